@@ -63,7 +63,7 @@ func TestRestoredReservationsEndExactly(t *testing.T) {
 	cancel := mustEncode(t, quota.Cancel{ID: "reserved"})
 	applyData(f, f.applied+1, cancel)
 	applyData(g, g.applied+1, cancel)
-	if is, want := describeImage(t, g.ledger.Freeze()), describeImage(t, f.ledger.Freeze()); is != want {
+	if is, want := describeImage(t, g.ledger.Snapshot()), describeImage(t, f.ledger.Snapshot()); is != want {
 		t.Errorf("a restored member has\n%s, one that was not restored\n%s", is, want)
 	}
 	a, refused := g.ledger.View().Allocation("victim")

@@ -86,7 +86,7 @@ func thirdTree(t quota.TreeSpec) bool {
 
 // snapshotFormat is the oldest format that has all of an image. Once an entry of a newer format was applied, it is that
 // one: what such an entry leaves behind is not looked for in millions of records.
-func snapshotFormat(applied uint32, image *ledger.Image) uint32 {
+func snapshotFormat(applied uint32, image *ledger.Snapshot) uint32 {
 	undoable := func(r *quota.Revision) bool { return r.Undoable || len(r.Undo) > 0 }
 	if image.Header.Event > 0 || slices.ContainsFunc(image.Revisions(), undoable) {
 		return max(secondFormat, applied)

@@ -49,12 +49,12 @@ func fourthGoldens(t testing.TB) map[string][]byte {
 func TestRaiseLevelChangesNothingElse(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, quota.Release{ID: "nobody"}))
-	before, now := describeImage(t, f.ledger.Freeze()), f.Now()
+	before, now := describeImage(t, f.ledger.Snapshot()), f.Now()
 	outcomes, ok := applyData(f, 2, joined(t, RaiseLevel(fourthFormat))).(Outcomes)
 	if !ok || len(outcomes) != 0 || f.Format() != fourthFormat {
 		t.Fatalf("answered %v, level %d", outcomes, f.Format())
 	}
-	if after := describeImage(t, f.ledger.Freeze()); after != before || f.Now() != now {
+	if after := describeImage(t, f.ledger.Snapshot()); after != before || f.Now() != now {
 		t.Errorf("the ledger was\n%s and became\n%s", before, after)
 	}
 	g := restored(t, snapshotOf(t, f))

@@ -65,7 +65,7 @@ func (s Frozen) Info() Info {
 // Write writes the snapshot; the memory that it takes does not grow with the state.
 func (s Frozen) Write(out io.Writer) error { return s.write(out) }
 
-func countImage(image *ledger.Image) Counts {
+func countImage(image *ledger.Snapshot) Counts {
 	c := Counts{
 		Trees: uint64(len(image.Trees())), Revisions: uint64(len(image.Revisions())), Events: uint64(len(image.Events())),
 	}
@@ -119,6 +119,6 @@ func (r Recovery) Snapshot() (raft.FSMSnapshot, error) {
 	if fence := r.ledger.Header().Fence; fence > math.MaxUint64-2*FenceGap {
 		return nil, fmt.Errorf("the last fence is %d; there is no room for more", fence)
 	}
-	r.ledger.Succeed(ledger.Header{}, FenceGap)
+	r.ledger.Supersede(ledger.Header{}, FenceGap)
 	return r.freeze(), nil
 }

@@ -103,7 +103,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	for _, path := range snapshots {
 		name := filepath.Base(path)
-		compareTwin(t, name, describeImage(t, restored(t, readGolden(t, name)).ledger.Freeze()))
+		compareTwin(t, name, describeImage(t, restored(t, readGolden(t, name)).ledger.Snapshot()))
 	}
 }
 
@@ -204,7 +204,7 @@ func describeEntry(t testing.TB, e decoded) string {
 	return text
 }
 
-func describeImage(t testing.TB, image *ledger.Image) string {
+func describeImage(t testing.TB, image *ledger.Snapshot) string {
 	t.Helper()
 	ended := slices.Collect(image.Ended())
 	for i := range ended {
@@ -246,7 +246,7 @@ func writeMissing(t *testing.T) {
 		if entry, err := decodeEntry(data); err == nil {
 			text = describeEntry(t, entry)
 		} else {
-			text = describeImage(t, restored(t, data).ledger.Freeze())
+			text = describeImage(t, restored(t, data).ledger.Snapshot())
 		}
 		for file, content := range map[string]string{path: string(data), strings.TrimSuffix(path, ".bin") + ".txt": text} {
 			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {

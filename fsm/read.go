@@ -45,7 +45,7 @@ func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
 		fn(f.ledger.Sandbox())
 		return f.applied, nil
 	}
-	image, level, applied := f.ledger.Freeze(), f.ledger.Level(), f.applied
+	image, level, applied := f.ledger.Snapshot(), f.ledger.Level(), f.applied
 	f.mu.Unlock()
 	scratch, err := ledger.CopyForPlans(f.options.Bounds, level, image)
 	if err != nil {

@@ -164,7 +164,7 @@ func (f *FSM) succeed(index uint64, digest []byte, gap uint64) (Replaced, error)
 	if err != nil {
 		return Replaced{}, err
 	}
-	ledger.Succeed(f.ledger.Header(), gap)
+	ledger.Supersede(f.ledger.Header(), gap)
 	f.ledger = ledger
 	// Whoever watches has to look at the whole state again, as after any snapshot.
 	clear(f.news)

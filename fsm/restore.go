@@ -56,7 +56,7 @@ func load(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header,
 	if err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	loader := ledger.NewLoader(bounds, ledger.Header{
+	loader := ledger.NewRestorer(bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(), TreeVersion: header.GetTreeVersion(),
@@ -103,7 +103,7 @@ func (r *recordReader) header() (*logv1.Header, error) {
 }
 
 // body reads everything up to the trailer.
-func (r *recordReader) body(loader *ledger.Loader) error {
+func (r *recordReader) body(loader *ledger.Restorer) error {
 	for {
 		record, err := r.next()
 		if err != nil {
@@ -122,7 +122,7 @@ func (r *recordReader) body(loader *ledger.Loader) error {
 	}
 }
 
-func add(loader *ledger.Loader, record *logv1.Record) error {
+func add(loader *ledger.Restorer, record *logv1.Record) error {
 	switch part := record.GetRecord().(type) {
 	case *logv1.Record_Tree:
 		return loader.AddTree(decodeTreeImage(part.Tree))

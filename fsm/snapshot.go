@@ -23,7 +23,7 @@ const SnapshotFormat uint32 = 5
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
-	image  *ledger.Image
+	image  *ledger.Snapshot
 	header *logv1.Header
 }
 
@@ -43,7 +43,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 
 // freeze must be called with the lock held.
 func (f *FSM) freeze() *snapshot {
-	image := f.ledger.Freeze()
+	image := f.ledger.Snapshot()
 	return &snapshot{image: image, header: &logv1.Header{
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,

@@ -86,7 +86,7 @@ func thirdFSM(t testing.TB) *FSM {
 
 // TestThirdFSM: it has at least one of everything that a snapshot of the third format can say.
 func TestThirdFSM(t *testing.T) {
-	image := thirdFSM(t).ledger.Freeze()
+	image := thirdFSM(t).ledger.Snapshot()
 	states := map[string]int{}
 	for i := range image.Items() {
 		states[i.State]++
@@ -96,7 +96,7 @@ func TestThirdFSM(t *testing.T) {
 			t.Errorf("no item is %s: %v", state, states)
 		}
 	}
-	lines := map[ledger.LineImage]bool{}
+	lines := map[ledger.BlockerImage]bool{}
 	for w := range image.Waiting() {
 		lines[w.Line] = true
 	}

@@ -24,7 +24,7 @@ func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
 		Allocation: decodeAllocation(r.GetAllocation(), false), Arrival: r.GetArrival(),
 		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
-		Line: ledger.LineImage{
+		Line: ledger.BlockerImage{
 			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(), Item: line.GetItem(),
 			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 		},

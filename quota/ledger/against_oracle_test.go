@@ -122,7 +122,7 @@ type pair struct {
 	now    quota.Stamp
 	said   []quota.Command
 	// images were taken on the way, pictures are what they showed.
-	images   []*ledger.Image
+	images   []*ledger.Snapshot
 	pictures []string
 }
 
@@ -138,12 +138,12 @@ func (p *pair) tick(t *rapid.T) {
 
 // freeze goes on with a ledger loaded from an image.
 func (p *pair) freeze(t *rapid.T) {
-	image := p.ledger.Freeze()
+	image := p.ledger.Snapshot()
 	loaded, err := load(image, p.oracle.bounds)
 	if err != nil {
 		t.Fatalf("an image cannot be loaded: %v", err)
 	}
-	if diff := cmp.Diff(picture(image), picture(loaded.Freeze())); diff != "" {
+	if diff := cmp.Diff(picture(image), picture(loaded.Snapshot())); diff != "" {
 		t.Fatalf("a loaded ledger has another image (-before +after):\n%s", diff)
 	}
 	p.images, p.pictures = append(p.images, image), append(p.pictures, picture(image))
@@ -175,9 +175,9 @@ func (p *pair) dryRun(t *rapid.T, c quota.Command) ledger.Outcome {
 	if quotatest.Die(t, 4, "watch") > 0 {
 		return p.ledger.Sandbox().DryRun(c)
 	}
-	before := picture(p.ledger.Freeze())
+	before := picture(p.ledger.Snapshot())
 	out := p.ledger.Sandbox().DryRun(c)
-	if diff := cmp.Diff(before, picture(p.ledger.Freeze())); diff != "" {
+	if diff := cmp.Diff(before, picture(p.ledger.Snapshot())); diff != "" {
 		t.Fatalf("a dry run of %+v changed the ledger:\n%s", c, diff)
 	}
 	return out

@@ -9,11 +9,11 @@ import (
 // allocations owns the records of what is held, waits or has ended.
 type allocations struct {
 	*environment
-	byID  map[string]*Allocation // held, waiting and ended
-	held  sizedMap[*Allocation]  // by fence
-	ended sizedMap[*Allocation]  // in the order of their ends
-	fence uint64                 // last given
-	seat  uint64                 // last given, see claimParticulars
+	byID           map[string]*Allocation // held, waiting and ended
+	held           sizedMap[*Allocation]  // by fence
+	ended          sizedMap[*Allocation]  // in the order of their ends
+	fence          uint64                 // last given
+	lastArrivalSeq uint64                 // last given, see claimDetails
 	// endings counts ends; it orders the ended allocations and is not part of the state.
 	endings uint64
 	// neededUpTo is the number of a tombstone up to which all are kept for reservations beyond their span. It follows
@@ -39,13 +39,13 @@ type Allocation struct {
 	fence   uint64
 	granted quota.Stamp
 	// more is nil for what most are: held without a principal, and nobody was in the way.
-	more *particulars
+	more *details
 	// ended is nil while held.
 	ended *ending
 }
 
-// particulars are what only some allocations have.
-type particulars struct {
+// details are what only some allocations have.
+type details struct {
 	principal quota.Principal
 	mode      quota.Mode
 	// reserveFor is what a reservation asked for; until is ledger time, 0 once it is confirmed.
@@ -71,8 +71,8 @@ type displacement struct {
 	claim int
 	// from is the identity of the node where it was counted with the seat that it had there, home that of the node that it
 	// belongs to, 0 if that is the same; seat is the one that it got, 0 if it was preempted.
-	from, home     uint64
-	fromSeat, seat uint64
+	from, home      uint64
+	fromSeq, newSeq uint64
 }
 
 // ending is when and how an allocation ended.
@@ -116,7 +116,7 @@ func (a *Allocation) state() quota.State {
 	switch {
 	case a.ended != nil:
 		return a.ended.state
-	case a.waits():
+	case a.isWaiting():
 		return quota.Waiting
 	case a.more != nil && a.more.until != 0:
 		return quota.Reserved
@@ -124,8 +124,8 @@ func (a *Allocation) state() quota.State {
 	return quota.Held
 }
 
-// forced is true if it was held whatever the limits said.
-func (a *Allocation) forced() bool { return a.more != nil && a.more.forced }
+// isForced is true if it was held whatever the limits said.
+func (a *Allocation) isForced() bool { return a.more != nil && a.more.forced }
 
 // principal is who holds it; nobody in particular for most.
 func (a *Allocation) principal() quota.Principal {
@@ -142,16 +142,16 @@ type placedClaim struct {
 	asked, placed *address
 	amounts       []placedAmount
 	// more is nil for what most are: a claim of no standing at its own node, for no principal.
-	more *claimParticulars
+	more *claimDetails
 }
 
-// claimParticulars are what only some claims have.
-type claimParticulars struct {
+// claimDetails are what only some claims have.
+type claimDetails struct {
 	quota.Standing
 	// home is the node that the claim belongs to, if it is not counted there but further up; else nil.
 	home *node
-	// seat is its place in the order of arrival at a node of a borrowing tree; 0 elsewhere.
-	seat uint64
+	// arrivalSeq is its place in the order of arrival at a node of a borrowing tree; 0 elsewhere.
+	arrivalSeq uint64
 	// forced is true for a newcomer that is held here whatever the limits say.
 	forced bool
 	// group is the one that is counted for it.
@@ -207,8 +207,8 @@ func (a *Allocation) Info() quota.AllocationInfo {
 	return info
 }
 
-// current is Info as of now: only for whoever has the ledger.
-func (a *Allocation) current() quota.AllocationInfo {
+// currentInfo is Info as of now: only for whoever has the ledger.
+func (a *Allocation) currentInfo() quota.AllocationInfo {
 	info := a.Info()
 	if a.ended == nil {
 		for i := range a.claims {
@@ -220,7 +220,7 @@ func (a *Allocation) current() quota.AllocationInfo {
 
 func (c *placedClaim) info() quota.ClaimInfo {
 	info := quota.ClaimInfo{Tree: c.asked.treeName, Node: c.asked.path, Placed: c.placed.path, Picks: c.picks()}
-	plain := c.plain()
+	plain := c.countedAmounts()
 	info.Amounts = make(quota.Vector, len(plain))
 	for i, a := range plain {
 		info.Amounts[i] = quota.Component{Resource: a.resource.Name, Amount: a.amount}
@@ -231,23 +231,23 @@ func (c *placedClaim) info() quota.ClaimInfo {
 	return info
 }
 
-// is tells whether the record stands for exactly this request, so that a repeat gets the first answer.
-func (a *Allocation) is(request quota.Allocate) bool {
+// matchesRequest tells whether the record stands for exactly this request, so that a repeat gets the first answer.
+func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels, request.Labels) {
 		return false
 	}
-	var first particulars
+	var first details
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.queues(request) || !samePrincipal(first.principal, request.Principal) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.matchesQueueing(request) || !samePrincipal(first.principal, request.Principal) {
 		return false
 	}
 	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
 	for i := range a.claims {
-		if !a.claims[i].is(request.Claims[i]) {
+		if !a.claims[i].matchesClaim(request.Claims[i]) {
 			return false
 		}
 	}
@@ -258,8 +258,8 @@ func samePrincipal(p, other quota.Principal) bool {
 	return p.User == other.User && p.Application == other.Application && slices.Equal(p.Groups, other.Groups)
 }
 
-func (c *placedClaim) is(request quota.Claim) bool {
-	plain := c.plain()
+func (c *placedClaim) matchesClaim(request quota.Claim) bool {
+	plain := c.countedAmounts()
 	if c.asked.treeName != request.Tree || c.asked.path != request.Node || len(plain) != len(request.Amounts) {
 		return false
 	}

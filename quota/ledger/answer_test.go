@@ -173,7 +173,7 @@ func (p *player) read(word string, args []string) error {
 }
 
 func (p *player) usage(v ledger.Sandbox, place string) {
-	tree, node := at(place)
+	tree, node := nodeAt(place)
 	page, refused := v.Usage(tree, node, true, false, "", math.MaxInt)
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
@@ -290,7 +290,7 @@ func (p *player) list(v ledger.Sandbox, args []string) {
 		f.Leases, args = true, slices.Delete(args, i, i+1)
 	}
 	if len(args) > len(f.Labels) {
-		f.Tree, f.Node = at(args[0])
+		f.Tree, f.Node = nodeAt(args[0])
 	}
 	after := uint64(0)
 	for {

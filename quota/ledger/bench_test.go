@@ -153,7 +153,7 @@ func BenchmarkFreeze(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				begin := time.Now()
-				image := l.Freeze()
+				image := l.Snapshot()
 				longest = max(longest, time.Since(begin))
 				b.StopTimer()
 				for j := range 100 {

@@ -244,7 +244,7 @@ func undoReservation(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.A
 
 // stateBut is all that a ledger holds but for counters, events, and the records of reservations that are cancelled.
 func stateBut(l *ledger.Ledger, id string) []string {
-	image := l.Freeze()
+	image := l.Snapshot()
 	h := image.Header
 	list := []string{asJSON([]any{h.Revision, image.Revisions()})}
 	for _, tree := range image.Trees() {
@@ -281,7 +281,7 @@ func stateBut(l *ledger.Ledger, id string) []string {
 		list = append(list, asJSON(it))
 	}
 	for w := range image.Waiting() {
-		w.Line, w.HeadSince = ledger.LineImage{}, 0 // which of the things in its way it is listed under; the order is that of the list
+		w.Line, w.HeadSince = ledger.BlockerImage{}, 0 // which of the things in its way it is listed under; the order is that of the list
 		list = append(list, asJSON(w))
 	}
 	return list

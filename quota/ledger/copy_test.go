@@ -63,7 +63,7 @@ func planOnCopies(t *rapid.T, commands *rapid.Generator[quota.Command], items bo
 			c = changeOfAll(t, l.Sandbox())
 		}
 		want := l.Sandbox().DryRun(c)
-		scratch, err := ledger.CopyForPlans(bounds, l.Level(), l.Freeze())
+		scratch, err := ledger.CopyForPlans(bounds, l.Level(), l.Snapshot())
 		if err != nil {
 			t.Fatal(err)
 		}

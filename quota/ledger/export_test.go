@@ -11,8 +11,8 @@ import (
 
 // Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
 func (v View) Sitting(tree, path string) []string {
-	list := v.ledger.forest.trees[tree].byPath[path].bench.all()
-	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
+	list := v.ledger.forest.trees[tree].byPath[path].borrowers.allClaims()
+	slices.SortFunc(list, func(a, b indexedClaim) int { return cmp.Compare(a.seq, b.seq) })
 	ids := make([]string, len(list))
 	for i, s := range list {
 		a, _ := v.ledger.allocations.held.Get(s.fence)
@@ -37,8 +37,8 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	a := l.allocations.byID[id]
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
-		l.unbook(a, i)
+		l.refundClaim(a, i)
 	}
-	l.bury(a, quota.Cancelled, "")
-	return l.putBack(a)
+	l.keepEnded(a, quota.Cancelled, "")
+	return l.restoreDisplaced(a)
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
@@ -16,19 +17,19 @@ type history struct {
 	bytes     int64 // what they take, see quota.Sizes
 }
 
-// remember puts a change into the history. It copies what it keeps: a list that was grown for all changes of a large tree
+// appendRevision puts a change into the history. It copies what it keeps: a list that was grown for all changes of a large tree
 // would stay in memory behind the few that are shown.
-func (h *history) remember(m quota.ChangeMeta, p plan) {
+func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 	h.revision++
 	h.addRevision(&quota.Revision{
 		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
 		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]), ChangeCount: len(p.changes),
-		Undo: exactly(p.undo), Undoable: true,
+		Undo: cloneExactly(p.undo), Undoable: true,
 	})
 }
 
-// exactly copies what it takes to undo a change into lists without spare places.
-func exactly(undo []quota.TreeUndo) []quota.TreeUndo {
+// cloneExactly copies what it takes to undo a change into lists without spare places.
+func cloneExactly(undo []quota.TreeUndo) []quota.TreeUndo {
 	undo = slices.Clone(undo)
 	for i := range undo {
 		u := &undo[i]
@@ -113,4 +114,102 @@ func undoNodes(r *quota.Revision) int {
 		}
 	}
 	return size
+}
+
+// planRollBack works out the configuration of after a revision by undoing what came later, newest first, and plans the
+// way there as one change.
+func (pl planner) planRollBack(c quota.RollBack) plan {
+	switch oldest := pl.history.oldestReachable(); {
+	case c.Revision > pl.history.revision:
+		return refusedPlan(quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d", c.Revision, pl.history.revision))
+	case c.Revision < oldest:
+		return refusedPlan(quota.Errorf(quota.Invalid, "revision", "the history does not reach back to revision %d; the oldest that can be rolled back to is %d", c.Revision, oldest))
+	}
+	past := rollbackPlan{ledger: pl.Ledger, trees: map[string]*pastTree{}}
+	for _, r := range slices.Backward(pl.history.revisions) {
+		if r.Number <= c.Revision {
+			break
+		}
+		for _, u := range r.Undo {
+			past.undo(u)
+		}
+	}
+	return pl.planChanges(past.treeChanges())
+}
+
+// oldestReachable is the oldest revision after which every change can still be undone.
+func (h *history) oldestReachable() uint64 {
+	oldest := h.revision
+	for _, r := range slices.Backward(h.revisions) {
+		if !r.Undoable {
+			break
+		}
+		oldest = r.Number - 1
+	}
+	return oldest
+}
+
+// rollbackPlan is a walk back through the history.
+type rollbackPlan struct {
+	ledger *Ledger
+	trees  map[string]*pastTree // those that have changed since
+}
+
+// pastTree is a tree as it was at some point of the walk; it does not exist if its sketch is nil.
+type pastTree struct {
+	settings  quota.TreeSettings
+	resources []quota.Resource
+	sketch    *pathTree
+}
+
+func (p rollbackPlan) tree(name string) *pastTree {
+	t := p.trees[name]
+	if t == nil {
+		t = &pastTree{}
+		if now := p.ledger.forest.trees[name]; now != nil {
+			t.sketch, t.settings, t.resources = now.newPathTree(), now.settings, now.registered()
+		}
+		p.trees[name] = t
+	}
+	return t
+}
+
+// undo takes back what one revision did to one tree.
+func (p rollbackPlan) undo(u quota.TreeUndo) {
+	t := p.tree(u.Name)
+	if u.Added {
+		t.sketch = nil
+		return
+	}
+	if u.Removed {
+		t.sketch = &pathTree{}
+	}
+	if t.settings = u.TreeSettings; len(u.Resources) > 0 {
+		t.resources = u.Resources
+	}
+	for _, path := range u.AddedPaths {
+		t.sketch.removePath(path)
+	}
+	for _, m := range u.Moves {
+		t.sketch.movePath(m)
+	}
+	for i := range u.Nodes {
+		t.sketch.ensurePath(u.Nodes[i].Path).spec = &u.Nodes[i]
+	}
+}
+
+// treeChanges are the trees as they were where the walk has ended.
+func (p rollbackPlan) treeChanges() []treeChange {
+	var list []treeChange
+	for _, name := range slices.Sorted(maps.Keys(p.trees)) {
+		t, now := p.trees[name], p.ledger.forest.trees[name]
+		switch {
+		case t.sketch != nil:
+			spec := quota.TreeSpec{Name: name, TreeSettings: t.settings, Resources: t.resources, Nodes: t.sketch.listNodes()}
+			list = append(list, treeChange{spec: spec, sketch: t.sketch, reborn: true, field: "revision"})
+		case now != nil:
+			list = append(list, treeChange{spec: quota.TreeSpec{Name: name}, remove: true, field: "revision"})
+		}
+	}
+	return list
 }

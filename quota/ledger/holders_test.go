@@ -129,7 +129,7 @@ func (p *holdersPair) setLimits(t *rapid.T) {
 }
 
 func (p *holdersPair) freeze(t *rapid.T) {
-	loaded, err := load(p.ledger.Freeze(), quota.DefaultBounds())
+	loaded, err := load(p.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func (j *journal) eventsAfter(number uint64) []*quota.Event {
 	return j.events[from:]
 }
 
-// note remembers an event and forgets the oldest beyond the bound.
-func (j *journal) note(e quota.Event) {
+// noteEvent remembers an event and forgets the oldest beyond the bound.
+func (j *journal) noteEvent(e quota.Event) {
 	j.lastEvent++
 	e.Number, e.Stamp = j.lastEvent, j.now
 	j.addEvent(&e)
@@ -73,11 +73,11 @@ func (j *journal) noteDenial(request quota.Allocate, d quota.Decision) {
 		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
 	}
 	request.Data = nil // not for everybody's eyes
-	j.note(quota.Event{Kind: quota.EventDenied, ID: request.ID, Request: &request, Decision: &d})
+	j.noteEvent(quota.Event{Kind: quota.EventDenied, ID: request.ID, Request: &request, Decision: &d})
 }
 
-// fact notes a change of state for those who watch.
-func (j *journal) fact(kind FactKind, a *Allocation) {
+// noteFact notes a change of state for those who watch.
+func (j *journal) noteFact(kind FactKind, a *Allocation) {
 	j.facts = append(j.facts, Fact{Kind: kind, Allocation: a})
 }
 
@@ -87,3 +87,27 @@ func (l *Ledger) TakeFacts() []Fact {
 	l.journal.facts = nil
 	return facts
 }
+
+// Fact is a change of state of one allocation, for those who watch. It is no part of the state.
+type Fact struct {
+	Kind FactKind
+	// Allocation is the record after it.
+	Allocation *Allocation
+	// Since is when a request that was granted from the queue had come into it; 0 for all others.
+	Since quota.Instant
+}
+
+// FactKind says what has happened.
+type FactKind uint8
+
+// The closed list.
+const (
+	FactWaiting   FactKind = 1
+	FactGranted   FactKind = 2
+	FactConfirmed FactKind = 3
+	FactRevoked   FactKind = 4
+	FactEnded     FactKind = 5
+	FactRestored  FactKind = 6
+	// FactShrunk: some of its items were given back.
+	FactShrunk FactKind = 7
+)

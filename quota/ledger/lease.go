@@ -1,6 +1,11 @@
 package ledger
 
-import "github.com/quorate/quorate/quota"
+import (
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
 
 // lease is what only allocations with a TTL have, and those that carry user data or are renewed.
 type lease struct {
@@ -29,7 +34,7 @@ func (a *Allocation) lease() lease {
 // tended is an allocation in one piece of memory with all that a renewal makes anew.
 type tended struct {
 	Allocation
-	more  particulars
+	more  details
 	lease lease
 }
 
@@ -43,9 +48,9 @@ func (a *Allocation) withLease(is lease) *Allocation {
 	return &t.Allocation
 }
 
-// refile puts another record of a held allocation in the place of the one there is.
-func (l *Ledger) refile(a *Allocation) *Allocation {
-	l.allocations.put(a)
+// replaceLease puts another record of a held allocation in the place of the one there is.
+func (l *Ledger) replaceLease(a *Allocation) *Allocation {
+	l.allocations.replaceRecord(a)
 	l.deadlines.add(a)
 	return a
 }
@@ -72,8 +77,8 @@ func checkTTL(ttl quota.Span) *quota.Error {
 	return nil
 }
 
-// settleLease works out the TTL of a request whose claims are placed: its own, or else the shortest default.
-func (a *Allocation) settleLease(request quota.Allocate) *quota.Error {
+// initLease works out the TTL of a request whose claims are placed: its own, or else the shortest default.
+func (a *Allocation) initLease(request quota.Allocate) *quota.Error {
 	if err := a.checkMaxTTL(request.TTL); err != nil {
 		return err
 	}
@@ -85,9 +90,9 @@ func (a *Allocation) settleLease(request quota.Allocate) *quota.Error {
 		return nil
 	}
 	if a.more == nil {
-		a.more = &particulars{}
+		a.more = &details{}
 	}
-	a.more.lease = &lease{asked: request.TTL, ttl: ttl, askedData: request.Data, data: lay(nil, request.Data)}
+	a.more.lease = &lease{asked: request.TTL, ttl: ttl, askedData: request.Data, data: overlayData(nil, request.Data)}
 	return nil
 }
 
@@ -131,4 +136,166 @@ func shorter(a, b quota.Span) quota.Span {
 		return max(a, b)
 	}
 	return min(a, b)
+}
+
+// renewLease extends a lease from now on, and changes its user data; it keeps a request in the queue.
+func (l *Ledger) renewLease(c quota.Renew, m mode) Outcome {
+	a, refused := l.checkRenewal(c)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if m == dryRun {
+		return Outcome{Allocation: a}
+	}
+	if a.isWaiting() {
+		w := l.queue.waiterOf(a)
+		l.queue.touch(w)
+		return Outcome{Allocation: w.record}
+	}
+	return Outcome{Allocation: l.replaceLease(l.applyRenewal(a, c))}
+}
+
+// checkRenewal finds what a renewal is about, and refuses what cannot be; it changes nothing.
+func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
+	out := l.allocations.findToRelease(c.ID)
+	if out.Refused != nil {
+		return nil, out.Refused
+	}
+	a := out.Allocation
+	switch {
+	case a.ended != nil:
+		return nil, quota.Errorf(quota.Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())
+	case c.Fence != 0 && c.Fence != a.fence:
+		return nil, quota.Errorf(quota.FenceMismatch, "fence", "allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held", a.id, a.fence, c.Fence)
+	case a.isWaiting() && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
+		return nil, quota.Errorf(quota.Invalid, "id", "request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out", a.id)
+	case a.isWaiting():
+		return a, nil
+	case a.state() == quota.Reserved:
+		return nil, quota.Errorf(quota.InUse, "id", "allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first", a.id, a.more.until)
+	case c.TTL != 0 && a.lease().ttl == 0:
+		return nil, quota.Errorf(quota.Invalid, "ttl_ms", "allocation %q is no lease: it is held until it is released; leave the TTL out", a.id)
+	}
+	if err := checkTTL(c.TTL); err != nil {
+		return nil, err
+	}
+	if err := a.checkMaxTTL(c.TTL); err != nil {
+		return nil, err
+	}
+	if err := l.checkLaid(a.lease().data, c.Data, "user_data"); err != nil {
+		return nil, err
+	}
+	list, err := l.checkUpdates(c.Items, "items", func(name quota.ItemName, field string) (*item, *quota.Error) {
+		it, err := l.forest.findItem(name, field)
+		if err == nil && it.owner != a.fence {
+			return nil, quota.Errorf(quota.NotFound, field, "allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
+		}
+		return it, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, l.checkDataGrowth(l.dataGrowth(a, c.Data)+l.itemGrowth(list, c.Items), "user_data")
+}
+
+// applyRenewal is the record after a renewal, which wins over an end that no log entry has brought yet, but not over those who
+// have been promised the room.
+func (l *Ledger) applyRenewal(a *Allocation, c quota.Renew) *Allocation {
+	is := a.lease()
+	if c.TTL != 0 {
+		is.ttl = c.TTL
+	}
+	if is.revokedBy == "" {
+		is.begin(l.now)
+	}
+	if is.unclaimed, is.data = false, overlayData(is.data, c.Data); is.touched.At < l.now.At {
+		is.touched = l.now
+	}
+	renewed := a.withLease(is)
+	renewed.updateAddresses()
+	l.inventory.updateHeld(renewed, c.Items)
+	return renewed
+}
+
+// updateHeld changes items of a fresh record.
+func (inv *inventory) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
+	if len(updates) == 0 {
+		return
+	}
+	for _, u := range updates {
+		inv.updateItem(inv.forest.trees[u.Item.Tree].resource(u.Item.Resource).stock.byName[u.Item.Name], u)
+	}
+	a.claims = slices.Clone(a.claims)
+	for i := range a.claims {
+		c := &a.claims[i]
+		held := slices.Clone(c.heldItems())
+		for j := range held {
+			held[j].is = held[j].is.stock.byName[held[j].name]
+		}
+		if len(held) > 0 {
+			c.setItems(c.picks(), held)
+		}
+	}
+}
+
+// takeOverLease is what the caller of a lease from the queue does by asking for it again: it lasts its whole time from now on.
+func (l *Ledger) takeOverLease(a *Allocation) *Allocation {
+	is := a.lease()
+	if a.ended != nil || !is.unclaimed {
+		return a
+	}
+	is.unclaimed = false
+	if is.revokedBy == "" {
+		is.begin(l.now)
+	}
+	return l.replaceLease(a.withLease(is))
+}
+
+// checkData refuses user data that cannot be. Values are never part of a refusal: they may be secret.
+func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
+	if len(data) > e.bounds.Data {
+		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed", len(data), e.bounds.Data)
+	}
+	size := 0
+	for i, pair := range data {
+		size += len(pair.Key) + len(pair.Value)
+		switch {
+		case pair.Key == "":
+			return quota.Errorf(quota.Invalid, field, "a key of user data is empty; name it")
+		case i > 0 && data[i-1].Key >= pair.Key:
+			return quota.Errorf(quota.Invalid, field, "user data %q is not in order, or there twice", quota.Clip(pair.Key))
+		}
+	}
+	if size > quota.MaxData {
+		return quota.Errorf(quota.Invalid, field, "the user data have %d bytes; at most %d are allowed", size, quota.MaxData)
+	}
+	return nil
+}
+
+// checkLaid refuses a change of user data that cannot be, or makes too many of them.
+func (e *environment) checkLaid(data, change []quota.Label, field string) *quota.Error {
+	if err := e.checkData(change, field); err != nil || len(change) == 0 {
+		return err
+	}
+	return e.checkData(overlayData(data, change), field)
+}
+
+// overlayData lays a change over user data: an empty value removes a key.
+func overlayData(data, change []quota.Label) []quota.Label {
+	if len(change) == 0 {
+		return data
+	}
+	laid := slices.Clone(data)
+	for _, pair := range change {
+		i, known := slices.BinarySearchFunc(laid, pair.Key, func(l quota.Label, key string) int { return strings.Compare(l.Key, key) })
+		switch {
+		case known && pair.Value == "":
+			laid = slices.Delete(laid, i, i+1)
+		case known:
+			laid[i].Value = pair.Value
+		case pair.Value != "":
+			laid = slices.Insert(laid, i, pair)
+		}
+	}
+	return laid
 }

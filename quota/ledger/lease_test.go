@@ -29,8 +29,8 @@ var job = quota.Allocate{ID: "job", TTL: 10_000, Claims: []quota.Claim{{Tree: "t
 // reloaded is the ledger with something else about its allocations.
 func reloaded(t *testing.T, l *ledger.Ledger, change func(*ledger.AllocationImage)) *ledger.Ledger {
 	t.Helper()
-	image := l.Freeze()
-	loader := ledger.NewLoader(quota.DefaultBounds(), image.Header)
+	image := l.Snapshot()
+	loader := ledger.NewRestorer(quota.DefaultBounds(), image.Header)
 	for _, tree := range image.Trees() {
 		if err := loader.AddTree(tree); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRenewedTwiceInOneMillisecond(t *testing.T) {
 		}
 		l.Apply(quota.Stamp{At: 5, Wall: 6}, quota.Renew{ID: "job"})
 	}
-	if diff := cmp.Diff(picture(through.Freeze()), picture(loaded.Freeze())); diff != "" {
+	if diff := cmp.Diff(picture(through.Snapshot()), picture(loaded.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
 	if page, refused := through.View().Items(quota.ItemFilter{Tree: "t"}, nil, 1, false); refused != nil || page.Items[0].UpdatedWall != 5 {
@@ -128,7 +128,7 @@ func TestUnclaimed(t *testing.T) {
 
 // TestLoadItems: an image that contradicts itself is not served.
 func TestLoadItems(t *testing.T) {
-	image := leased(t).Freeze()
+	image := leased(t).Snapshot()
 	for name, spoil := range map[string]func(*ledger.ItemImage, *ledger.AllocationImage){
 		"nowhere":        func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Tree = "u" },
 		"no resource":    func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Resource = "s" },
@@ -150,7 +150,7 @@ func TestLoadItems(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			loader := ledger.NewLoader(quota.DefaultBounds(), image.Header)
+			loader := ledger.NewRestorer(quota.DefaultBounds(), image.Header)
 			if err := loader.AddTree(image.Trees()[0]); err != nil {
 				t.Fatal(err)
 			}

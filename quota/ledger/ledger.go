@@ -1,6 +1,11 @@
 package ledger
 
-import "github.com/quorate/quorate/quota"
+import (
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
 
 // Ledger is the replicated state: components that each own their part, and the commands that cross them. A component
 // uses only those that stand above it in this list, so that each can be read without the ones below. It is not safe for
@@ -46,10 +51,10 @@ func New(b quota.Bounds) *Ledger {
 // Apply carries out one command at a point of ledger time and says what it did. A command is carried out whole or not
 // at all. The outcome depends on nothing but the ledger, the stamp and the command.
 func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
-	l.advance(s)
+	l.advanceTime(s)
 	l.journal.facts = l.journal.facts[:0]
 	out := l.execute(c, carryOut)
-	l.finish()
+	l.afterCommand()
 	l.selfCheck()
 	out.Now = l.now.At
 	return out
@@ -62,41 +67,117 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	case quota.Allocate:
 		return l.allocate(c, m)
 	case quota.Release:
-		return l.release(c, m)
+		return l.releaseAllocation(c, m)
 	case quota.Renew:
-		return l.renew(c, m)
+		return l.renewLease(c, m)
 	case quota.UpdateItems:
 		return l.updateItems(c, m)
 	case quota.ResetItems:
 		return l.resetItems(c, m)
 	case quota.Confirm:
-		return l.confirm(c, m)
+		return l.confirmReservation(c, m)
 	case quota.Cancel:
-		return l.cancel(c, m)
+		return l.cancelReservation(c, m)
 	case quota.Expire:
-		return l.expire(c, m)
+		return l.expireDue(c, m)
 	case quota.ApplyTrees:
-		return p.configure(c.Meta, p.planTrees(c), m)
+		return p.commitPlan(c.Meta, p.planTrees(c), m)
 	case quota.SetLimits:
-		return p.configure(c.Meta, p.planLimits(c), m)
+		return p.commitPlan(c.Meta, p.planLimits(c), m)
 	case quota.MoveNode:
-		return p.configure(c.Meta, p.planMove(c), m)
+		return p.commitPlan(c.Meta, p.planMove(c), m)
 	case quota.SetMaintenance:
-		return p.configure(c.Meta, p.planMaintenance(c), m)
+		return p.commitPlan(c.Meta, p.planMaintenance(c), m)
 	case quota.RollBack:
-		return p.configure(c.Meta, p.planRollBack(c), m)
+		return p.commitPlan(c.Meta, p.planRollBack(c), m)
 	case quota.DeleteTree:
-		return p.configure(c.Meta, p.planDelete(c), m)
+		return p.commitPlan(c.Meta, p.planDelete(c), m)
 	}
 	panic("ledger: a command outside the closed list")
 }
 
-// advance moves ledger time, never back, and forgets a few tombstones whose span is over. It depends on the command
+// advanceTime moves ledger time, never back, and forgets a few tombstones whose span is over. It depends on the command
 // sequence only, not on how commands were gathered into entries (I10).
-func (l *Ledger) advance(s quota.Stamp) {
+func (l *Ledger) advanceTime(s quota.Stamp) {
 	l.now.At = max(l.now.At, s.At)
 	l.now.Wall = s.Wall
 	for range 2 {
-		l.allocations.forgetOldest()
+		l.allocations.forgetOldestTombstone()
+	}
+}
+
+// SetLevel tells the ledger the feature level of the cluster. It is called between two commands, at the same place of the
+// log on every replica. The level is not part of an image: its owner remembers it and calls SetLevel after a restore.
+func (l *Ledger) SetLevel(level uint32) { l.level = level }
+
+// Level is what SetLevel was told last; the newest in a new ledger.
+func (l *Ledger) Level() uint32 { return l.level }
+
+// Outcome is what one command did. Refused is nil unless the command changed nothing for a reason other than a denial.
+type Outcome struct {
+	// Refused says why nothing was done.
+	Refused *quota.Error
+	// Decision is set for an Allocate that was decided (granted or denied).
+	Decision *quota.Decision
+	// Allocation is set for a granted Allocate and for a Release. A dry run grants nothing, so there it is nil unless the
+	// allocation exists already.
+	Allocation *Allocation
+	// Configuration is set for a change of configuration.
+	Configuration *quota.Configuration
+	// Restored are the ids of the allocations that hold again after a Cancel; none, or all that had been preempted.
+	Restored []string
+	// Now is ledger time after the command.
+	Now quota.Instant
+	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with whoever had them.
+	Items []quota.ItemInfo
+	// Expired counts what an Expire has ended or changed.
+	Expired int
+	// Repeated is true if the command had been carried out before and changed nothing now.
+	Repeated bool
+}
+
+// policies are those that a configuration may name; tests add more.
+var policies = policy.Presets()
+
+// Header is what an image of the ledger would begin with now.
+func (l *Ledger) Header() Header {
+	return Header{
+		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID, Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
+		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
+	}
+}
+
+// Supersede lets a ledger that was loaded from a backup take the place of another one. Nothing that only grows goes back:
+// time, revisions and all numbers go on from whichever is further, and fences from gap beyond that, so that none is given
+// again that somebody got between the backup and the loss of that cluster.
+//
+// Leases have their whole time again, and requests in the queue their time for a sign of their caller: nobody could
+// renew them here, and what was renewed since the backup is not known any more.
+func (l *Ledger) Supersede(former Header, gap uint64) {
+	l.now = quota.Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
+	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision), max(l.journal.lastEvent, former.Event)
+	l.forest.nodeID, l.allocations.lastArrivalSeq, l.inventory.lastStateSeq = max(l.forest.nodeID, former.NodeID), max(l.allocations.lastArrivalSeq, former.Seat), max(l.inventory.lastStateSeq, former.Turn)
+	l.queue.arrival, l.forest.version = max(l.queue.arrival, former.Arrival), max(l.forest.version, former.TreeVersion)
+	l.allocations.fence = max(l.allocations.fence, former.Fence) + gap
+	l.extendDeadlines()
+	l.selfCheck()
+}
+
+// extendDeadlines begins the time of all leases and of all waiting requests anew. A lease that has to give way keeps its end, if
+// that is later than now.
+func (l *Ledger) extendDeadlines() {
+	var leases []*Allocation
+	for _, a := range l.allocations.held.All() {
+		if b := a.lease(); b.expires != 0 && b.revokedBy == "" {
+			leases = append(leases, a)
+		}
+	}
+	for _, a := range leases {
+		b := a.lease()
+		b.begin(l.now)
+		l.replaceLease(a.withLease(b))
+	}
+	for _, w := range slices.Collect(l.queue.all.from(firstTurn)) {
+		l.queue.touch(w)
 	}
 }

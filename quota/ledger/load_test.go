@@ -17,7 +17,7 @@ type parts struct {
 }
 
 func (p parts) load() error {
-	loader := ledger.NewLoader(quota.DefaultBounds(), p.header)
+	loader := ledger.NewRestorer(quota.DefaultBounds(), p.header)
 	for _, t := range p.trees {
 		if err := loader.AddTree(t); err != nil {
 			return err
@@ -62,7 +62,7 @@ func soundParts(t *testing.T) parts {
 			t.Fatal(err)
 		}
 	}
-	i := p.ledger.Freeze()
+	i := p.ledger.Snapshot()
 	return parts{i.Header, i.Trees(), i.Revisions(), slices.Collect(i.Held()), slices.Collect(i.Ended())}
 }
 
@@ -124,7 +124,7 @@ func borrowed(t *testing.T) parts {
 			t.Fatal(err)
 		}
 	}
-	i := p.ledger.Freeze()
+	i := p.ledger.Snapshot()
 	return parts{header: i.Header, trees: i.Trees(), revisions: i.Revisions(), held: slices.Collect(i.Held())}
 }
 
@@ -152,7 +152,7 @@ func TestBrokenSeats(t *testing.T) {
 
 // TestUnfinishedLoader: a loader answers one ledger.
 func TestUnfinishedLoader(t *testing.T) {
-	loader := ledger.NewLoader(quota.DefaultBounds(), ledger.Header{})
+	loader := ledger.NewRestorer(quota.DefaultBounds(), ledger.Header{})
 	if _, err := loader.Finish(); err != nil {
 		t.Errorf("an empty image is a ledger: %v", err)
 	}

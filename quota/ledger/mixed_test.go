@@ -76,7 +76,7 @@ type books struct {
 }
 
 func booksOf(l *ledger.Ledger) books {
-	image := l.Freeze()
+	image := l.Snapshot()
 	trees := slices.Clone(image.Trees())
 	for i := range trees {
 		trees[i].Version = 0 // that of what is held

@@ -145,7 +145,7 @@ func (o *oracle) stateAfter(it *thing, end quota.State) string {
 	return expired
 }
 
-// giveAll takes everything from a grant that ends, which remembers what it was.
+// returnItems takes everything from a grant that ends, which remembers what it was.
 func (o *oracle) giveAll(g *grant, end quota.State) {
 	list := o.heldBy(g)
 	if g.lost == nil {
@@ -282,7 +282,7 @@ func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 	return list
 }
 
-// makeWanted makes what a denied request lacks and somebody else may bring into the right state.
+// createWanted makes what a denied request lacks and somebody else may bring into the right state.
 func (o *oracle) makeWanted(c quota.Allocate, violations []quota.Violation) {
 	for _, v := range violations {
 		if v.Kind != quota.OfItems || v.Requested > v.Limit {

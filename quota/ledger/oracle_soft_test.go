@@ -193,7 +193,7 @@ func (t *softTrial) evict(v claimOf) {
 	t.out, t.where, t.gone = append(t.out, v), append(t.where, v.placed[v.i]), append(t.gone, v)
 }
 
-// makeWay is one round of phase 2, down a path that ends at the node where phase 1 stopped.
+// preemptLower is one round of phase 2, down a path that ends at the node where phase 1 stopped.
 func (t *softTrial) makeWay(c quota.Claim, path []string) bool {
 	if c.Priority <= 0 {
 		return false

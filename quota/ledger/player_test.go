@@ -119,12 +119,12 @@ func (p *player) tick(args []string) error {
 
 // freeze goes on with a ledger loaded from an image of this one, which must have the same image.
 func (p *player) freeze() error {
-	image := p.ledger.Freeze()
+	image := p.ledger.Snapshot()
 	loaded, err := load(image, p.bounds)
 	if err != nil {
 		return err
 	}
-	if before, after := picture(image), picture(loaded.Freeze()); before != after {
+	if before, after := picture(image), picture(loaded.Snapshot()); before != after {
 		return fmt.Errorf("a loaded ledger has another image:\n%s\n%s", before, after)
 	}
 	loaded.SetLevel(p.ledger.Level())

@@ -64,7 +64,7 @@ func (q *queuePair) step(t *rapid.T) {
 	case n < 39:
 		q.renew(t)
 	default:
-		loaded, err := load(q.frozen.Freeze(), q.bounds)
+		loaded, err := load(q.frozen.Snapshot(), q.bounds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,9 +153,9 @@ func (q *queuePair) allocate(t *rapid.T) {
 }
 
 func (q *queuePair) try(t *rapid.T, r quota.Allocate) {
-	before := picture(q.ledger.Freeze())
+	before := picture(q.ledger.Snapshot())
 	dry := q.ledger.Sandbox().DryRun(r)
-	if picture(q.ledger.Freeze()) != before {
+	if picture(q.ledger.Snapshot()) != before {
 		t.Fatal("a dry run has changed the ledger")
 	}
 	out := q.apply(t, r)
@@ -216,7 +216,7 @@ func (q *queuePair) compare(t *rapid.T) {
 	if diff := cmp.Diff(lines(q.oracle.state()), lines(stateOfQueue(q.ledger.Sandbox()))); diff != "" {
 		t.Fatalf("the queue is not what it should be (-oracle +ledger):\n%s", diff)
 	}
-	if diff := cmp.Diff(lines(picture(q.ledger.Freeze())), lines(picture(q.frozen.Freeze()))); diff != "" {
+	if diff := cmp.Diff(lines(picture(q.ledger.Snapshot())), lines(picture(q.frozen.Snapshot()))); diff != "" {
 		t.Fatalf("a ledger that was frozen and loaded is another (-never +frozen):\n%s", diff)
 	}
 }

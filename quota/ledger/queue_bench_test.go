@@ -112,6 +112,6 @@ func BenchmarkQueueRaise(b *testing.B) {
 func BenchmarkQueueFreeze(b *testing.B) {
 	l := crowdedQueue(b, 50_000, 1, "a")
 	for b.Loop() {
-		l.Freeze()
+		l.Snapshot()
 	}
 }

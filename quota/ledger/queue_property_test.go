@@ -67,11 +67,11 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 		}
 		if die(t, 4) == 0 {
 			var err error
-			if b, err = load(b.Freeze(), bounds); err != nil {
+			if b, err = load(b.Snapshot(), bounds); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(lines(picture(a.Freeze())), lines(picture(b.Freeze()))); diff != "" {
+		if diff := cmp.Diff(lines(picture(a.Snapshot())), lines(picture(b.Snapshot()))); diff != "" {
 			t.Fatalf("after %#v a ledger that was frozen and loaded is another (-never +frozen):\n%s", c, diff)
 		}
 	}

@@ -75,7 +75,7 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 // checkRaisesAsAdvised carries the raises of nodes out one by one, in their order, by whom they name and with a reason only
 // where they want one; raises of other limits are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
-	l, err := load(r.ledger.Freeze(), quota.DefaultBounds())
+	l, err := load(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +127,9 @@ func testRemedies(t *testing.T, borrow bool) {
 			if quotatest.Die(t, 6, "policy") == 0 {
 				l.Apply(stamp, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}}})
 			}
-			before := picture(l.Freeze())
+			before := picture(l.Snapshot())
 			out := l.Sandbox().Explain(request)
-			if diff := cmp.Diff(before, picture(l.Freeze())); diff != "" || l.Check() != nil {
+			if diff := cmp.Diff(before, picture(l.Snapshot())); diff != "" || l.Check() != nil {
 				t.Fatalf("an explanation changed the ledger: %v\n%s", l.Check(), diff)
 			}
 			dry := l.Sandbox().DryRun(request)
@@ -207,7 +207,7 @@ type remedied struct {
 
 // admitsAfter tells whether the request is admitted after some commands, none of which may be refused.
 func (r *remedied) admitsAfter(t *rapid.T, commands []quota.Command) bool {
-	l, err := load(r.ledger.Freeze(), quota.DefaultBounds())
+	l, err := load(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}

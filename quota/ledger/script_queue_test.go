@@ -35,7 +35,7 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 		if resource, ok := strings.CutPrefix(arg, "resource="); ok {
 			f.Resource = resource
 		} else {
-			f.Tree, f.Node = at(arg)
+			f.Tree, f.Node = nodeAt(arg)
 		}
 	}
 	var after *quota.QueueTurn
@@ -47,7 +47,7 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 		}
 		for _, q := range page.Requests {
 			info, _ := v.Allocation(q.Allocation.ID)
-			p.say("%s, %s: %s", q.Allocation.ID, place(info), q.Decision.Explain())
+			p.say("%s, %s: %s", q.Allocation.ID, claimPlace(info), q.Decision.Explain())
 		}
 		if after = page.Next; after == nil {
 			return
@@ -55,8 +55,8 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 	}
 }
 
-// place says where a request waits.
-func place(a quota.AllocationInfo) string {
+// claimPlace says where a request waits.
+func claimPlace(a quota.AllocationInfo) string {
 	return fmt.Sprintf("number %d in the line for %s", a.Waiting.Position, a.Waiting.Line)
 }
 
@@ -64,7 +64,7 @@ func place(a quota.AllocationInfo) string {
 func waits(a quota.AllocationInfo) string {
 	w := a.Waiting
 	return fmt.Sprintf(", waits since %s, until %s, kept until %s, %s",
-		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until), sinceBegin(w.KeepUntil), place(a))
+		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until), sinceBegin(w.KeepUntil), claimPlace(a))
 }
 
 func sinceBegin(at quota.Instant) string { return (time.Duration(at) * time.Millisecond).String() }

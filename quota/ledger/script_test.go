@@ -55,7 +55,7 @@ func parseCommand(words, body []string) (quota.Command, error) {
 	case "apply":
 		return quota.ApplyTrees{Meta: p.meta(args), Trees: p.trees(body), Prune: slices.Contains(args, "@prune")}, p.err
 	case "set":
-		tree, node := at(args[0])
+		tree, node := nodeAt(args[0])
 		n := p.node(args[1:])
 		return quota.SetLimits{Meta: p.meta(args), Tree: tree, Node: node, Limits: n.Limits}, p.err
 	case "move":
@@ -105,8 +105,8 @@ func split(line string) ([]string, error) {
 	return words, nil
 }
 
-// at cuts tree:path.
-func at(word string) (tree, node string) {
+// nodeAt cuts tree:path.
+func nodeAt(word string) (tree, node string) {
 	tree, node, _ = strings.Cut(word, ":")
 	return tree, node
 }
@@ -312,7 +312,7 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		case word[0] == '@':
 			p.attributeOf(&request, key, value)
 		case !ok:
-			tree, node := at(word)
+			tree, node := nodeAt(word)
 			request.Claims = append(request.Claims, quota.Claim{Tree: tree, Node: node})
 		case isLabel:
 			request.Labels = append(request.Labels, quota.Label{Key: label, Value: value})

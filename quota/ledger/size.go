@@ -31,8 +31,8 @@ const (
 	cellBytes      = 64
 )
 
-// sizes are what the ledger takes now.
-func (l *Ledger) sizes() quota.Sizes {
+// currentSizes are what the ledger takes now.
+func (l *Ledger) currentSizes() quota.Sizes {
 	return quota.Sizes{
 		Allocations: l.allocations.held.bytes, Waiting: l.queue.bytes, Items: l.inventory.items.bytes, Trees: l.forest.bytes,
 		Ended: l.allocations.ended.bytes, History: l.history.bytes, Events: l.journal.bytes,
@@ -44,11 +44,11 @@ func (e *environment) boundsBytes() bool { return e.level >= quota.LevelFive && 
 
 // checkGrowth refuses what would make the ledger larger than it may be.
 func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
-	if growth <= 0 || !l.boundsBytes() || l.sizes().Live()+growth <= l.bounds.LiveBytes {
+	if growth <= 0 || !l.boundsBytes() || l.currentSizes().Live()+growth <= l.bounds.LiveBytes {
 		return nil
 	}
 	return quota.Errorf(quota.Full, field, "this takes %d bytes beyond what is free for every record, and the ledger has %d of at most %d such bytes; %s",
-		growth, l.sizes().Live(), l.bounds.LiveBytes, wayOut)
+		growth, l.currentSizes().Live(), l.bounds.LiveBytes, wayOut)
 }
 
 // checkRequestGrowth is checkGrowth for an allocation or a request that waits.
@@ -81,30 +81,30 @@ func newSizedMap[V sized](free int64) sizedMap[V] { return sizedMap[V]{free: fre
 // Set files a record, perhaps in the place of another.
 func (m *sizedMap[V]) Set(key uint64, record V) {
 	if was, found := m.Get(key); found {
-		m.bytes -= beyond(m.free, was)
+		m.bytes -= bytesBeyond(m.free, was)
 	}
-	m.bytes += beyond(m.free, record)
+	m.bytes += bytesBeyond(m.free, record)
 	m.Map.Set(key, record)
 }
 
 // Delete takes a record away, and answers whether there was one.
 func (m *sizedMap[V]) Delete(key uint64) bool {
 	if was, found := m.Get(key); found {
-		m.bytes -= beyond(m.free, was)
+		m.bytes -= bytesBeyond(m.free, was)
 	}
 	return m.Map.Delete(key)
 }
 
-// beyond is what a record takes beyond what is free.
-func beyond(free int64, record sized) int64 { return max(0, record.size()-free) }
+// bytesBeyond is what a record takes beyond what is free.
+func bytesBeyond(free int64, record sized) int64 { return max(0, record.size()-free) }
 
-// counted is what a record takes beyond what is free for each.
-func (e *environment) counted(record sized) int64 { return beyond(e.bounds.FreeBytes, record) }
+// countedSize is what a record takes beyond what is free for each.
+func (e *environment) countedSize(record sized) int64 { return bytesBeyond(e.bounds.FreeBytes, record) }
 
 // dataGrowth is what counts more when a change is laid over the user data of an allocation.
 func (e *environment) dataGrowth(a *Allocation, change []quota.Label) int64 {
 	data, size := a.lease().data, a.size()
-	after := size - sizeOfPairs(data) + sizeOfPairs(lay(data, change))
+	after := size - sizeOfPairs(data) + sizeOfPairs(overlayData(data, change))
 	return max(0, after-e.bounds.FreeBytes) - max(0, size-e.bounds.FreeBytes)
 }
 
@@ -155,11 +155,11 @@ func (e *environment) itemGrowth(list []*item, updates []quota.ItemUpdate) int64
 	growth := int64(0)
 	for i, it := range list {
 		is := *it
-		is.data = lay(it.data, updates[i].Data)
+		is.data = overlayData(it.data, updates[i].Data)
 		if updates[i].State != "" {
 			is.state = updates[i].State
 		}
-		growth += e.counted(&is) - e.counted(it)
+		growth += e.countedSize(&is) - e.countedSize(it)
 	}
 	return growth
 }
@@ -305,16 +305,16 @@ func (t *tree) bytes() int64 {
 func (v verifier) checkSizes() error {
 	var is quota.Sizes
 	for _, a := range v.allocations.held.All() {
-		is.Allocations += v.counted(a)
+		is.Allocations += v.countedSize(a)
 	}
 	for _, a := range v.allocations.ended.All() {
-		is.Ended += v.counted(a)
+		is.Ended += v.countedSize(a)
 	}
 	for w := range v.queue.all.from(firstTurn) {
-		is.Waiting += v.counted(w)
+		is.Waiting += v.countedSize(w)
 	}
 	for _, it := range v.inventory.items.All() {
-		is.Items += v.counted(it)
+		is.Items += v.countedSize(it)
 	}
 	for _, t := range v.forest.trees { // a sum, in whatever order
 		is.Trees += t.bytes()
@@ -325,7 +325,7 @@ func (v verifier) checkSizes() error {
 	for _, e := range v.journal.events {
 		is.Events += eventSize(e)
 	}
-	if was := v.sizes(); was != is {
+	if was := v.currentSizes(); was != is {
 		return fmt.Errorf("the ledger counts %+v bytes but has %+v", was, is)
 	}
 	return nil

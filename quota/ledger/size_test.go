@@ -38,7 +38,7 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 			var restored *ledger.Ledger
 			if at%7 == 0 {
 				var err error
-				if restored, err = load(l.Freeze(), bounds); err != nil {
+				if restored, err = load(l.Snapshot(), bounds); err != nil {
 					t.Fatal(err)
 				}
 				if is := restored.View().Counts().Sizes; is != before {
@@ -51,7 +51,7 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 			}
 			if restored != nil {
 				again := restored.Apply(stamp, c)
-				if asJSON(out.Refused) != asJSON(again.Refused) || picture(l.Freeze()) != picture(restored.Freeze()) {
+				if asJSON(out.Refused) != asJSON(again.Refused) || picture(l.Snapshot()) != picture(restored.Snapshot()) {
 					t.Fatalf("%+v: %+v, and %+v after a restore", c, out.Refused, again.Refused)
 				}
 			}

@@ -98,7 +98,7 @@ func busy(t *rapid.T, commands int) *ledger.Ledger {
 }
 
 func reload(t rapid.TB, l *ledger.Ledger) *ledger.Ledger {
-	loaded, err := load(l.Freeze(), quota.DefaultBounds())
+	loaded, err := load(l.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func reload(t rapid.TB, l *ledger.Ledger) *ledger.Ledger {
 // heldBy are the held allocations with their seats as texts, but for some.
 func heldBy(l *ledger.Ledger, but ...string) []string {
 	var list []string
-	for a := range l.Freeze().Held() {
+	for a := range l.Snapshot().Held() {
 		if slices.Contains(but, a.Request.ID) {
 			continue
 		}

@@ -15,7 +15,7 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 	former := ledger.Header{
 		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44, Arrival: 45, TreeVersion: 46,
 	}
-	l.Succeed(former, 1000)
+	l.Supersede(former, 1000)
 	want := former
 	want.Fence = 1040
 	if got := l.Header(); got != want {
@@ -29,7 +29,7 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 		t.Errorf("the next Expire is due at %d, %v", at, waits)
 	}
 	before := l.Header()
-	l.Succeed(ledger.Header{}, 1)
+	l.Supersede(ledger.Header{}, 1)
 	if got := l.Header(); got.Fence != before.Fence+1 || got.Now != before.Now || got.Revision != before.Revision {
 		t.Errorf("after a successor of nothing: %+v, before %+v", got, before)
 	}
@@ -58,7 +58,7 @@ func TestSuccessorsAreSound(t *testing.T) {
 			Now: quota.Stamp{At: quota.Instant(rapid.Int64Range(0, 1<<40).Draw(t, "former time"))}, Fence: rapid.Uint64Range(0, 1<<50).Draw(t, "former fence"),
 			NodeID: rapid.Uint64Range(0, 1000).Draw(t, "former node"), Turn: rapid.Uint64Range(0, 1000).Draw(t, "former turn"),
 		}
-		l.Succeed(former, 1<<40)
+		l.Supersede(former, 1<<40)
 		if err := l.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestEqualTreeVersions(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				l, seen, last := ledger.New(quota.DefaultBounds()), map[string][]string{}, map[string]uint64{}
 				playVersions(t, l, w, func() {
-					for _, tree := range l.Freeze().Trees() {
+					for _, tree := range l.Snapshot().Trees() {
 						key := fmt.Sprint(tree.Name, " ", tree.Version)
 						is := claimsIn(l, tree)
 						if was, known := seen[key]; known && !slices.Equal(was, is) {
@@ -52,7 +52,7 @@ func TestNoVersionsBelowLevelFive(t *testing.T) {
 				l := ledger.New(quota.DefaultBounds())
 				l.SetLevel(quota.LevelFive - 1)
 				playVersions(t, l, w, func() {})
-				image := l.Freeze()
+				image := l.Snapshot()
 				for _, tree := range image.Trees() {
 					if tree.Version != 0 || image.Header.TreeVersion != 0 {
 						t.Fatalf("tree %s has version %d of %d", tree.Name, tree.Version, image.Header.TreeVersion)
@@ -107,7 +107,7 @@ func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
 	tree.ItemNumbers = nil
 	tree.Nodes = slices.DeleteFunc(slices.Clone(tree.Nodes), func(n ledger.NodeImage) bool { return n.Made })
 	list := []string{asJSON(tree)}
-	for a := range l.Freeze().Held() {
+	for a := range l.Snapshot().Held() {
 		for i, c := range a.Request.Claims {
 			if c.Tree != tree.Name {
 				continue

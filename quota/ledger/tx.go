@@ -30,8 +30,8 @@ type tx struct {
 	staged     *staged
 }
 
-// begin prepares an allocation that has its claims to be held under the next fence.
-func (l *Ledger) begin(a *Allocation) tx {
+// beginTx prepares an allocation that has its claims to be held under the next fence.
+func (l *Ledger) beginTx(a *Allocation) tx {
 	a.fence, a.granted = l.allocations.fence+1, l.now
 	switch {
 	case a.more == nil:
@@ -40,15 +40,15 @@ func (l *Ledger) begin(a *Allocation) tx {
 	case a.more.lease != nil:
 		a.more.lease.begin(l.now)
 	}
-	a.enlist()
+	a.assignGroups()
 	return tx{ledger: l, allocation: a}
 }
 
 // decide says whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has changed.
 func (t *tx) decide() quota.Decision {
 	l, a := t.ledger, t.allocation
-	if a.plain() {
-		d := l.asker(a).decide(a.claims)
+	if a.isPlain() {
+		d := l.askerFor(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
 		d.Violations = append(d.Violations, l.inventory.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
@@ -57,10 +57,10 @@ func (t *tx) decide() quota.Decision {
 	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
 		return quota.Decision{Granted: true}
 	}
-	if behind := l.behindSoftly(a); len(behind) > 0 {
+	if behind := l.softOvertakeViolations(a); len(behind) > 0 {
 		return quota.Decision{Violations: l.everyViolation(a, nil, behind)}
 	}
-	t.staged = l.stage(a)
+	t.staged = l.beginStaged(a)
 	return t.staged.decide(a)
 }
 
@@ -71,7 +71,7 @@ func (t *tx) rollback() {
 	}
 }
 
-// hasRoom is true if the ledger may hold the admitted allocation too, once those that it preempts have ended.
+// hasCapacity is true if the ledger may hold the admitted allocation too, once those that it preempts have ended.
 func (t *tx) hasRoom() bool {
 	held := t.ledger.allocations.held.Len() - len(t.victims())
 	if t.staged != nil {
@@ -94,7 +94,7 @@ func (t *tx) placements() []quota.ClaimInfo {
 	if t.staged != nil {
 		a = t.staged.newcomer()
 	}
-	return a.current().Claims
+	return a.currentInfo().Claims
 }
 
 // commit makes an admitted allocation held, and ends its victims. since is when the request entered the queue, 0 if it
@@ -103,23 +103,23 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 	l, a := t.ledger, t.allocation
 	l.allocations.fence++
 	if t.staged == nil {
-		l.forest.attach(a)
+		l.forest.attachDynamicNodes(a)
 		l.allocations.byID[a.id] = a
 		l.allocations.held.Set(a.fence, a)
 		for i := range a.claims {
-			l.book(a, i)
+			l.chargeClaim(a, i)
 		}
 	} else {
 		a = t.staged.commit()
 	}
-	l.inventory.take(a)
+	l.inventory.takeItems(a)
 	t.rememberUndo(a)
 	for _, v := range t.victims() {
-		l.inventory.announce(v)
+		l.inventory.announceReturned(v)
 	}
 	l.deadlines.add(a)
 	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
-	l.queue.took(a)
+	l.queue.unblockGranted(a)
 	return a
 }
 
@@ -130,40 +130,40 @@ type staged struct {
 	ledger *Ledger
 	fence  uint64 // the newcomer's
 	// victims have lost their places, but are ended only when the newcomer is granted; preempted says where they stood.
-	victims   []*Allocation
-	preempted []quota.Preempted
-	displaced []displacement
-	dynamic   []*node // where what is displaced had been
-	// told are the leases among them that must not be ended at once; see graciously.
-	told  []toBeTold
-	known map[sitter]bool // displaced already
+	victims       []*Allocation
+	preempted     []quota.Preempted
+	displaced     []displacement
+	displacedFrom []*node // where what is displaced had been
+	// revocations are the leases among them that must not be ended at once; see graciously.
+	revocations     []pendingRevocation
+	displacedClaims map[claimRef]bool // displaced already
 }
 
-// stage puts the newcomer among the held allocations, so that it can be found by its fence, and its dynamic nodes into
+// beginStaged puts the newcomer among the held allocations, so that it can be found by its fence, and its dynamic nodes into
 // their trees.
-func (l *Ledger) stage(a *Allocation) *staged {
+func (l *Ledger) beginStaged(a *Allocation) *staged {
 	s := &staged{ledger: l, fence: a.fence}
-	seat := l.allocations.seat
+	seat := l.allocations.lastArrivalSeq
 	l.allocations.held.Set(a.fence, a)
 	s.onUndo(func() {
 		l.allocations.held.Delete(a.fence)
-		l.allocations.seat = seat
+		l.allocations.lastArrivalSeq = seat
 	})
-	s.attach()
+	s.attachDynamicNodes()
 	return s
 }
 
 // decide finds places for all claims and checks what is left to check. If the allocation cannot be held now, it takes
 // everything back.
 func (s *staged) decide(a *Allocation) quota.Decision {
-	lost := s.settleSoft()
+	lost := s.placeSoftClaims()
 	var violations []quota.Violation
 	if lost == nil {
-		if violations = s.check(); len(violations) == 0 {
-			if d, wait := s.graciously(a); wait {
+		if violations = s.checkRest(); len(violations) == 0 {
+			if d, wait := s.deferForGrace(a); wait {
 				return d
 			}
-			s.bookRest()
+			s.chargePlain()
 			return quota.Decision{Granted: true, Preempted: s.preempted}
 		}
 	} else {
@@ -176,14 +176,14 @@ func (s *staged) decide(a *Allocation) quota.Decision {
 // rollback takes back what was staged.
 func (s *staged) rollback() {
 	s.undoList.rollback()
-	s.victims, s.preempted, s.displaced, s.dynamic, s.known = nil, nil, nil, nil, nil
+	s.victims, s.preempted, s.displaced, s.displacedFrom, s.displacedClaims = nil, nil, nil, nil, nil
 }
 
-// book counts a claim of the newcomer.
-func (s *staged) book(i int) {
+// chargeClaim counts a claim of the newcomer.
+func (s *staged) chargeClaim(i int) {
 	a := s.newcomer()
-	s.ledger.book(a, i)
-	s.onUndo(func() { s.ledger.unbook(a, i) })
+	s.ledger.chargeClaim(a, i)
+	s.onUndo(func() { s.ledger.refundClaim(a, i) })
 }
 
 // newcomer is the present record of the allocation that is tried.
@@ -197,24 +197,24 @@ func (s *staged) commit() *Allocation {
 	l, a := s.ledger, s.newcomer()
 	if len(s.preempted) > 0 || a.more != nil && a.more.until != 0 {
 		if a.more == nil {
-			a.more = &particulars{}
+			a.more = &details{}
 		}
 		a.more.preempted = s.preempted
 		if a.more.until != 0 {
-			a.more.displaced = s.settleDisplaced()
+			a.more.displaced = s.completeDisplaced()
 		}
 	}
 	for _, v := range s.victims {
 		l.allocations.held.Delete(v.fence)
-		l.bury(v, quota.WasPreempted, a.id)
-		l.journal.note(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
+		l.keepEnded(v, quota.WasPreempted, a.id)
+		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
 	}
 	l.allocations.byID[a.id] = a
 	return a
 }
 
-// put files the record of a held allocation.
-func (s *allocations) put(a *Allocation) {
+// replaceRecord files the record of a held allocation.
+func (s *allocations) replaceRecord(a *Allocation) {
 	s.held.Set(a.fence, a)
 	if known := s.byID[a.id]; known != nil && known.fence == a.fence {
 		s.byID[a.id] = a

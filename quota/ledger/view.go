@@ -3,6 +3,8 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"sort"
+	"strings"
 
 	"github.com/quorate/quorate/quota"
 )
@@ -28,7 +30,7 @@ func (v View) Counts() quota.Counts {
 	l := v.ledger
 	return quota.Counts{
 		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(), Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.length,
-		Leases: l.deadlines.queue.leases, Sizes: l.sizes(), MostLiveBytes: l.bounds.LiveBytes,
+		Leases: l.deadlines.queue.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
 	}
 }
 
@@ -89,11 +91,11 @@ func (v View) AllCells() int {
 
 // Allocation is one allocation: held, waiting, or ended and not yet forgotten.
 func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
-	a := v.ledger.allocations.lookup(id)
+	a := v.ledger.allocations.findByID(id)
 	if a == nil {
 		return quota.AllocationInfo{}, quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately", quota.Clip(id))
 	}
-	return v.ledger.info(a), nil
+	return v.ledger.currentInfo(a), nil
 }
 
 // Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
@@ -107,5 +109,296 @@ func (v View) Revisions(before uint64, max int) []quota.Revision {
 			list = append(list, *r)
 		}
 	}
+	return list
+}
+
+// scanned bounds how many records one page looks at, so that a reader never keeps the lock for long.
+const scanned = 10_000
+
+// Allocations shows up to max held allocations that pass the filter, in the order of their fences, after a fence.
+func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) (quota.AllocationPage, *quota.Error) {
+	if f.Node != "" && f.Tree == "" {
+		return quota.AllocationPage{}, quota.Errorf(quota.Invalid, "node", "a node filter needs a tree too")
+	}
+	var page quota.AllocationPage
+	looked := 0
+	for fence, a := range v.ledger.allocations.held.From(afterFence + 1) {
+		if len(page.Allocations) == max || looked == scanned {
+			return page, nil
+		}
+		looked++
+		page.Next = fence
+		if matchesFilter(f, a) {
+			page.Allocations = append(page.Allocations, a.currentInfo())
+		}
+	}
+	page.Next = 0
+	return page, nil
+}
+
+func matchesFilter(f quota.AllocationFilter, a *Allocation) bool {
+	return (!f.Leases || a.lease().ttl > 0) && matchesPlace(f, a) && matchesLabels(f, a)
+}
+
+func matchesPlace(f quota.AllocationFilter, a *Allocation) bool {
+	if f.Tree == "" {
+		return true
+	}
+	for _, c := range a.claims {
+		if c.at.treeName == f.Tree && quota.IsWithin(c.at.path, f.Node) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchesLabels(f quota.AllocationFilter, a *Allocation) bool {
+	for _, want := range f.Labels {
+		found := false
+		for _, have := range a.labels {
+			found = found || have == want
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// HeldClaims counts the held claims of a tree at up to max nodes, parents before children, siblings by name. It continues
+// after the path that the page before gave as Next; pass "" and more=false to begin. It costs the nodes of the page, and
+// little for those before it. NotFound if there is no such tree.
+func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.HeldClaims, *quota.Error) {
+	t := v.ledger.forest.trees[tree]
+	if t == nil {
+		return quota.HeldClaims{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
+	}
+	var page quota.HeldClaims
+	looked := 0
+	look := func(n *node) bool {
+		if page.More = looked == max; page.More {
+			return false
+		}
+		looked++
+		page.Next = n.path
+		if n.claims > 0 {
+			page.Nodes = append(page.Nodes, quota.NamedCount{Name: n.path, Count: n.claims})
+		}
+		return true
+	}
+	if more {
+		t.root.walkAfter(after, look)
+	} else {
+		t.root.walk(look)
+	}
+	return page, nil
+}
+
+// walkAfter is walk for those of the nodes below that come after a path in it.
+func (n *node) walkAfter(path string, yield func(*node) bool) bool {
+	behind := sort.Search(len(n.children), func(i int) bool { return comparePaths(n.children[i].path, path) > 0 })
+	if behind > 0 && !n.children[behind-1].walkAfter(path, yield) {
+		return false
+	}
+	for _, child := range n.children[behind:] {
+		if !child.walk(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// ItemClaims counts, for each itemized resource of a tree on which there are any, the held claims. NotFound if there is no such
+// tree.
+func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
+	t := v.ledger.forest.trees[tree]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
+	}
+	var list []quota.NamedCount
+	for _, r := range t.resources {
+		if r.Unit == quota.Items && r.holds > 0 {
+			list = append(list, quota.NamedCount{Name: r.Name, Count: r.holds})
+		}
+	}
+	return list, nil
+}
+
+// WaitingClaims lists the claims of up to max requests that wait, in the order of the queue, after a turn (nil: from the
+// first); next continues, and is nil on the last page. It costs the requests of the page.
+func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
+	from := firstTurn
+	if after != nil {
+		from = turnAfter(*after)
+	}
+	looked, last := 0, from
+	for w := range v.ledger.queue.all.from(from) {
+		if looked == max {
+			return list, &last
+		}
+		looked, last = looked+1, w.turn
+		for i := range w.record.claims {
+			at := w.record.claims[i].at
+			list = append(list, quota.WaitingClaim{Tree: at.treeName, Node: at.path, Picks: w.request.Claims[i].Picks})
+		}
+	}
+	return list, nil
+}
+
+// Items shows up to max items that pass the filter, by resource and then by name, after an item, nil for the first ones.
+// Without data their user data are left out. A page may be short although more follow, because it looks at a bounded number
+// of items. NotFound names a tree or resource that does not exist, or has no items.
+func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
+	stocks, err := v.ledger.forest.stocksOf(f.Tree, f.Resource)
+	if err != nil {
+		return quota.ItemPage{}, err
+	}
+	var page quota.ItemPage
+	looked := 0
+	for _, s := range stocks {
+		for _, name := range filterNames(f, s.namesAfter(after)) {
+			if len(page.Items) == max || looked == scanned {
+				return page, nil
+			}
+			looked++
+			info := v.ledger.inventory.itemInfo(s.byName[name])
+			page.Next = &info.ItemName
+			if !data {
+				info.Data = nil
+			}
+			if matchesItemFilter(f, info) {
+				page.Items = append(page.Items, info)
+			}
+		}
+	}
+	page.Next = nil
+	return page, nil
+}
+
+// stocksOf are those of a tree by resource: of one if it is named.
+func (f *forest) stocksOf(tree, resource string) ([]*stock, *quota.Error) {
+	if resource != "" {
+		s, err := f.findStock(tree, resource, "resource")
+		return []*stock{s}, err
+	}
+	t := f.trees[tree]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
+	}
+	var list []*stock
+	for _, r := range t.resources {
+		if r.stock != nil {
+			list = append(list, r.stock)
+		}
+	}
+	return list, nil
+}
+
+// namesAfter are the names of items that come after one in the order of pages.
+func (s *stock) namesAfter(after *quota.ItemName) []string {
+	switch {
+	case after == nil || s.resource.Name > after.Resource:
+		return s.names
+	case s.resource.Name < after.Resource:
+		return nil
+	}
+	i, found := slices.BinarySearch(s.names, after.Name)
+	if found {
+		i++
+	}
+	return s.names[i:]
+}
+
+// filterNames are those of sorted names that the filter may admit, so that looking for one costs little among many.
+func filterNames(f quota.ItemFilter, names []string) []string {
+	if f.Name == "" {
+		return names
+	}
+	i, found := slices.BinarySearch(names, f.Name)
+	if !found {
+		return nil
+	}
+	return names[i : i+1]
+}
+
+func matchesItemFilter(f quota.ItemFilter, i quota.ItemInfo) bool {
+	return (f.State == "" || f.State == i.State) && (f.Name == "" || f.Name == i.Name) && (f.Owner == "" || f.Owner == i.Owner)
+}
+
+// itemInfo copies an item for a reader.
+func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
+	info := quota.ItemInfo{
+		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state, Data: slices.Clone(it.data),
+		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
+	}
+	owner, _ := inv.allocations.held.Get(it.owner)
+	if owner != nil {
+		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
+	}
+	touched := it.touched(owner)
+	info.Updated, info.UpdatedWall = touched.At, touched.Wall
+	return info
+}
+
+// itemInfos are several items as they are.
+func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
+	infos := make([]quota.ItemInfo, len(list))
+	for i, it := range list {
+		infos[i] = inv.itemInfo(it)
+	}
+	return infos
+}
+
+// ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
+// none is named. NotFound names what does not exist.
+func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
+	trees := []string{tree}
+	if tree == "" {
+		if resource != "" {
+			return nil, quota.Errorf(quota.Invalid, "resource", "a resource is one of a tree; name the tree too")
+		}
+		trees = slices.Sorted(maps.Keys(v.ledger.forest.trees))
+	}
+	var list []quota.ItemCount
+	for _, name := range trees {
+		stocks, err := v.ledger.forest.stocksOf(name, resource)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range stocks {
+			list = append(list, v.ledger.allocations.countItems(s))
+		}
+	}
+	return list, nil
+}
+
+func (s *allocations) countItems(st *stock) quota.ItemCount {
+	states, owners := map[string]int{}, map[string]int{}
+	for _, it := range st.byName { // sums, in whatever order
+		states[it.state]++
+		user := ""
+		if owner, held := s.held.Get(it.owner); held {
+			user = owner.principal().User
+		}
+		owners[user]++
+	}
+	return quota.ItemCount{Tree: st.tree, Resource: st.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: st.waiting()}
+}
+
+// waiting is how many requests wait for items.
+func (s *stock) waiting() int {
+	n := 0
+	for _, ln := range s.resource.queues {
+		n += ln.length
+	}
+	return n
+}
+
+func namedCounts(counts map[string]int) []quota.NamedCount {
+	list := make([]quota.NamedCount, 0, len(counts))
+	for name, n := range counts {
+		list = append(list, quota.NamedCount{Name: name, Count: n})
+	}
+	slices.SortFunc(list, func(a, b quota.NamedCount) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

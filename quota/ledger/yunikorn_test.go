@@ -199,7 +199,7 @@ func (p *yunikornPlayer) increase(i int, s yunikornStep) string {
 	return "denied"
 }
 
-// giveBack releases all that an application holds of one resource at a queue, and answers how much that was.
+// returnItem releases all that an application holds of one resource at a queue, and answers how much that was.
 func (p *yunikornPlayer) giveBack(s yunikornStep, resource string) int64 {
 	total := quota.Amount(0)
 	page, _ := p.ledger.View().Allocations(quota.AllocationFilter{Tree: "yunikorn", Node: nodeOfQueue(s.Queue)}, 0, 100)

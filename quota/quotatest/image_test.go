@@ -9,8 +9,8 @@ import (
 )
 
 // load builds a ledger from an image as a restore does.
-func load(image *ledger.Image, b quota.Bounds) (*ledger.Ledger, error) {
-	loader := ledger.NewLoader(b, image.Header)
+func load(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
+	loader := ledger.NewRestorer(b, image.Header)
 	for _, t := range image.Trees() {
 		if err := loader.AddTree(t); err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func load(image *ledger.Image, b quota.Bounds) (*ledger.Ledger, error) {
 }
 
 // picture is everything that an image holds, as text.
-func picture(image *ledger.Image) string {
+func picture(image *ledger.Snapshot) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),

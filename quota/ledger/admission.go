@@ -1,0 +1,345 @@
+package ledger
+
+import (
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// mode says whether a command is carried out.
+type mode uint8
+
+const (
+	// carryOut decides a command and commits it.
+	carryOut mode = iota
+	// dryRun decides a command and leaves the ledger as it is.
+	dryRun
+)
+
+// allocate decides a request and charges it if it is granted.
+func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
+	if out, known := l.repeatOf(request); known {
+		if m == carryOut && out.Allocation != nil {
+			out.Allocation = l.heardFrom(out.Allocation)
+		}
+		return out
+	}
+	a, refused := l.placeClaims(request)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if refused = l.checkRequestGrowth(l.countedSize(a)); refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if m == carryOut {
+		l.traceItems(request)
+		defer l.inventory.endTrace()
+	}
+	t := l.beginTx(a)
+	decision := t.decide()
+	switch {
+	case shouldQueue(request, decision):
+		return l.enqueue(request, &t, decision, m)
+	case decision.Granted && !t.hasRoom():
+		t.rollback()
+		return Outcome{Refused: l.errLedgerFull()}
+	case m == dryRun:
+		return t.preview(decision)
+	case !decision.Granted:
+		l.inventory.createWanted(a, decision.Violations)
+		l.journal.noteDenial(request, decision)
+		return Outcome{Decision: &decision}
+	}
+	return Outcome{Decision: &decision, Allocation: t.commit(0)}
+}
+
+// preview ends a transaction without its commit, and says where the claims of a granted one would be counted.
+func (t *tx) preview(d quota.Decision) Outcome {
+	if d.Granted {
+		d.Placements = t.placements()
+		t.rollback()
+	}
+	return Outcome{Decision: &d}
+}
+
+// heardFrom notes that the caller of a known request has asked again: that keeps it in the queue, or takes over a lease
+// that came from there.
+func (l *Ledger) heardFrom(a *Allocation) *Allocation {
+	if !a.isWaiting() {
+		return l.takeOverLease(a)
+	}
+	w := l.queue.waiterOf(a)
+	l.queue.touch(w)
+	return w.record
+}
+
+func (e *environment) errLedgerFull() *quota.Error {
+	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some", e.bounds.Held)
+}
+
+// repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
+func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
+	a := l.allocations.findByID(request.ID)
+	switch {
+	case a == nil:
+		return Outcome{}, false
+	case !a.matchesRequest(request):
+		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
+	case a.ended != nil:
+		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.describeStart(), a.describeEnd())}, true
+	case a.isWaiting():
+		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true}, true
+	}
+	decision := quota.Decision{Granted: true}
+	if a.more != nil {
+		decision.Preempted = a.more.preempted
+	}
+	return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces(), Repeated: true}, true
+}
+
+// describeStart says in words what an ended allocation had been.
+func (a *Allocation) describeStart() string {
+	if a.fence == 0 {
+		return "waited once and"
+	}
+	return "was granted once and"
+}
+
+// findByID finds a held allocation, a request that waits, or an ended one whose tombstone still stands.
+func (s *allocations) findByID(id string) *Allocation {
+	a := s.byID[id]
+	if a != nil && a.ended != nil && s.tombstoneOver(a) {
+		return nil
+	}
+	return a
+}
+
+// isPlain is true if nothing but limits of nodes and of principals decides.
+func (a *Allocation) isPlain() bool {
+	if a.more != nil && a.more.forced {
+		return false
+	}
+	for i := range a.claims {
+		if a.claims[i].at.special {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsAtHome is true if every claim has room at its node and everything above, so that nobody has to be moved for it: what
+// most claims that may borrow find.
+func (a *Allocation) fitsAtHome() bool {
+	if a.isForced() || a.principal().User != "" || !sharesNoNode(a.claims) || a.anyQueued() {
+		return false
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.isForced() || c.at.special && !c.isSoft() || len(c.limitsAbove(nil)) > 0 {
+			return false
+		}
+		for n := c.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
+			if !n.hasRoomFor(c.amounts) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// placeSoftClaims finds places for the claims that may borrow softly, in the order of the request, and books them there. It
+// stops at the first that finds none, and answers it.
+func (t *staged) placeSoftClaims() *placedClaim {
+	for i := range t.newcomer().claims {
+		if c := &t.newcomer().claims[i]; c.isSoft() && !t.placeSoftClaim(i) {
+			return c
+		}
+	}
+	return nil
+}
+
+// checkRest looks at every limit that placeSoftClaims has not looked at.
+func (t *staged) checkRest() []quota.Violation {
+	a := t.newcomer()
+	violations := t.ledger.askerFor(a).decide(a.plainClaims()).Violations
+	violations = append(violations, a.uncountableViolations()...)
+	violations = append(violations, t.ledger.checkBounded(a)...)
+	violations = append(violations, t.checkPrincipals(a)...)
+	return append(violations, t.ledger.inventory.checkItems(a)...)
+}
+
+// checkPrincipals looks at the ledger as it is without those claims that placeSoftClaims has booked already.
+func (t *staged) checkPrincipals(a *Allocation) []quota.Violation {
+	a.countSoft(-1)
+	defer a.countSoft(1)
+	return t.ledger.checkPrincipals(a)
+}
+
+// countSoft takes the claims that borrow softly off the accounts of their principal, or puts them back.
+func (a *Allocation) countSoft(sign quota.Amount) {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.isSoft() && c.more != nil && c.more.track != nil {
+			c.more.track.add(c, sign)
+		}
+	}
+}
+
+// chargePlain books what placeSoftClaims has not booked.
+func (t *staged) chargePlain() {
+	for i := range t.newcomer().claims {
+		if !t.newcomer().claims[i].isSoft() {
+			t.chargeClaim(i)
+		}
+	}
+}
+
+// everyViolation lists all that stands in the way of a denied request, as the ledger is without it: lost is the claim that
+// found no place, if that is why. Only if nothing does then, those of the trial count: what other claims would have moved
+// was in the way.
+func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []quota.Violation) []quota.Violation {
+	all := l.askerFor(a).decide(a.plainClaims()).Violations
+	if lost != nil {
+		all = append(all, lost.inTheWay()...)
+	}
+	all = append(all, l.softOvertakeViolations(a)...)
+	all = append(all, a.uncountableViolations()...)
+	all = append(all, l.checkBounded(a)...)
+	all = append(all, l.checkPrincipals(a)...)
+	all = append(all, l.inventory.checkItems(a)...)
+	if len(all) == 0 {
+		return tried
+	}
+	return all
+}
+
+// plainClaims are the claims that are held to the plain limits of their paths. Forced ones are held to none.
+func (a *Allocation) plainClaims() []placedClaim {
+	var list []placedClaim
+	for i := range a.claims {
+		if c := &a.claims[i]; !c.isForced() && !c.isSoft() {
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// decide checks every limit on every path from the claimed nodes up to the roots, and who must not be overtaken there, and
+// collects all violations. Its cost is the depth of the tree times the amounts of the request, whatever else is held.
+func (who asker) decide(claims []placedClaim) quota.Decision {
+	if sharesNoNode(claims) {
+		return who.decideApart(claims)
+	}
+	return who.decideTogether(claims)
+}
+
+// sharesNoNode is true if no node is on the way of two claims; surely so if every claim is in a tree of its own.
+func sharesNoNode(claims []placedClaim) bool {
+	for i, c := range claims {
+		for _, other := range claims[:i] {
+			if c.at.tree == other.at.tree {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// decideApart checks claims whose paths share no node.
+func (who asker) decideApart(claims []placedClaim) quota.Decision {
+	var violations []quota.Violation
+	for _, c := range claims {
+		for n := c.at; n != nil; n = n.parent {
+			for _, p := range c.amounts {
+				violations = who.appendOvertaking(n.fits(violations, p.resource, p.amount), n, p.resource)
+			}
+		}
+	}
+	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// fits appends a violation if the node's subtree has no room for amount more.
+func (n *node) fits(violations []quota.Violation, r *resource, amount quota.Amount) []quota.Violation {
+	return n.fitsIn(n.ceilings[r.index], violations, r, amount)
+}
+
+// fitsIn is the same for any limit.
+func (n *node) fitsIn(limit quota.Amount, violations []quota.Violation, r *resource, amount quota.Amount) []quota.Violation {
+	used := n.subtree[r.index]
+	if used+amount <= limit && amount <= quota.MaxAmount {
+		return violations
+	}
+	return append(violations, quota.Violation{
+		Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: limit, Used: used, Requested: amount,
+	})
+}
+
+// demand is what a whole request asks of one node: by resource index, only what is asked.
+type demand struct {
+	node    *node
+	amounts []placedAmount // by resource index
+}
+
+// decideTogether asks a common ancestor of several claims once, for the sum.
+func (who asker) decideTogether(claims []placedClaim) quota.Decision {
+	var violations []quota.Violation
+	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
+		for _, p := range d.amounts {
+			violations = who.appendOvertaking(d.node.fits(violations, p.resource, p.amount), d.node, p.resource)
+		}
+	}
+	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// demandsOf adds up what claims ask of every node on the ways up from where they begin.
+func demandsOf(claims []placedClaim, begin func(*placedClaim) *node) []demand {
+	var demands []demand
+	place := map[*node]int{}
+	for i := range claims {
+		c := &claims[i]
+		for n := begin(c); n != nil; n = n.parent {
+			i, known := place[n]
+			if !known {
+				i = len(demands)
+				place[n] = i
+				demands = append(demands, demand{node: n})
+			}
+			for _, p := range c.amounts {
+				demands[i].addAmount(p)
+			}
+		}
+	}
+	return demands
+}
+
+// addAmount joins an amount, keeping the resources in their order.
+func (d *demand) addAmount(p placedAmount) {
+	for i, have := range d.amounts {
+		switch {
+		case have.resource == p.resource:
+			d.amounts[i].amount = have.amount.Plus(p.amount)
+			return
+		case have.resource.index > p.resource.index:
+			d.amounts = append(d.amounts, placedAmount{})
+			copy(d.amounts[i+1:], d.amounts[i:])
+			d.amounts[i] = p
+			return
+		}
+	}
+	d.amounts = append(d.amounts, p)
+}
+
+// uncountableViolations lists where forced claims would make a tree hold more than can be counted. No other limit holds them.
+func (a *Allocation) uncountableViolations() []quota.Violation {
+	var forced []placedClaim
+	for i := range a.claims {
+		if a.claims[i].isForced() {
+			forced = append(forced, a.claims[i])
+		}
+	}
+	var violations []quota.Violation
+	for _, d := range demandsOf(forced, func(c *placedClaim) *node { return c.at.tree.root }) {
+		for _, p := range d.amounts {
+			violations = d.node.fitsIn(quota.MaxAmount, violations, p.resource, p.amount)
+		}
+	}
+	return violations
+}

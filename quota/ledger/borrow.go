@@ -1,0 +1,316 @@
+package ledger
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// isSoft is true if the claim finds its place by borrowing softly.
+func (c *placedClaim) isSoft() bool { return c.at.borrows == policy.BorrowSoft && !c.isForced() }
+
+// isForced is true if the claim is held at its node whatever the limits say.
+func (c *placedClaim) isForced() bool { return c.more != nil && c.more.forced }
+
+// checkSoft refuses requests that borrowing cannot decide: it finds the place of one claim in a tree at a time.
+func (a *Allocation) checkSoft() *quota.Error {
+	for i := range a.claims {
+		c := &a.claims[i]
+		if !c.isSoft() {
+			continue
+		}
+		for j := range a.claims[:i] {
+			if other := &a.claims[j]; other.isSoft() && other.at.tree == c.at.tree {
+				return quota.Errorf(quota.Invalid, claimField(i, ".node"), "claims[%d] already borrows in tree %s, where a request may do so once; join the amounts, or make two requests", j, c.at.treeName)
+			}
+		}
+	}
+	return nil
+}
+
+// softPlacement looks for the place of one claim of the newcomer, as the quota manager does.
+type softPlacement struct {
+	*staged
+	claim *placedClaim
+	path  []*node // from the claimed node up to the top: the last of its ancestors, without a gap, that borrows softly
+	// pushed are the claims that climb has pushed up, in that order, with the nodes where they sat before.
+	pushed  []formerPlace
+	touched map[claimRef]bool
+	// out are the claims of victims, in the order in which they were chosen, with the nodes where they stood in the way.
+	out []formerPlace
+}
+
+// formerPlace is where a claim was.
+type formerPlace struct {
+	claimRef
+	node *node
+}
+
+// placeSoftClaim finds the place of a claim, books it there and makes its victims lose all their places; false if there is none.
+func (t *staged) placeSoftClaim(i int) bool {
+	s := &softPlacement{staged: t, claim: &t.newcomer().claims[i]}
+	for n := s.claim.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
+		s.path = append(s.path, n)
+	}
+	at, stop := s.findPlacement()
+	for at == nil {
+		if !s.preemptLower(stop) {
+			return false
+		}
+		at, stop = s.findPlacement()
+	}
+	if len(s.claim.limitsAbove(nil)) > 0 {
+		return false
+	}
+	s.chargeAt(at, i)
+	s.endVictims()
+	return true
+}
+
+func (s *softPlacement) topNode() *node { return s.path[len(s.path)-1] }
+
+// findPlacement looks for the lowest node from which everything up to the top has room, or can be given room by pushing others up:
+// at the node itself those of lower priority, above it everybody, because there the newcomer claims the share of its own
+// node. It answers that node, or nil and the node where the search stopped; then everybody sits where he sat, but those
+// who had been pushed at the end of the order.
+func (s *softPlacement) findPlacement() (at, stop *node) {
+	s.pushed, s.touched = nil, nil
+	hard := false
+	for _, n := range s.path {
+		stop = n
+		hard = hard || n.spec.Hard
+		switch {
+		case n.hasRoomFor(s.claim.amounts) || s.pushBorrowers(n, at == nil):
+			if at == nil {
+				at = n
+			}
+		case at != nil:
+			s.undoPush()
+			at = nil
+			if hard {
+				return nil, stop
+			}
+		case n.spec.Hard:
+			return nil, stop
+		}
+	}
+	return at, stop
+}
+
+// pushBorrowers pushes claims one node up, at the top out of the tree, those first who have sat longest, until the newcomer
+// fits; false if it would not fit even then. Nobody is pushed out of a hard node but the top.
+func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
+	top := n == s.topNode()
+	if n.borrowers == nil || n.spec.Hard && !top || top && n.policy.Preemption&policy.PreemptBorrowers == 0 {
+		return false
+	}
+	crowds := n.borrowers.groupsWhere(func(c *priorityGroup) bool {
+		return (!onlyLower || c.Priority < s.claim.standing().Priority) && (!top || s.mayPreempt(c))
+	})
+	if !n.hasRoomAfter(s.claim.amounts, crowds) {
+		return false
+	}
+	for queue := newVictimHeap(crowds); !n.hasRoomFor(s.claim.amounts); queue.next() {
+		s.pushUp(queue[0].who, n, top)
+	}
+	return true
+}
+
+// mayPreempt is true if the claims of the crowd may be preempted by the newcomer.
+func (s *softPlacement) mayPreempt(c *priorityGroup) bool {
+	return !c.Unpreemptable && c.Type == s.claim.standing().Type
+}
+
+func (s *softPlacement) pushUp(who claimRef, from *node, top bool) {
+	if !s.touched[who] {
+		if s.touched == nil {
+			s.touched = map[claimRef]bool{}
+		}
+		s.touched[who] = true
+		s.pushed = append(s.pushed, formerPlace{who, from})
+	}
+	if !top {
+		s.moveClaim(who, from.parent)
+		return
+	}
+	s.removeClaim(who)
+	s.out = append(s.out, formerPlace{who, from})
+}
+
+// undoPush gives everybody who has been pushed the node back where he sat, at the end of its order (as the quota manager
+// does, in the order of pushing). Nobody is out of the tree yet: that happens at the top, after which nothing can fail.
+func (s *softPlacement) undoPush() {
+	for _, o := range s.pushed {
+		if a, _ := s.ledger.allocations.held.Get(o.fence); a.claims[o.claim].at != o.node {
+			s.moveClaim(o.claimRef, o.node)
+		}
+	}
+}
+
+// preemptLower preempts claims of lower priority on the path from stop down to the claimed node, those first who have sat
+// longest, until the newcomer fits at stop; false if it would not fit even then.
+func (s *softPlacement) preemptLower(stop *node) bool {
+	if s.claim.standing().Priority <= 0 || s.claim.at.policy.Preemption&policy.PreemptLower == 0 {
+		return false
+	}
+	lower := func(c *priorityGroup) bool { return c.Priority < s.claim.standing().Priority && s.mayPreempt(c) }
+	path := s.path[:slices.Index(s.path, stop)+1]
+	var all []*priorityGroup
+	for _, n := range path {
+		all = append(all, n.borrowers.groupsWhere(lower)...)
+	}
+	if len(all) == 0 || !stop.hasRoomAfter(s.claim.amounts, all) {
+		return false
+	}
+	for _, n := range slices.Backward(path) {
+		for queue := newVictimHeap(n.borrowers.groupsWhere(lower)); len(queue) > 0; queue.next() {
+			s.out = append(s.out, formerPlace{queue[0].who, n})
+			s.removeClaim(queue[0].who)
+			if stop.hasRoomFor(s.claim.amounts) {
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// chargeAt counts the newcomer's claim at a node.
+func (s *softPlacement) chargeAt(at *node, i int) {
+	c, was := s.claim, *s.claim
+	more := claimDetails{}
+	if c.more != nil {
+		more = *c.more
+	}
+	if at != was.at {
+		more.home = was.at
+	}
+	c.at, c.placed, c.more = at, at.address, &more
+	s.onUndo(func() { *c = was })
+	s.chargeClaim(i)
+}
+
+// endVictims takes all other claims of the victims out too, and lets others slide down where those were.
+func (s *softPlacement) endVictims() {
+	gone, ended := map[claimRef]bool{}, map[uint64]bool{}
+	for _, o := range s.out {
+		gone[o.claimRef] = true
+	}
+	for _, o := range s.out {
+		if ended[o.fence] {
+			continue
+		}
+		ended[o.fence] = true
+		victim, _ := s.ledger.allocations.held.Get(o.fence)
+		s.victims = append(s.victims, victim)
+		s.returnItems(victim)
+		s.preempted = append(s.preempted, quota.Preempted{ID: victim.id, Tree: o.node.treeName, Node: o.node.path})
+		for j := range victim.claims {
+			if other := (claimRef{o.fence, j}); !gone[other] {
+				s.removeClaim(other)
+			}
+		}
+		for j := range victim.claims {
+			if !gone[claimRef{o.fence, j}] {
+				s.ledger.reclaimPath(victim.claims[j].at, s.moveClaim)
+			}
+		}
+	}
+}
+
+// reclaimAt lets claims that are counted above a node and belong below it slide down into freed room.
+func (l *Ledger) reclaimAt(n *node) {
+	if n.special {
+		l.reclaimPath(n, func(s claimRef, to *node) { l.moveClaim(s, to) })
+	}
+}
+
+// reclaimPath does so at the node and at every ancestor: each takes from its parent, in the order of seats, who belongs below it
+// and fits. Nobody comes down more than one node.
+func (l *Ledger) reclaimPath(n *node, move func(claimRef, *node)) {
+	for ; n.special && n.parent != nil; n = n.parent {
+		if n.borrows != policy.BorrowSoft || n.parent.borrowers == nil {
+			continue
+		}
+		for who, found := n.parent.borrowers.reclaims[n].firstFitting(n); found; who, found = n.parent.borrowers.reclaims[n].firstFitting(n) {
+			move(who, n)
+		}
+	}
+}
+
+// inTheWay says for a claim that has found no place where it does not fit, from its node up. A soft node that could never
+// take it is not named unless a hard one below it keeps the claim from borrowing further up: it is not what has to be raised.
+func (c *placedClaim) inTheWay() []quota.Violation {
+	var violations []quota.Violation
+	hard := false
+	for n := c.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
+		hard = hard || n.spec.Hard
+		last := hard || n.parent == nil || n.parent.borrows != policy.BorrowSoft
+		for r, limit := range n.ceilings {
+			used, amount := n.subtree[r], amountOf(c.amounts, r)
+			if used+amount > limit && (last || amount <= limit) {
+				violations = append(violations, quota.Violation{
+					Tree: n.treeName, Node: n.path, Resource: n.tree.resources[r].Name, Limit: limit, Used: used, Requested: amount,
+				})
+			}
+		}
+	}
+	return c.limitsAbove(violations)
+}
+
+// limitsAbove appends the limits that the claim would break above where it may borrow; those are plain.
+func (c *placedClaim) limitsAbove(violations []quota.Violation) []quota.Violation {
+	n := c.at
+	for n != nil && n.borrows == policy.BorrowSoft {
+		n = n.parent
+	}
+	for ; n != nil; n = n.parent {
+		for _, p := range c.amounts {
+			violations = n.fits(violations, p.resource, p.amount)
+		}
+	}
+	return violations
+}
+
+// victimHeap are crowds in the order of their first seats: whoever has sat longest has the next turn.
+type victimHeap []victimEntry
+
+type victimEntry struct {
+	crowd *priorityGroup
+	seat  uint64
+	who   claimRef
+}
+
+// newVictimHeap puts crowds in their order.
+func newVictimHeap(crowds []*priorityGroup) victimHeap {
+	t := make(victimHeap, 0, len(crowds))
+	for _, c := range crowds {
+		seat, who, _ := c.claims.first()
+		t = append(t, victimEntry{c, seat, who})
+	}
+	heap.Init(&t)
+	return t
+}
+
+// next goes on after whoever had the first turn has left its crowd.
+func (t *victimHeap) next() {
+	first := &(*t)[0]
+	var more bool
+	if first.seat, first.who, more = first.crowd.claims.first(); more {
+		heap.Fix(t, 0)
+	} else {
+		heap.Pop(t)
+	}
+}
+
+// Len, Less, Swap, Push and Pop are what a heap needs; nothing is ever pushed.
+func (t victimHeap) Len() int           { return len(t) }
+func (t victimHeap) Less(i, j int) bool { return t[i].seat < t[j].seat }
+func (t victimHeap) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *victimHeap) Push(any)          {}
+func (t *victimHeap) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
+}

@@ -1,0 +1,317 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// plan is a checked change of configuration that has not been carried out. A plan with a refusal does nothing.
+type plan struct {
+	refused *quota.Error
+	changes []quota.Change
+	// undo is how to take the changes back, one for each tree that has any.
+	undo []quota.TreeUndo
+	// commit carries it out; it cannot fail.
+	commit func()
+	// over lists what the change would leave over a limit, at most MaxOver.
+	over []quota.Overuse
+	// effects works out what the change would mean for the requests to come, before it is carried out.
+	effects func() *quota.Effects
+}
+
+func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
+
+// planner computes changes of the configuration and installs them.
+type planner struct{ *Ledger }
+
+// commitPlan carries out a plan and remembers it in the history.
+// A dry run answers the present revision, because the change would make the next one, and the effects of the change.
+func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
+	if out, settled := pl.checkChange(meta, p); settled {
+		return out
+	}
+	answer := quota.Configuration{Changes: p.changes, Over: p.over}
+	switch {
+	case m == dryRun:
+		answer.Effects = p.effects()
+	case len(p.changes) > 0:
+		p.commit()
+		pl.history.appendRevision(meta, p)
+	}
+	answer.Revision = pl.history.revision
+	return Outcome{Configuration: &answer}
+}
+
+// checkChange answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and
+// whoever may not.
+func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
+	if out, known := pl.history.checkMeta(m); known {
+		return out, true
+	}
+	if p.refused != nil {
+		return Outcome{Refused: p.refused}, true
+	}
+	if err := pl.forest.checkPermission(m, p.changes); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	return Outcome{}, false
+}
+
+// checkMeta answers a repeated request with its first result, and refuses a wrong expectation.
+func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
+	switch {
+	case len(m.Actor) > quota.MaxActor:
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed", len(m.Actor), quota.MaxActor)}, true
+	case len(m.Reason) > quota.MaxReason:
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", len(m.Reason), quota.MaxReason)}, true
+	case !quota.IsVisible(m.RequestID, quota.MaxID):
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id", "a request id is at most %d visible ASCII characters", quota.MaxID)}, true
+	}
+	if first := h.requests[m.RequestID]; first != nil {
+		if first.Fingerprint != m.Fingerprint {
+			return Outcome{Refused: quota.Errorf(quota.IDTaken, "request_id", "request %q made revision %d with other content; use another request id", m.RequestID, first.Number)}, true
+		}
+		return Outcome{Configuration: &quota.Configuration{Revision: first.Number, Changes: first.Changes}, Repeated: true}, true
+	}
+	if m.ExpectedRevision != nil && *m.ExpectedRevision != h.revision {
+		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", h.revision, *m.ExpectedRevision)}, true
+	}
+	return Outcome{}, false
+}
+
+// treeChange is one tree of a change as it is to be.
+type treeChange struct {
+	spec  quota.TreeSpec
+	field string
+	// remove takes the tree away; of the spec only the name counts.
+	remove bool
+	// sketch, if not nil, says which node stands where; else each stays at its path.
+	sketch *pathTree
+	// reborn nodes, which the sketch does not know, continue what is at their path.
+	reborn bool
+}
+
+// planTrees checks a whole ApplyTrees against the ledger: the end result counts, not an order of steps, so that one
+// child may give what another gets.
+func (pl planner) planTrees(c quota.ApplyTrees) plan {
+	least := 1
+	if c.Prune {
+		least = 0
+	}
+	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
+		return refusedPlan(quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, pl.bounds.TreesPerChange))
+	}
+	var wishes []treeChange
+	named := map[string]bool{}
+	for i, spec := range c.Trees {
+		w := treeChange{spec: spec, field: fmt.Sprintf("trees[%d]", i)}
+		if named[spec.Name] {
+			return refusedPlan(quota.Errorf(quota.Invalid, w.field+".name", "tree %s is listed twice", spec.Name))
+		}
+		named[spec.Name] = true
+		if err := pl.forest.followMoves(&w); err != nil {
+			return refusedPlan(err)
+		}
+		wishes = append(wishes, w)
+	}
+	if c.Prune {
+		for _, name := range slices.Sorted(maps.Keys(pl.forest.trees)) {
+			if !named[name] {
+				wishes = append(wishes, treeChange{spec: quota.TreeSpec{Name: name}, remove: true, field: "trees"})
+			}
+		}
+	}
+	return pl.planChanges(wishes)
+}
+
+// planChanges checks a change of several trees, all or nothing.
+func (pl planner) planChanges(wishes []treeChange) plan {
+	var p plan
+	var steps []*treeTransition
+	trees, nodes, growth := len(pl.forest.trees), pl.forest.nodes, int64(0)
+	for _, w := range wishes {
+		s, err := pl.planTree(w)
+		if err != nil {
+			p.refused = p.refused.Join(err)
+		}
+		switch {
+		case p.refused == nil:
+		case err != nil && err.Kind != p.refused.Kind:
+			return refusedPlan(p.refused)
+		default:
+			continue
+		}
+		d := s.diff()
+		s.changes = d.changes
+		if len(d.changes) > 0 {
+			p.undo = append(p.undo, d.undo)
+		}
+		p.changes = append(p.changes, d.changes...)
+		p.over = append(p.over, s.overuse(quota.MaxOver-len(p.over))...)
+		steps = append(steps, s)
+		trees += count(s.draft) - count(s.old)
+		nodes += s.draft.size() - s.old.size()
+		growth += s.draft.bytes() - s.old.bytes()
+	}
+	if p.refused != nil {
+		return refusedPlan(p.refused)
+	}
+	if trees > pl.bounds.Trees {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, pl.bounds.Trees))
+	}
+	if nodes > pl.bounds.Nodes {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, pl.bounds.Nodes))
+	}
+	if err := pl.forest.checkItemRoom(steps); err != nil {
+		return refusedPlan(err)
+	}
+	if err := pl.checkTreeGrowth(growth); err != nil {
+		return refusedPlan(err)
+	}
+	p.commit = func() {
+		for _, s := range steps {
+			pl.installTrees(s)
+		}
+		pl.requeueTrees(steps)
+	}
+	p.effects = func() *quota.Effects { return pl.effects(steps) }
+	return p
+}
+
+func count(t *tree) int {
+	if t == nil {
+		return 0
+	}
+	return 1
+}
+
+// size is the number of nodes; that of no tree is zero.
+func (t *tree) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.byPath)
+}
+
+// planTree checks one tree of a change.
+func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
+	old := pl.forest.trees[w.spec.Name]
+	if w.remove {
+		if old.claims > 0 {
+			return nil, quota.Errorf(quota.InUse, w.field, "tree %s cannot be removed while claims are held in it (now: %d); release them first", old.name, old.claims)
+		}
+		return newTransition(nil, old), nil
+	}
+	draft, err := pl.forest.draftTree(w.spec, w.field)
+	if err != nil {
+		return nil, err
+	}
+	s := newTransition(draft, old, w.predecessors(old)...)
+	if err := s.checkInUse(); err != nil {
+		return nil, err
+	}
+	s.carryAccounts()
+	if err := pl.forest.checkKept(draft, w.field); err != nil {
+		return nil, err
+	}
+	stuck := pl.rehomeClaims(s)
+	if breaches := append(s.breaches(), stuck...); len(breaches) > 0 {
+		return nil, quota.NewBreachError(breaches)
+	}
+	return s, nil
+}
+
+// checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
+func (f *forest) checkKept(draft *tree, field string) *quota.Error {
+	if n := draft.size(); n > f.bounds.NodesPerTree {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, f.bounds.NodesPerTree)
+	}
+	if n := draft.size() * len(draft.resources); n > f.bounds.Cells {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, f.bounds.Cells)
+	}
+	var err *quota.Error
+	draft.root.walk(func(n *node) bool {
+		if n.dynamic && n.path != n.from.path {
+			err = quota.CheckPath(n.path, field, f.bounds.Depth)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (w treeChange) predecessors(old *tree) []predecessor {
+	byPath := predecessor(old.byItsPath)
+	if w.sketch == nil {
+		return []predecessor{byPath}
+	}
+	drawn := func(path string) *node {
+		if at := w.sketch.findPath(path); at != nil {
+			return at.from
+		}
+		return nil
+	}
+	if w.reborn {
+		return []predecessor{drawn, byPath}
+	}
+	return []predecessor{drawn}
+}
+
+// checkInUse refuses to take away what held allocations stand on, and names all of it.
+func (s *treeTransition) checkInUse() *quota.Error {
+	if s.old == nil {
+		return nil
+	}
+	var err *quota.Error
+	for _, r := range s.old.resources {
+		is := s.draft.resource(r.Name)
+		switch {
+		case r.holds == 0:
+		case is == nil:
+			err = err.Join(quota.Errorf(quota.InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds))
+		case is.Unit != r.Unit:
+			err = err.Join(quota.Errorf(quota.InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds))
+		}
+	}
+	s.old.root.walk(func(n *node) bool {
+		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
+			err = err.Join(quota.Errorf(quota.InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first, or move the node", n.place(), held))
+		}
+		return true
+	})
+	return err
+}
+
+// planDelete checks the removal of a tree.
+func (pl planner) planDelete(c quota.DeleteTree) plan {
+	if pl.forest.trees[c.Tree] == nil {
+		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
+	}
+	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
+}
+
+// planMaintenance checks a change of a tree's maintenance. Leaving it answers everything that is over a limit.
+func (pl planner) planMaintenance(c quota.SetMaintenance) plan {
+	t := pl.forest.trees[c.Tree]
+	if t == nil {
+		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
+	}
+	d := differ{tree: t.name, undo: t.undo()}
+	d.add("", "maintenance", switchText(t.settings.Maintenance), switchText(c.On))
+	p := plan{
+		changes: d.changes,
+		undo:    []quota.TreeUndo{d.undo},
+		commit: func() {
+			pl.forest.markChanged(t)
+			t.settings.Maintenance = c.On
+			pl.requeueWaiters(map[string]bool{t.name: true})
+		},
+		effects: func() *quota.Effects { return &quota.Effects{} },
+	}
+	if !c.On {
+		p.over = t.over(quota.MaxOver)
+	}
+	return p
+}

@@ -1,0 +1,346 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// draftTree checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes have
+// configuration but no identity, and no usage until they succeed others.
+func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
+	if !quota.IsName(spec.Name) {
+		return nil, quota.Errorf(quota.Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(spec.Name))
+	}
+	if name := spec.Forest; name != "" && !quota.IsName(name) {
+		return nil, quota.Errorf(quota.Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(name))
+	}
+	if err := checkTreeSettings(spec.TreeSettings, spec.Name, field); err != nil {
+		return nil, err
+	}
+	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
+	if err := f.draftResources(t, spec.Resources, field); err != nil {
+		return nil, err
+	}
+	if n := len(spec.Nodes); n < 1 || n > f.bounds.NodesPerTree {
+		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, f.bounds.NodesPerTree)
+	}
+	if n, cells := len(spec.Nodes), f.bounds.Cells; n*len(spec.Resources) > cells {
+		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes and %d resources, for each of which every node keeps account; at most %d of such accounts are allowed: divide the tree",
+			spec.Name, n, len(spec.Resources), cells)
+	}
+	for i, n := range spec.Nodes {
+		if err := f.draftNode(t, n, i); err != nil {
+			err.Field = nodeField(field, i) + err.Field
+			return nil, err
+		}
+	}
+	if err := t.connect(field, spec.Nodes); err != nil {
+		return nil, err
+	}
+	return t, t.draftBounds(field, spec.Nodes)
+}
+
+// nodeField names a node as the API does, where the root's configuration stands in the tree itself.
+func nodeField(field string, i int) string {
+	if i == 0 {
+		return field
+	}
+	return fmt.Sprintf("%s.nodes[%d]", field, i-1)
+}
+
+func (f *forest) draftResources(t *tree, resources []quota.Resource, field string) *quota.Error {
+	if n := len(resources); n < 1 || n > f.bounds.Resources {
+		return quota.Errorf(quota.Invalid, field+".resources", "tree %s registers %d resources; 1 to %d are allowed", t.name, n, f.bounds.Resources)
+	}
+	for i, r := range resources {
+		at := fmt.Sprintf("%s.resources[%d]", field, i)
+		switch {
+		case !quota.IsResourceName(r.Name):
+			return quota.Errorf(quota.Invalid, at+".name", "a resource's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.ResourceNameExtra, quota.Clip(r.Name))
+		case r.Unit < quota.Count || r.Unit > quota.Items:
+			return quota.Errorf(quota.Invalid, at+".unit", "unit %d of resource %s is unknown; it is count, milli, bytes or items", r.Unit, r.Name)
+		case i > 0 && resources[i-1].Name >= r.Name:
+			return quota.Errorf(quota.Invalid, at+".name", "resource %s is not in order, or registered twice", r.Name)
+		}
+		if err := f.checkItemSpec(r, maxLeaseTTL(t.settings.Leases), at+".items"); err != nil {
+			return err
+		}
+		t.resources = append(t.resources, &resource{Resource: r, index: i})
+	}
+	return nil
+}
+
+// connect ties the nodes together and settles policies and ceilings, from the root down.
+func (t *tree) connect(field string, specs []quota.NodeSpec) *quota.Error {
+	t.root = t.byPath[""]
+	for i, spec := range specs[1:] {
+		n := t.byPath[spec.Path]
+		if n.parent = t.byPath[quota.ParentPath(spec.Path)]; n.parent == nil {
+			return quota.Errorf(quota.Invalid, nodeField(field, i+1)+".path", "the parent %q of node %q is not listed in tree %s; list every level", quota.ParentPath(spec.Path), spec.Path, t.name)
+		}
+		n.parent.children = append(n.parent.children, n)
+	}
+	if t.governed && len(t.root.spec.Admins) == 0 {
+		return quota.Errorf(quota.Invalid, field+".admins", "tree %s names admins, but none at its root, so that nobody could ever change the tree as a whole; name one there", t.name)
+	}
+	t.root.walk(func(n *node) bool {
+		slices.SortFunc(n.children, byPath)
+		n.deriveSettings()
+		t.soft = t.soft || n.borrows == policy.BorrowSoft
+		return true
+	})
+	return nil
+}
+
+func byPath(a, b *node) int { return strings.Compare(a.path, b.path) }
+
+// deriveSettings derives from the configuration of the node and what its parent hands down: policy, defaults and ceilings.
+func (n *node) deriveSettings() {
+	switch {
+	case n.spec.Policy != "":
+		n.policy = policies[n.spec.Policy]
+	case n.parent != nil:
+		n.policy = n.parent.policy
+	default:
+		n.policy = policies[quota.DefaultPolicy]
+	}
+	n.borrows = n.policy.Borrowing
+	n.special = n.borrows != policy.BorrowNothing || n.parent != nil && n.parent.special
+	n.strict = n.queuesStrictly()
+	n.inheritDefaults()
+	n.ceilings = make([]quota.Amount, len(n.limits))
+	for r := range n.limits {
+		n.ceilings[r] = n.ceiling(r)
+	}
+}
+
+// ceiling is what the plain check holds the subtree to. In a cohort a limit is not a cap: checkBounded looks at it.
+func (n *node) ceiling(r int) quota.Amount {
+	if n.borrows == policy.BorrowBounded {
+		return quota.MaxAmount
+	}
+	return n.effective(r).Ceiling()
+}
+
+// inheritDefaults lays the node's own defaults over those from above.
+func (n *node) inheritDefaults() {
+	n.fallbacks = nil
+	if n.parent != nil {
+		n.fallbacks = n.parent.fallbacks
+	}
+	if len(n.spec.Defaults) == 0 {
+		return
+	}
+	own := make([]quota.Limit, len(n.limits))
+	copy(own, n.fallbacks)
+	for _, d := range n.spec.Defaults {
+		own[n.tree.resource(d.Resource).index] = d.Limit
+	}
+	n.fallbacks = own
+}
+
+// queuesStrictly is what the node says of its queueing, or else its parent.
+func (n *node) queuesStrictly() bool {
+	if n.spec.Queueing == quota.InheritQueueing {
+		return n.parent != nil && n.parent.strict
+	}
+	return n.spec.Queueing == quota.Strict
+}
+
+// draftNode checks one node of a specification and puts it into the draft. Fields of refusals are relative to the node.
+func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
+	if (i == 0) != (spec.Path == "") {
+		return quota.Errorf(quota.Invalid, ".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, quota.Clip(spec.Path))
+	}
+	if err := quota.CheckPath(spec.Path, ".path", f.bounds.Depth); err != nil {
+		return err
+	}
+	if t.byPath[spec.Path] != nil {
+		return quota.Errorf(quota.Invalid, ".path", "tree %s lists node %q twice", t.name, spec.Path)
+	}
+	if spec.Policy != "" && policies[spec.Policy] == nil {
+		return quota.Errorf(quota.Invalid, ".policy", "there is no policy %q; known are %s", quota.Clip(spec.Policy), policies.Names())
+	}
+	if err := f.checkLabels(spec.Labels, ".labels"); err != nil {
+		return err
+	}
+	if err := checkQueueing(spec.Queueing, ".queueing"); err != nil {
+		return err
+	}
+	if err := f.checkAdmins(spec.Admins, ".admins"); err != nil {
+		return err
+	}
+	n, err := t.draftLimits(&spec)
+	if err != nil {
+		return err
+	}
+	if n.rules, err = f.draftPrincipals(t, &spec, ""); err != nil {
+		return err
+	}
+	t.byPath[spec.Path] = n
+	t.governed = t.governed || len(spec.Admins) > 0
+	return nil
+}
+
+// draftLimits makes the node of a specification, whose lists of limits must be right.
+func (t *tree) draftLimits(spec *quota.NodeSpec) (*node, *quota.Error) {
+	if err := t.checkLimits(spec.Limits, ".limits", "limit"); err != nil {
+		return nil, err
+	}
+	if err := t.checkLimits(spec.Defaults, ".defaults", "default"); err != nil {
+		return nil, err
+	}
+	if err := t.checkLimits(spec.Borrow, ".borrow", "bound of borrowing"); err != nil {
+		return nil, err
+	}
+	if err := t.checkLimits(spec.Lend, ".lend", "bound of lending"); err != nil {
+		return nil, err
+	}
+	n := t.blank(spec)
+	for _, s := range spec.Limits {
+		n.limits[t.resource(s.Resource).index] = s.Limit
+	}
+	return n, nil
+}
+
+// blank is a node without limits, identity and usage that stands nowhere yet.
+func (t *tree) blank(spec *quota.NodeSpec) *node {
+	n := len(t.resources)
+	amounts := make([]quota.Amount, 2*n)
+	made := &node{
+		address: &address{t.name, spec.Path}, tree: t, spec: spec, limits: make([]quota.Limit, n), own: amounts[:n:n], subtree: amounts[n:],
+	}
+	made.borrow, made.lend = made.spread(nil), made.spread(nil)
+	return made
+}
+
+// checkLimits refuses a list of limits that cannot be.
+func (t *tree) checkLimits(set []quota.ResourceLimit, field, what string) *quota.Error {
+	for i, s := range set {
+		if i > 0 && set[i-1].Resource >= s.Resource {
+			return quota.Errorf(quota.Invalid, field, "resource %s is not in order, or limited twice", s.Resource)
+		}
+		if _, err := t.checkLimit(s, field, what, quota.Invalid); err != nil {
+			return err
+		}
+		if s.Limit.Kind == quota.Unset {
+			return quota.Errorf(quota.Invalid, field, "the %s of %s is unset; leave it out", what, s.Resource)
+		}
+	}
+	return nil
+}
+
+// checkLimit refuses a limit that cannot be; unknown is the kind of refusal for a resource that the tree does not have.
+func (t *tree) checkLimit(s quota.ResourceLimit, field, what string, unknown quota.Kind) (*resource, *quota.Error) {
+	r := t.resource(s.Resource)
+	switch {
+	case r == nil:
+		return nil, quota.Errorf(unknown, field, "tree %s registers no resource %q; it has %s", t.name, quota.Clip(s.Resource), t.resourceNames())
+	case s.Limit.Kind > quota.Unlimited:
+		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is neither an amount nor unlimited nor unset", what, s.Resource)
+	case s.Limit.Kind != quota.Limited && s.Limit.Amount != 0:
+		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %s and still names the amount %d; it is one or the other", what, s.Resource, s.Limit, s.Limit.Amount)
+	case s.Limit.Kind == quota.Limited && (s.Limit.Amount < 0 || s.Limit.Amount > quota.MaxAmount):
+		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %d; 0 to %d are allowed", what, s.Resource, s.Limit.Amount, quota.MaxAmount)
+	}
+	return r, nil
+}
+
+func (f *forest) checkAdmins(admins []string, field string) *quota.Error {
+	if len(admins) > f.bounds.Admins {
+		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins), f.bounds.Admins)
+	}
+	for i, a := range admins {
+		switch {
+		case a == "" || !quota.IsVisible(a, quota.MaxActor):
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i), "an admin is an actor of 1 to %d visible ASCII characters without spaces, got %q", quota.MaxActor, quota.Clip(a))
+		case i > 0 && admins[i-1] >= a:
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i), "admin %s is not in order, or there twice", a)
+		}
+	}
+	return nil
+}
+
+// draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is soft,
+// and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
+func (t *tree) draftBounds(field string, specs []quota.NodeSpec) *quota.Error {
+	for i, spec := range specs {
+		n, at := t.byPath[spec.Path], nodeField(field, i)
+		if spec.Hard && n.borrows != policy.BorrowSoft {
+			return quota.Errorf(quota.Invalid, at+".hard", "%s is hard, but its policy %s has no soft nodes; leave it out, or use a policy that borrows softly", n.place(), n.policy.Name)
+		}
+		if err := n.draftBounds(at); err != nil {
+			return err
+		}
+		if top := n.cohortAbove(); top != nil && n.borrows == policy.BorrowSoft {
+			return quota.Errorf(quota.Invalid, at+".policy", "policy %s of %s borrows softly inside of the cohort of %s; what is pushed up there would escape its bounds", n.policy.Name, n.place(), top.place())
+		}
+	}
+	return nil
+}
+
+func (n *node) draftBounds(field string) *quota.Error {
+	if len(n.spec.Borrow)+len(n.spec.Lend) > 0 && n.borrows != policy.BorrowBounded {
+		kind := ".borrow"
+		if len(n.spec.Borrow) == 0 {
+			kind = ".lend"
+		}
+		return quota.Errorf(quota.Invalid, field+kind, "%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy cohort", n.place(), n.policy.Name)
+	}
+	n.borrow, n.lend = n.spread(n.spec.Borrow), n.spread(n.spec.Lend)
+	return nil
+}
+
+// spread lays bounds over the resources of the tree; what is absent is not bounded.
+func (n *node) spread(set []quota.ResourceLimit) []quota.Amount {
+	most := slices.Repeat([]quota.Amount{quota.MaxAmount}, len(n.tree.resources))
+	for _, s := range set {
+		most[n.tree.resource(s.Resource).index] = s.Limit.Ceiling()
+	}
+	return most
+}
+
+// cohortAbove is the nearest ancestor in a cohort, or nil.
+func (n *node) cohortAbove() *node {
+	for at := n.parent; at != nil; at = at.parent {
+		if at.borrows == policy.BorrowBounded {
+			return at
+		}
+	}
+	return nil
+}
+
+// checkTreeSettings refuses settings of a tree that cannot be.
+func checkTreeSettings(s quota.TreeSettings, tree, field string) *quota.Error {
+	if err := checkLeaseSettings(s.Leases, tree, field+".leases"); err != nil {
+		return err
+	}
+	if s.Overtake < 0 || s.Overtake > quota.MaxOvertake {
+		return quota.Errorf(quota.Invalid, field+".overtake_ms", "the first in a line of tree %s may be overtaken for 1 to %d ms, not %d; 0 means %d", tree, quota.MaxOvertake, s.Overtake, quota.DefaultOvertake)
+	}
+	return nil
+}
+
+func checkLeaseSettings(s quota.LeaseSettings, tree, field string) *quota.Error {
+	switch {
+	case s.Max < 0 || s.Max > quota.MaxTTL:
+		return quota.Errorf(quota.Invalid, field+".max_ttl_ms", "leases in tree %s may last 1 to %d ms without a renewal, not %d; 0 means %d", tree, quota.MaxTTL, s.Max, quota.MaxTTL)
+	case s.Default < 0 || s.Default > maxLeaseTTL(s):
+		return quota.Errorf(quota.Invalid, field+".default_ttl_ms", "the default of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree, s.Default, maxLeaseTTL(s))
+	case s.Grace < 0 || s.Grace > quota.MaxGrace:
+		return quota.Errorf(quota.Invalid, field+".grace_ms", "the grace of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree, s.Grace, quota.MaxGrace)
+	}
+	return nil
+}
+
+// checkQueueing refuses what is not in the list.
+func checkQueueing(q quota.Queueing, field string) *quota.Error {
+	if q > quota.BestEffort {
+		return quota.Errorf(quota.Invalid, field, "queueing %d is unknown; it is strict or best-effort, or inherited", q)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// installTrees makes a checked draft part of the ledger, or takes a tree away. Where an old tree exists, its nodes and
+// resources are changed in place: allocations point at them.
+func (pl planner) installTrees(s *treeTransition) {
+	switch {
+	case s.draft == nil:
+		for _, r := range s.old.resources {
+			pl.inventory.removeItems(r)
+		}
+		delete(pl.forest.trees, s.old.name)
+		pl.forest.bytes -= s.old.bytes()
+		pl.forest.nodes -= len(s.old.byPath)
+	case s.old == nil:
+		s.draft.root.walk(func(n *node) bool {
+			n.assignID(&pl.forest)
+			return true
+		})
+		s.draft.repool()
+		pl.forest.markChanged(s.draft)
+		pl.forest.trees[s.draft.name] = s.draft
+		pl.forest.bytes += s.draft.bytes()
+		pl.forest.nodes += len(s.draft.byPath)
+		pl.inventory.installStocks(s.draft, nil)
+	default:
+		pl.replaceTree(s)
+	}
+}
+
+// assignID gives a new node its identity.
+func (n *node) assignID(f *forest) {
+	f.nodeID++
+	n.id = f.nodeID
+}
+
+// replaceTree puts a draft in the place of the tree that it continues.
+func (pl planner) replaceTree(s *treeTransition) {
+	t := s.old
+	pl.forest.bytes -= t.bytes()
+	defer func() { pl.forest.bytes += t.bytes() }()
+	pl.forest.nodes += len(s.draft.byPath) - len(t.byPath)
+	s.countRehomings(-1) // reseat moves the claims themselves
+	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
+	if len(s.changes) > 0 {
+		pl.forest.markChanged(t)
+	}
+	before, resources := t.borrowShapes(), t.resources
+	was := map[*resource]*quota.ItemSpec{}
+	for _, r := range resources {
+		was[r] = r.Items
+	}
+	t.adoptResources(s.draft.resources)
+	var drafted []*node
+	s.draft.root.walk(func(n *node) bool {
+		drafted = append(drafted, n)
+		return true
+	})
+	clear(t.byPath)
+	for _, n := range drafted {
+		is := n.successor()
+		if is == n {
+			n.assignID(&pl.forest)
+			n.tree = t
+		} else {
+			is.configure(n)
+			is.own, is.subtree = n.own, n.subtree
+			is.rename(n.path)
+		}
+		t.byPath[n.path] = is
+	}
+	for _, n := range drafted {
+		n.successor().relate(n)
+	}
+	for _, n := range drafted {
+		n.from = nil
+	}
+	if !slices.Equal(before, t.borrowShapes()) || !slices.Equal(resources, t.resources) {
+		pl.rebuildBorrowIndexes(t)
+	}
+	if slices.ContainsFunc(s.changes, isStructuralChange) {
+		t.recount()
+	}
+	t.repool()
+	for _, r := range resources {
+		if !slices.Contains(t.resources, r) {
+			pl.inventory.removeItems(r)
+		}
+	}
+	pl.inventory.installStocks(t, was)
+}
+
+// isStructuralChange is true for a change after which claims may have to be counted elsewhere.
+func isStructuralChange(c quota.Change) bool {
+	switch c.Field {
+	case "node", "path", "policy", "hard":
+		return true
+	}
+	return strings.HasPrefix(c.Field, "resource ")
+}
+
+// successor is the node that a node of the draft becomes: the one that it continues, or itself.
+func (n *node) successor() *node {
+	if n.from != nil {
+		return n.from
+	}
+	return n
+}
+
+// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them. What was itemized
+// and is not any more, or the other way round, is another resource for those who held it once.
+func (t *tree) adoptResources(wanted []*resource) {
+	list := make([]*resource, len(wanted))
+	for i, w := range wanted {
+		list[i] = w
+		if known := t.resource(w.Name); known != nil && (known.Unit == quota.Items) == (w.Unit == quota.Items) {
+			list[i] = known
+		}
+	}
+	for i, r := range list {
+		r.index, r.Unit, r.Items = i, wanted[i].Unit, wanted[i].Items
+	}
+	t.resources = list
+}
+
+// rename gives the node another address; records keep the one that they were made with.
+func (n *node) rename(path string) {
+	if n.path != path {
+		n.address = &address{n.treeName, path}
+	}
+}
+
+// configure takes over the configuration of a draft's node.
+func (n *node) configure(drafted *node) {
+	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
+	n.borrows, n.special, n.dynamic, n.strict = drafted.borrows, drafted.special, drafted.dynamic, drafted.strict
+	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
+}
+
+// relate gives the node the parent and the children that it has in the draft, as they are in its own tree.
+func (n *node) relate(drafted *node) {
+	children := make([]*node, len(drafted.children))
+	for i, child := range drafted.children {
+		children[i] = child.successor()
+	}
+	n.children = children
+	if drafted.parent != nil {
+		n.parent = drafted.parent.successor()
+	}
+}
+
+// byConfiguration is who has ended a request whose node or resource was taken away.
+const byConfiguration = "configuration"
+
+// requeueWaiters lets requests with claims in changed trees follow their nodes, ends those that the configuration now refuses, and
+// makes everybody who waits for something in such a tree line up anew. It costs the length of the queue.
+func (pl planner) requeueWaiters(changed map[string]bool) {
+	all := pl.queue.all.list()
+	for _, w := range all {
+		if t := w.blockedIn.tree; t != nil && changed[t.name] {
+			pl.queue.unassignWaiters(w)
+		}
+	}
+	for _, w := range all {
+		if claimsFromAny(&w.request, changed) && !pl.followMove(w) {
+			pl.dropWaiter(w, quota.Cancelled, byConfiguration)
+		}
+	}
+	if pl.queue.unassigned.length > 0 {
+		pl.queue.markDirty(&pl.queue.unassigned)
+	}
+}
+
+// unassignWaiters takes a request out of its line together with all others there: nobody comes to the head by that.
+func (q *waitQueue) unassignWaiters(w *waiter) {
+	ln := w.blockedIn
+	if w.awaitsRevocation {
+		ln.revocationsPending--
+	}
+	if ln.remove(w); ln.length == 0 {
+		q.removeQueue(ln)
+	}
+	w.blockedIn, w.need = &q.unassigned, 0
+	q.unassigned.insert(w)
+}
+
+// followMove gives a request the paths that its nodes have now; false if one is gone, or the request would be refused.
+func (pl planner) followMove(w *waiter) bool {
+	request := w.request
+	request.Claims = slices.Clone(request.Claims)
+	for i := range w.record.claims {
+		n := w.record.claims[i].at
+		if t := pl.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
+			return false
+		}
+		path := n.path
+		if w.unconfiguredPaths != nil && w.unconfiguredPaths[i] != "" {
+			path = quota.ChildPath(path, w.unconfiguredPaths[i])
+		}
+		request.Claims[i].Node = path
+	}
+	a, refused := pl.placeClaims(request)
+	if refused != nil && refused.Kind != quota.Full {
+		return false
+	}
+	if a != nil {
+		pl.updateWaiter(w, request, a)
+	}
+	return true
+}
+
+// updateWaiter makes the record of a request say where its nodes are now.
+func (pl planner) updateWaiter(w *waiter, request quota.Allocate, placed *Allocation) {
+	for i := range placed.claims {
+		placed.claims[i].asked = w.record.claims[i].asked
+	}
+	pl.queue.replaceWaiting(w, placed.claims, *w.record.more.waiting)
+	w.record.more.lease = placed.more.lease
+	w.request, w.unconfiguredPaths = request, nil
+	w.clearGrant()
+}
+
+// requeueTrees is requeue after a change of a configuration.
+func (pl planner) requeueTrees(steps []*treeTransition) {
+	if pl.queue.all.length == 0 {
+		return
+	}
+	changed := map[string]bool{}
+	for _, s := range steps {
+		if len(s.changes) > 0 {
+			changed[s.changes[0].Tree] = true
+		}
+	}
+	pl.requeueWaiters(changed)
+	if len(pl.queue.queuesForLedger) > 0 {
+		pl.queue.markDirty(pl.queue.queuesForLedger[0])
+	}
+}

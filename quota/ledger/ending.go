@@ -1,0 +1,296 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// releaseAllocation ends an allocation and gives everything back; or only some items, and what is left goes on. A request that waits
+// leaves the queue.
+func (l *Ledger) releaseAllocation(c quota.Release, m mode) Outcome {
+	out := l.allocations.checkRelease(c)
+	if out.Refused != nil || out.Repeated || m == dryRun {
+		return out
+	}
+	if a := out.Allocation; a.isWaiting() && len(c.Items) == 0 {
+		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), quota.Cancelled, "")}
+	}
+	if len(c.Items) > 0 {
+		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.itemsNamed(c.Items), c.ItemState, quota.Released, "")}
+	}
+	if c.ItemState != "" {
+		l.inventory.returnItems(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
+	}
+	return Outcome{Allocation: l.endAllocation(out.Allocation, quota.Released, "")}
+}
+
+// itemsNamed are those of its items that a list names.
+func (a *Allocation) itemsNamed(names []quota.ItemName) itemSet {
+	named := map[quota.ItemName]bool{}
+	for _, n := range names {
+		named[n] = true
+	}
+	list := itemSet{}
+	for _, it := range a.heldItems() {
+		if named[quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}] {
+			list[it.stateSeq] = true
+		}
+	}
+	return list
+}
+
+// endAllocation ends a held allocation and gives everything back.
+func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *Allocation {
+	l.allocations.held.Delete(a.fence)
+	for i := range a.claims {
+		l.refundClaim(a, i)
+	}
+	for i := range a.claims {
+		l.reclaimAt(a.claims[i].at)
+	}
+	l.forest.markChangedBy(a)
+	if !a.wantsItems() {
+		return l.keepEnded(a, state, by)
+	}
+	l.inventory.returnItems(a, itemsAfter(state))
+	ended := l.keepEnded(a, state, by)
+	l.inventory.announceReturned(a)
+	return ended
+}
+
+// checkRelease is releasable, and refuses a state or a list of items that cannot be.
+func (s *allocations) checkRelease(c quota.Release) Outcome {
+	if err := checkStates("item_state", c.ItemState); err != nil {
+		return Outcome{Refused: err}
+	}
+	if n := len(c.Items); n > s.bounds.Picks {
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, s.bounds.Picks)}
+	}
+	out := s.findToRelease(c.ID)
+	if a := out.Allocation; a != nil && !out.Repeated && len(c.Items) > 0 && len(a.itemsNamed(c.Items)) == 0 {
+		return Outcome{Allocation: a.withCurrentPlaces(), Repeated: true}
+	}
+	return out
+}
+
+// findToRelease says what a release would end, or has ended before; it changes nothing.
+func (s *allocations) findToRelease(id string) Outcome {
+	if err := checkID(id); err != nil {
+		return Outcome{Refused: err}
+	}
+	a := s.findByID(id)
+	if a == nil {
+		return Outcome{Refused: quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))}
+	}
+	return Outcome{Allocation: a, Repeated: a.ended != nil}
+}
+
+// expireDue ends or changes what is due, in the order of the instants, and within one by kind and number.
+func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
+	if err := checkMost(c.Most); err != nil || m == dryRun {
+		return Outcome{Refused: err}
+	}
+	var out Outcome
+	for out.Expired < c.Most {
+		next, waits := l.deadlines.next()
+		if !waits || next.at > l.now.At {
+			break
+		}
+		out.Restored = append(out.Restored, l.fireDeadline(next.dueKey)...)
+		out.Expired++
+	}
+	return out
+}
+
+func checkMost(most int) *quota.Error {
+	if most < 1 || most > quota.MaxExpire {
+		return quota.Errorf(quota.Invalid, "most", "an expiry ends 1 to %d reservations, leases and the like, not %d", quota.MaxExpire, most)
+	}
+	return nil
+}
+
+// fireDeadline does what is due. It answers the ids of those that hold again by it.
+func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
+	switch k.kind {
+	case dueAllocation:
+		a, _ := l.allocations.held.Get(k.number)
+		return l.expireAllocation(a)
+	case dueWaiter:
+		l.dropOverdue(l.queue.byArrival[k.number])
+	case dueItem:
+		l.inventory.advanceItem(k.number)
+	}
+	return nil
+}
+
+// expireAllocation ends what was not confirmed or renewed in time. A reservation puts back what it displaced, just as a cancellation
+// does; a lease that had to give way counts as preempted.
+func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
+	if a.state() == quota.Reserved {
+		_, restored = l.undoReservation(a, quota.Expired)
+		return restored
+	}
+	if by := a.lease().revokedBy; by != "" {
+		l.endAllocation(a, quota.WasPreempted, by)
+		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: by})
+		return nil
+	}
+	l.endAllocation(a, quota.Expired, "")
+	l.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
+	return nil
+}
+
+// tombstone is an ended allocation in one piece of memory with its end.
+type tombstone struct {
+	Allocation
+	end ending
+}
+
+// keepEnded makes the tombstone of an allocation that has ended now.
+func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocation {
+	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
+	t.ended = &t.end
+	t.forgetData()
+	t.forgetItems()
+	t.forgetUndo()
+	t.updateAddresses()
+	l.deadlines.drop(dueKey{dueAllocation, a.fence})
+	if a.state() == quota.Reserved {
+		l.allocations.noLongerReserved(a)
+	}
+	l.allocations.keepTombstone(&t.Allocation)
+	l.journal.noteFact(FactEnded, &t.Allocation)
+	l.queue.unblockFreed(a)
+	l.queue.countRevocation(a, -1)
+	return &t.Allocation
+}
+
+// withCurrentPlaces is the record, or if nodes have moved since it was made, a copy that says where its claims are counted now.
+func (a *Allocation) withCurrentPlaces() *Allocation {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			is := *a
+			is.updateAddresses()
+			return &is
+		}
+	}
+	return a
+}
+
+// updateAddresses makes the record say where its claims were counted in the end.
+func (a *Allocation) updateAddresses() {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			a.claims = slices.Clone(a.claims)
+			break
+		}
+	}
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			c.placed = c.at.address
+		}
+	}
+}
+
+// forgetData drops the user data of what has ended, but of what may yet be put back.
+func (a *Allocation) forgetData() {
+	if a.more == nil || a.more.lease == nil || a.ended.state == quota.WasPreempted {
+		return
+	}
+	more, without := *a.more, *a.more.lease
+	if len(without.askedData)+len(without.data) == 0 {
+		return
+	}
+	without.askedData, without.data = nil, nil
+	more.lease, a.more = &without, &more
+}
+
+// describeEnd says in words how an allocation ended, beyond a plain release.
+func (a *Allocation) describeEnd() string {
+	switch a.ended.state {
+	case quota.WasPreempted:
+		return " (preempted by " + a.ended.by + ")"
+	case quota.Expired:
+		if a.ended.by != "" {
+			return " (" + a.ended.by + ")"
+		}
+		if a.lease().expires > 0 {
+			return " (not renewed in time)"
+		}
+		return " (not confirmed in time)"
+	case quota.Cancelled:
+		if a.ended.by != "" {
+			return " (cancelled by " + a.ended.by + ")"
+		}
+		return " (cancelled)"
+	case quota.TimedOut:
+		return " (not granted in time)"
+	case quota.Abandoned:
+		return " (its caller did not come back)"
+	case quota.Held, quota.Reserved, quota.Released, quota.Waiting:
+	}
+	return ""
+}
+
+// keepTombstone keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
+// oldest tombstone goes early.
+func (s *allocations) keepTombstone(a *Allocation) {
+	s.endings++
+	s.ended.Set(s.endings, a)
+	s.byID[a.id] = a
+	for s.tooManyEnded() {
+		number, oldest, _ := s.ended.Min()
+		s.removeTombstone(number, oldest)
+	}
+}
+
+// tooManyEnded is true if the tombstones pass a bound of theirs. The newest always stays.
+func (s *allocations) tooManyEnded() bool {
+	return s.ended.Len() > s.bounds.Ended || s.boundsBytes() && s.ended.bytes > s.bounds.EndedBytes && s.ended.Len() > 1
+}
+
+// forgetOldestTombstone drops the oldest tombstone that is not needed any more, if its span is over.
+func (s *allocations) forgetOldestTombstone() {
+	for number, oldest := range s.ended.From(s.neededUpTo + 1) {
+		if s.tombstoneOver(oldest) {
+			s.removeTombstone(number, oldest)
+			return
+		}
+		if !s.spanOver(oldest) {
+			return
+		}
+		s.neededUpTo = number
+	}
+}
+
+// tombstoneOver is true if an id is free again.
+func (s *allocations) tombstoneOver(a *Allocation) bool { return s.spanOver(a) && !s.mayHoldAgain(a) }
+
+func (e *environment) spanOver(a *Allocation) bool {
+	return e.now.At-a.ended.At >= quota.Instant(e.bounds.TombstoneSpan)
+}
+
+// mayHoldAgain is true for a victim of a reservation that is neither confirmed nor ended, since LevelFive.
+func (s *allocations) mayHoldAgain(a *Allocation) bool {
+	if s.level < quota.LevelFive || a.ended.state != quota.WasPreempted {
+		return false
+	}
+	by := s.byID[a.ended.by]
+	return by != nil && by.ended == nil && by.state() == quota.Reserved && by.granted.At == a.ended.At
+}
+
+// noLongerReserved lets the tombstones of victims be forgotten of which nobody can hold again.
+func (s *allocations) noLongerReserved(a *Allocation) {
+	if len(a.more.preempted) > 0 {
+		s.neededUpTo = 0
+	}
+}
+
+// removeTombstone drops one tombstone; its id may stand for a younger allocation by now.
+func (s *allocations) removeTombstone(number uint64, a *Allocation) {
+	s.ended.Delete(number)
+	if s.byID[a.id] == a {
+		delete(s.byID, a.id)
+	}
+}

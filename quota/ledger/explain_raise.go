@@ -1,0 +1,257 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// raised is a limit that is higher for as long as the search lasts.
+type raised struct {
+	quota.Raise
+	// node and resource are those of a node's own limit of a resource. For others node is nil: they stay as they are, and
+	// their violations count as healed.
+	node     *node
+	resource int
+	before   quota.Limit
+}
+
+// apply raises the limit, take lowers it again.
+func (r *raised) apply() {
+	if r.node != nil {
+		r.node.swapLimit(r.resource, quota.AtMost(r.To))
+	}
+}
+
+func (r *raised) revert() {
+	if r.node != nil {
+		r.node.swapLimit(r.resource, r.before)
+	}
+}
+
+// swapLimit puts another limit in force, as SetLimits does.
+func (n *node) swapLimit(resource int, limit quota.Limit) {
+	n.limits[resource] = limit
+	n.ceilings[resource] = n.ceiling(resource)
+	if n.pools != nil {
+		n.setPoolLimit(resource, n.effective(resource).Ceiling())
+	}
+}
+
+// raises are found in four steps: raise whatever stands in the way until nothing does; lower what was raised too much;
+// leave out what is not needed; raise what the policies then want higher too. They are in the order in which they can be
+// carried out, parents before children. Nil if no limit can be so high, or no policy allows it.
+func (s *search) raises(denied quota.Decision) []quota.Raise {
+	h := &raiseSearch{search: s}
+	defer func() {
+		for _, r := range h.list {
+			r.revert()
+		}
+	}()
+	for d := denied; !h.isEnough(d); d = s.ask() {
+		if !h.raiseFor(d.Violations) {
+			return nil
+		}
+	}
+	// A lower raise may preempt somebody who holds elsewhere too, where then another raise is not needed.
+	for h.leaveOut() || h.lower() {
+		continue
+	}
+	if !h.satisfyPolicies() {
+		return nil
+	}
+	list := make([]quota.Raise, len(h.list))
+	for i, r := range h.list {
+		list[i] = r.Raise
+		list[i].NeedsReason = s.ledger.forest.trees[r.Tree].settings.RequireReason
+		if r.node != nil {
+			list[i].Setters, list[i].Governed = r.node.limitSetters()
+		}
+	}
+	slices.SortStableFunc(list, compareRaises)
+	return list
+}
+
+func compareRaises(a, b quota.Raise) int {
+	return cmp.Or(strings.Compare(a.Tree, b.Tree), comparePaths(a.Node, b.Node), strings.Compare(a.Resource, b.Resource))
+}
+
+// raiseSearch are the limits that are raised now.
+type raiseSearch struct {
+	*search
+	list []*raised
+}
+
+func (h *raiseSearch) find(v quota.Violation) *raised {
+	for _, r := range h.list {
+		if r.Tree == v.Tree && r.Node == v.Node && r.Resource == v.Resource && r.Kind == v.Kind && r.Holder == v.Holder {
+			return r
+		}
+	}
+	return nil
+}
+
+// isEnough is true if the request is admitted, or only stopped by limits that are raised in words.
+func (h *raiseSearch) isEnough(d quota.Decision) bool {
+	return d.Granted || len(d.Violations) > 0 && !slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return !h.covers(v) })
+}
+
+func (h *raiseSearch) covers(v quota.Violation) bool {
+	r := h.find(v)
+	return r != nil && r.node == nil && r.To >= v.Used.Plus(v.Requested)
+}
+
+// raiseFor makes room for all violations; false if that cannot be, or there are none.
+func (h *raiseSearch) raiseFor(violations []quota.Violation) bool {
+	for _, v := range violations {
+		if v.Kind == quota.OfQueue {
+			return false
+		}
+		if h.covers(v) {
+			continue
+		}
+		if v.Kind == quota.OfItems && !h.moreItemsHelp(v) {
+			return false
+		}
+		r := h.find(v)
+		if r == nil {
+			r = h.begin(v)
+		}
+		if r.To = r.To.Plus(v.Missing()); r.To > quota.MaxAmount {
+			return false
+		}
+		r.apply()
+	}
+	return len(violations) > 0
+}
+
+// moreItemsHelp is true if a new item would be in the state that is wanted. Whoever wants an item by its name wants no other.
+func (h *raiseSearch) moreItemsHelp(v quota.Violation) bool {
+	return h.ledger.forest.trees[v.Tree].resource(v.Resource).Items.InitialState() == v.Item
+}
+
+// begin adds a limit that is not raised yet.
+func (h *raiseSearch) begin(v quota.Violation) *raised {
+	r := &raised{Raise: quota.Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
+	if v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode {
+		t := h.ledger.forest.trees[v.Tree]
+		if n := t.byPath[v.Node]; n != nil {
+			r.at(n, t.resource(v.Resource).index)
+		} else { // the request would make it
+			r.Unconfigured = true
+		}
+	}
+	h.list = append(h.list, r)
+	return r
+}
+
+func (r *raised) at(n *node, resource int) {
+	r.node, r.resource, r.before, r.From = n, resource, n.limits[resource], n.effective(resource).Ceiling()
+	r.To, r.Unconfigured = r.From, n.dynamic
+}
+
+// leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.
+// True if that changed something.
+func (h *raiseSearch) leaveOut() (changed bool) {
+	for i := 0; len(h.list) > 1 && i < len(h.list); {
+		all, r := h.list, h.list[i]
+		r.revert()
+		h.list = slices.Delete(slices.Clone(all), i, i+1)
+		if !h.isEnough(h.ask()) {
+			h.list = all
+			r.apply()
+			i++
+			continue
+		}
+		changed = true
+	}
+	return changed
+}
+
+// lower finds the least that will do where something may be borrowed; elsewhere what is missing is the least.
+// True if that changed something.
+func (h *raiseSearch) lower() (changed bool) {
+	for _, r := range h.list {
+		if r.node == nil || !r.node.special {
+			continue
+		}
+		most := r.To
+		for low := r.From; r.To-low > 1; {
+			high := r.To
+			r.To = low + (high-low)/2
+			r.apply()
+			if !h.isEnough(h.ask()) {
+				low, r.To = r.To, high
+				r.apply()
+			}
+		}
+		changed = changed || r.To < most
+	}
+	return changed
+}
+
+// satisfyPolicies raises the raised nodes and their parents as far as their policies want it, so that the raises can be carried out:
+// changing a limit has the policy asked about both, and what is held at a node may count there. False if some policy does not
+// allow the raises whatever the limits are.
+func (h *raiseSearch) satisfyPolicies() bool {
+	for again := true; again; {
+		again = false
+		for _, r := range slices.Clone(h.list) {
+			if r.node == nil {
+				continue
+			}
+			for _, n := range []*node{r.node, r.node.parent} {
+				if n == nil {
+					continue
+				}
+				switch least, ok := n.leastLimit(r.resource); {
+				case !ok:
+					return false
+				case least > n.ceilings[r.resource]:
+					h.raiseTo(n, r.resource, least)
+					again = true
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (h *raiseSearch) raiseTo(n *node, resource int, to quota.Amount) {
+	name := n.tree.resources[resource].Name
+	r := h.find(quota.Violation{Tree: n.treeName, Node: n.path, Resource: name})
+	if r == nil {
+		r = &raised{Raise: quota.Raise{Tree: n.treeName, Node: n.path, Resource: name}}
+		r.at(n, resource)
+		h.list = append(h.list, r)
+	}
+	r.To = to
+	r.apply()
+}
+
+// leastLimit is the least limit, from the present one up, that the node's policy wants above its children's; false if
+// there is none.
+func (n *node) leastLimit(resource int) (quota.Amount, bool) {
+	f := n.family(resource, n.own[resource], nil)
+	breaks := func(limit quota.Amount) bool {
+		f.Limit = quota.AtMost(limit)
+		return n.policy.CheckFamily(f) != ""
+	}
+	low, high := n.ceilings[resource], quota.MaxAmount
+	switch {
+	case n.policy.CheckFamily(f) == "":
+		return low, true
+	case breaks(high):
+		return 0, false
+	}
+	for high-low > 1 {
+		if middle := low + (high-low)/2; breaks(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high, true
+}

@@ -1,0 +1,299 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/ordmap"
+)
+
+// inventory owns the items.
+type inventory struct {
+	*environment
+	deadlines   *deadlines
+	forest      *forest
+	allocations *allocations
+	queue       *waitQueue
+
+	items        sizedMap[*item] // by turn
+	lastStateSeq uint64          // last given to an item
+	// trace is nil but while a reservation is decided.
+	trace *itemTrace
+}
+
+func newInventory(env *environment) inventory {
+	return inventory{environment: env, items: newSizedMap[*item](env.bounds.FreeBytes)}
+}
+
+// item is one item as it stands. It is never changed after it was made: another record takes its place, so that a frozen
+// ledger and a late answer keep what they saw.
+type item struct {
+	stock *stock
+	name  string
+	state string
+	// stateSeq is its place in the order of age, in which it stands last again whenever state or owner change.
+	stateSeq uint64
+	// owner is the fence of the allocation that holds it; 0 if nobody does.
+	owner uint64
+	// updated is when it last changed, but for renewals of its holder; since is when state or owner did.
+	updated quota.Stamp
+	since   quota.Instant
+	// expires is when it goes unless somebody holds it; 0 for never.
+	expires quota.Stamp
+	data    []quota.Label
+	// leaving is true for a held item that is not configured any more.
+	leaving bool
+}
+
+// stock is the items of one resource.
+type stock struct {
+	tree     string
+	resource *resource
+	byName   map[string]*item
+	names    []string // sorted
+	// idle are those that nobody holds, by state and then by age.
+	idle map[string]*ordmap.Map[*item]
+	// number is the last one given to an item on demand.
+	number uint64
+}
+
+func newStock(tree string, r *resource) *stock {
+	return &stock{tree: tree, resource: r, byName: map[string]*item{}, idle: map[string]*ordmap.Map[*item]{}}
+}
+
+// idleIn is how many are to be had in a state.
+func (s *stock) idleIn(state string) int {
+	if m := s.idle[state]; m != nil {
+		return m.Len()
+	}
+	return 0
+}
+
+// creatableIn is how many could be made to be had in a state.
+func (s *stock) creatableIn(state string) int {
+	spec := s.resource.Items
+	if !spec.OnDemand() || state != spec.InitialState() {
+		return 0
+	}
+	return max(0, spec.Max-len(s.byName))
+}
+
+// changeItem puts a record of an item in the place of another. Before it was made it has none, and none when it has gone.
+// It can be taken back by changing back.
+func (inv *inventory) changeItem(was, is *item) {
+	inv.noteItem(was, is)
+	if was != nil {
+		was.stock.removeIdle(was)
+		inv.items.Delete(was.stateSeq)
+		inv.deadlines.drop(dueKey{dueItem, was.stateSeq})
+	}
+	switch {
+	case was == nil:
+		is.stock.addItem(is.name)
+	case is == nil:
+		was.stock.removeItem(was.name)
+		return
+	}
+	is.stock.byName[is.name] = is
+	inv.items.Set(is.stateSeq, is)
+	is.stock.addIdle(is)
+	inv.deadlines.set(dueKey{dueItem, is.stateSeq}, is.dueAt())
+}
+
+func (s *stock) addItem(name string) {
+	i, _ := slices.BinarySearch(s.names, name)
+	s.names = slices.Insert(s.names, i, name)
+}
+
+func (s *stock) removeItem(name string) {
+	delete(s.byName, name)
+	i, _ := slices.BinarySearch(s.names, name)
+	s.names = slices.Delete(s.names, i, i+1)
+}
+
+// addIdle lists an item that nobody holds.
+func (s *stock) addIdle(it *item) {
+	if it.owner != 0 {
+		return
+	}
+	m := s.idle[it.state]
+	if m == nil {
+		m = &ordmap.Map[*item]{}
+		s.idle[it.state] = m
+	}
+	m.Set(it.stateSeq, it)
+}
+
+func (s *stock) removeIdle(it *item) {
+	if it.owner != 0 {
+		return
+	}
+	m := s.idle[it.state]
+	if m.Delete(it.stateSeq); m.Len() == 0 {
+		delete(s.idle, it.state)
+	}
+}
+
+// dueAt is when an item changes by itself; 0 if it does not.
+func (it *item) dueAt() quota.Instant {
+	if it.owner != 0 {
+		return 0
+	}
+	at := it.expires.At
+	if t := it.stateDeadline(); t != nil && (at == 0 || it.since+quota.Instant(t.After) < at) {
+		at = it.since + quota.Instant(t.After)
+	}
+	return at
+}
+
+// stateDeadline is the turn that waits for the item in its state, or nil.
+func (it *item) stateDeadline() *quota.Turn {
+	turns := it.stock.resource.Items.Turns
+	if i := slices.IndexFunc(turns, func(t quota.Turn) bool { return t.From == it.state }); i >= 0 {
+		return &turns[i]
+	}
+	return nil
+}
+
+// nextStateSeq is the place of the youngest.
+func (inv *inventory) nextStateSeq() uint64 {
+	inv.lastStateSeq++
+	return inv.lastStateSeq
+}
+
+// withNewState is a copy of the item that changes its state or owner now.
+func (inv *inventory) withNewState(it *item, state string, owner uint64) *item {
+	is := *it
+	is.state, is.owner, is.stateSeq, is.updated, is.since = state, owner, inv.nextStateSeq(), inv.now, inv.now.At
+	return &is
+}
+
+// claimItems are the items of a claim.
+type claimItems struct {
+	picks []quota.Pick // as they were asked for
+	held  []heldItem   // by resource and name
+}
+
+// heldItem is an item in an allocation.
+type heldItem struct {
+	resource, name string
+	// is the item as it was when the record was made; nil in a tombstone.
+	is *item
+}
+
+// picks are what the claim has asked for.
+func (c *placedClaim) picks() []quota.Pick {
+	if c.more == nil || c.more.items == nil {
+		return nil
+	}
+	return c.more.items.picks
+}
+
+// heldItems are the items that the claim holds, or held in the end.
+func (c *placedClaim) heldItems() []heldItem {
+	if c.more == nil || c.more.items == nil {
+		return nil
+	}
+	return c.more.items.held
+}
+
+// setItems gives the claim a list of items of its own.
+func (c *placedClaim) setItems(picks []quota.Pick, held []heldItem) {
+	more := claimDetails{}
+	if c.more != nil {
+		more = *c.more
+	}
+	more.items = &claimItems{picks: picks, held: held}
+	c.more = &more
+}
+
+func (a *Allocation) wantsItems() bool {
+	for i := range a.claims {
+		if len(a.claims[i].picks()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// countedAmounts are the amounts that are not those of items.
+func (c *placedClaim) countedAmounts() []placedAmount {
+	if len(c.picks()) == 0 {
+		return c.amounts
+	}
+	return slices.DeleteFunc(slices.Clone(c.amounts), func(p placedAmount) bool { return p.resource.Unit == quota.Items })
+}
+
+func samePick(p, other quota.Pick) bool {
+	return p.Resource == other.Resource && p.Count == other.Count && p.State == other.State && p.HeldState == other.HeldState && slices.Equal(p.Names, other.Names)
+}
+
+// pickOf is what has asked for an item that the claim holds.
+func (c *placedClaim) pickOf(resource string) quota.Pick {
+	i, found := slices.BinarySearchFunc(c.picks(), resource, func(p quota.Pick, name string) int { return strings.Compare(p.Resource, name) })
+	if !found {
+		return quota.Pick{}
+	}
+	return c.picks()[i]
+}
+
+// unusedItemState is that of an item that a reservation gives back which was never confirmed: the one in which it was found.
+// If that is not known, it is taken for used.
+func unusedItemState(p quota.Pick, s *quota.ItemSpec) string {
+	return cmp.Or(p.WantedState(), s.ExpiredState())
+}
+
+func compareHeld(a, b heldItem) int {
+	return cmp.Or(strings.Compare(a.resource, b.resource), strings.Compare(a.name, b.name))
+}
+
+// forgetItems makes a tombstone know its items by name only.
+func (a *Allocation) forgetItems() {
+	if !a.wantsItems() {
+		return
+	}
+	a.claims = slices.Clone(a.claims)
+	for i := range a.claims {
+		c := &a.claims[i]
+		if len(c.heldItems()) == 0 {
+			continue
+		}
+		names := slices.Clone(c.heldItems())
+		for j := range names {
+			names[j].is = nil
+		}
+		c.setItems(c.picks(), names)
+	}
+}
+
+// itemsOf copies the items of a claim for a reader; those of a tombstone are names only.
+func (a *Allocation) itemsOf(i int) []quota.HeldItem {
+	held := a.claims[i].heldItems()
+	if len(held) == 0 {
+		return nil
+	}
+	list := make([]quota.HeldItem, len(held))
+	for j, h := range held {
+		list[j] = quota.HeldItem{Resource: h.resource, Name: h.name}
+		if h.is != nil {
+			list[j].State, list[j].Data = h.is.state, slices.Clone(h.is.data)
+			list[j].UpdatedWall = h.is.touched(a).Wall
+		}
+	}
+	return list
+}
+
+// advanceItem does what time does to an item that nobody holds: it goes, or gets another state.
+func (inv *inventory) advanceItem(turn uint64) {
+	it, _ := inv.items.Get(turn)
+	if it.expires.At != 0 && it.expires.At <= inv.now.At {
+		inv.changeItem(it, nil)
+		inv.replaceRemoved(it.stock)
+		return
+	}
+	is := inv.withNewState(it, it.stateDeadline().To, 0)
+	inv.changeItem(it, is)
+	inv.queue.unblockItems(it.stock.resource, is.state, is.name)
+}

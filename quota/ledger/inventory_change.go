@@ -1,0 +1,343 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// createItem makes an item that nobody holds.
+func (inv *inventory) createItem(s *stock, name string) {
+	it := inv.withNewState(&item{stock: s, name: name}, s.resource.Items.InitialState(), 0)
+	inv.changeItem(nil, it)
+	inv.queue.unblockItems(s.resource, it.state, it.name)
+}
+
+// createOnDemand makes items until there are so many.
+func (inv *inventory) createOnDemand(s *stock, count int) {
+	for len(s.byName) < count {
+		inv.createItem(s, s.nextName())
+	}
+}
+
+// nextName is that of the next item on demand; no number is given twice.
+func (s *stock) nextName() string {
+	for {
+		s.number++
+		name := strings.ReplaceAll(s.resource.Name, "/", "-") + "-" + strconv.FormatUint(s.number, 10)
+		if s.byName[name] == nil {
+			return name
+		}
+	}
+}
+
+// createWanted makes items for a request that was not granted for nothing but the lack of items in a state that new ones do
+// not have, or because others wait for them: whoever brings items into that state finds them, as with Boskos.
+func (inv *inventory) createWanted(a *Allocation, violations []quota.Violation) {
+	for _, v := range violations {
+		if v.Kind != quota.OfItems && v.Kind != quota.OfQueue || v.NeverFits() {
+			return
+		}
+	}
+	for i := range a.claims {
+		for _, p := range a.claims[i].picks() {
+			s := a.claims[i].at.tree.resource(p.Resource).stock
+			for _, v := range violations {
+				if len(p.Names) == 0 && s.resource.Items.OnDemand() && isShortOf(v, s, p.WantedState()) {
+					inv.createOnDemand(s, min(s.resource.Items.Max, len(s.byName)+int(v.Missing())))
+				}
+			}
+		}
+	}
+}
+
+// isShortOf is true if the violation is about items of a stock in a state.
+func isShortOf(v quota.Violation, s *stock, state string) bool {
+	return v.Kind == quota.OfItems && v.Tree == s.tree && v.Resource == s.resource.Name && v.Item == state
+}
+
+// replaceRemoved makes items for those that have gone, as far as there must be so many, or somebody waits that others bring them
+// into another state; and tells that there is room.
+func (inv *inventory) replaceRemoved(s *stock) {
+	spec := s.resource.Items
+	if !spec.OnDemand() {
+		return
+	}
+	inv.createOnDemand(s, spec.Min)
+	inv.createOnDemand(s, len(s.byName)+s.unmetDemand())
+	if s.creatableIn(spec.InitialState()) > 0 {
+		inv.queue.unblockItems(s.resource, spec.InitialState(), "")
+	}
+}
+
+// unmetDemand is how many more items can be made of those that requests wait for in states that new ones do not have, beyond those
+// that nobody has brought there yet.
+func (s *stock) unmetDemand() int {
+	state := s.resource.Items.InitialState()
+	room, want := s.creatableIn(state), -s.idleIn(state)
+	for _, ln := range s.resource.queues {
+		if ln.item != "" || ln.state == state {
+			continue
+		}
+		for w := range ln.rankQueue.from(firstTurn) {
+			if want >= room {
+				break
+			}
+			want += int(w.need)
+		}
+	}
+	return max(0, min(room, want))
+}
+
+// checkUpdates refuses changes of items that cannot be. find answers the record of an item that may be changed.
+func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string, find func(quota.ItemName, string) (*item, *quota.Error)) ([]*item, *quota.Error) {
+	if n := len(updates); n > e.bounds.Picks {
+		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, e.bounds.Picks)
+	}
+	var list []*item
+	seen := map[quota.ItemName]bool{}
+	for i, u := range updates {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		it, err := find(u.Item, at+".item")
+		if err != nil {
+			return nil, err
+		}
+		if seen[u.Item] {
+			return nil, quota.Errorf(quota.Invalid, at+".item", "item %s is changed twice; say both at once", it.name)
+		}
+		seen[u.Item] = true
+		if err := checkStates(at+".state", u.State); err != nil {
+			return nil, err
+		}
+		if err := e.checkLaid(it.data, u.Data, at+".user_data"); err != nil {
+			return nil, err
+		}
+		list = append(list, it)
+	}
+	return list, nil
+}
+
+// updateItem changes an item, unless it is as it should be already, and answers its record.
+func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
+	is := *it
+	if u.State != "" && u.State != it.state {
+		is = *inv.withNewState(it, u.State, it.owner)
+	}
+	is.data = overlayData(it.data, u.Data)
+	if is.stateSeq == it.stateSeq && slices.Equal(is.data, it.data) {
+		return it
+	}
+	is.updated = inv.now
+	inv.changeItem(it, &is)
+	return &is
+}
+
+// updateItems changes items that nobody holds, all or none.
+func (l *Ledger) updateItems(c quota.UpdateItems, m mode) Outcome {
+	list, err := l.checkItemUpdates(c)
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Items: l.inventory.itemInfos(list)}
+	}
+	var out Outcome
+	for i, it := range list {
+		is := l.inventory.updateItem(it, c.Updates[i])
+		if is.stateSeq != it.stateSeq {
+			l.queue.unblockItems(is.stock.resource, is.state, is.name)
+		}
+		out.Items = append(out.Items, l.inventory.itemInfo(is))
+	}
+	return out
+}
+
+// checkItemUpdates finds the items of an UpdateItems; it changes nothing.
+func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
+	if len(c.Updates) == 0 {
+		return nil, quota.Errorf(quota.Invalid, "updates", "no item is to be changed; name at least one")
+	}
+	list, err := l.checkUpdates(c.Updates, "updates", func(name quota.ItemName, field string) (*item, *quota.Error) {
+		it, err := l.forest.findItem(name, field)
+		if err != nil {
+			return nil, err
+		}
+		if it.owner != 0 {
+			holder, _ := l.allocations.held.Get(it.owner)
+			return nil, quota.Errorf(quota.InUse, field, "item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back", it.name, holder.id)
+		}
+		return it, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, l.checkDataGrowth(l.itemGrowth(list, c.Updates), "updates")
+}
+
+// findItem finds an item by its name.
+func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Error) {
+	s, err := f.findStock(name.Tree, name.Resource, field)
+	if err != nil {
+		return nil, err
+	}
+	it := s.byName[name.Name]
+	if it == nil {
+		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s has no item %q", name.Resource, name.Tree, quota.Clip(name.Name))
+	}
+	return it, nil
+}
+
+// findStock finds the items of a resource.
+func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) {
+	t := f.trees[tree]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, field, "there is no tree %q", quota.Clip(tree))
+	}
+	r := t.resource(resource)
+	switch {
+	case r == nil:
+		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no resource %q; it has %s", tree, quota.Clip(resource), t.resourceNames())
+	case r.stock == nil:
+		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s counts %s and has no items", resource, tree, r.Unit)
+	}
+	return r.stock, nil
+}
+
+// resetter is who ends an allocation whose items were all taken away by a ResetItems.
+const resetter = "reset"
+
+// itemSet has held items by their turns, which stay the same while they are held.
+type itemSet map[uint64]bool
+
+// resetItems takes items from holders that have not renewed for a while. Whoever is left with nothing has ended.
+func (l *Ledger) resetItems(c quota.ResetItems, m mode) Outcome {
+	list, err := l.itemsToReset(c)
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Items: l.inventory.itemInfos(list)}
+	}
+	var out Outcome
+	lost := map[uint64]itemSet{}
+	for _, it := range list {
+		info := l.inventory.itemInfo(it)
+		info.State = c.To
+		out.Items = append(out.Items, info)
+		if lost[it.owner] == nil {
+			lost[it.owner] = itemSet{}
+		}
+		lost[it.owner][it.stateSeq] = true
+	}
+	for _, it := range list {
+		if gone := lost[it.owner]; gone != nil {
+			delete(lost, it.owner)
+			a, _ := l.allocations.held.Get(it.owner)
+			if is := l.takeAway(a, gone, c.To, quota.Expired, resetter); is.ended != nil {
+				l.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: is.id, By: resetter})
+			}
+		}
+	}
+	return out
+}
+
+// itemsToReset finds the items that a ResetItems takes, by name; it changes nothing. Reservations keep theirs: they end soon
+// enough.
+func (l *Ledger) itemsToReset(c quota.ResetItems) ([]*item, *quota.Error) {
+	s, err := l.forest.findStock(c.Tree, c.Resource, "resource")
+	switch {
+	case err != nil:
+		return nil, err
+	case c.State == "":
+		return nil, quota.Errorf(quota.Invalid, "state", "name the state of the items that are to be taken")
+	case c.To == "":
+		return nil, quota.Errorf(quota.Invalid, "to", "name the state that the items are to get")
+	}
+	if err := checkStates("to", c.To); err != nil {
+		return nil, err
+	}
+	var list []*item
+	for _, name := range s.names {
+		it := s.byName[name]
+		if it.owner == 0 || it.state != c.State {
+			continue
+		}
+		a, _ := l.allocations.held.Get(it.owner)
+		if a.state() == quota.Held && quota.Span(l.now.At-it.touched(a).At) >= max(0, c.Idle) {
+			list = append(list, it)
+		}
+	}
+	return list, nil
+}
+
+// holdsNothing is true if nothing is left of an allocation that was made smaller.
+func (a *Allocation) holdsNothing() bool {
+	return !slices.ContainsFunc(a.claims, func(c placedClaim) bool { return len(c.amounts) > 0 })
+}
+
+// takeAway takes items, which get a state, from an allocation, and answers its record. If nothing is left, it ends.
+func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quota.State, by string) *Allocation {
+	is := a.withoutItems(gone)
+	for _, it := range a.heldItems() {
+		if gone[it.stateSeq] {
+			l.inventory.returnItem(it.stock.byName[it.name], stateOr(itemState, it.stock.resource.Items))
+		}
+	}
+	if is.holdsNothing() {
+		return l.endAllocation(a, end, by)
+	}
+	l.shrinkAllocation(a, is)
+	l.inventory.announceReturned(a)
+	l.journal.noteFact(FactShrunk, is)
+	return is
+}
+
+// shrinkAllocation puts a smaller record in the place of an allocation. What it does not count any more is given back.
+func (l *Ledger) shrinkAllocation(a, is *Allocation) {
+	l.forest.markChangedBy(a)
+	for i := range a.claims {
+		l.refundClaim(a, i)
+	}
+	is.updateAddresses()
+	l.allocations.replaceRecord(is)
+	for i := range is.claims {
+		l.chargeClaim(is, i)
+	}
+	for i := range is.claims {
+		l.reclaimAt(is.claims[i].at)
+	}
+	l.queue.unblockFreed(a)
+}
+
+// stateOr is the state, or if it is empty the one that the resource says of what is given back.
+func stateOr(state string, s *quota.ItemSpec) string {
+	if state == "" {
+		return s.ReleasedState()
+	}
+	return state
+}
+
+// withoutItems is a copy of the record with fewer items.
+func (a *Allocation) withoutItems(gone itemSet) *Allocation {
+	is := *a
+	is.claims = slices.Clone(a.claims)
+	for i := range is.claims {
+		c := &is.claims[i]
+		left := slices.DeleteFunc(slices.Clone(c.heldItems()), func(h heldItem) bool { return gone[h.is.stock.byName[h.name].stateSeq] })
+		if len(left) == len(c.heldItems()) {
+			continue
+		}
+		c.setItems(c.picks(), left)
+		c.amounts = slices.Clone(c.amounts)
+		for j, p := range c.amounts {
+			if p.resource.Unit == quota.Items {
+				c.amounts[j].amount = c.countOf(p.resource.Name)
+			}
+		}
+		c.amounts = slices.DeleteFunc(c.amounts, func(p placedAmount) bool { return p.resource.Unit == quota.Items && p.amount == 0 })
+	}
+	return &is
+}

@@ -1,0 +1,340 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// takeItems gives a newcomer the items that it asks for, those with names first. checkItems has found that they are to be had.
+func (inv *inventory) takeItems(a *Allocation) {
+	if !a.wantsItems() {
+		return
+	}
+	for _, named := range []bool{true, false} {
+		for i := range a.claims {
+			for _, p := range a.claims[i].picks() {
+				if named == (len(p.Names) > 0) {
+					inv.takePick(a, i, p)
+				}
+			}
+		}
+	}
+	for i := range a.claims {
+		slices.SortFunc(a.claims[i].heldItems(), compareHeld)
+	}
+}
+
+func (inv *inventory) takePick(a *Allocation, i int, p quota.Pick) {
+	s := a.claims[i].at.tree.resource(p.Resource).stock
+	names := p.Names
+	if len(names) == 0 {
+		if lack := p.Count - s.idleIn(p.WantedState()); lack > 0 {
+			inv.createOnDemand(s, len(s.byName)+lack)
+		}
+		for _, it := range s.idle[p.WantedState()].All() {
+			if names = append(names, it.name); len(names) == p.Count {
+				break
+			}
+		}
+	}
+	of := a.claims[i].more.items
+	for _, name := range names {
+		it := s.byName[name]
+		is := inv.withNewState(it, p.StateWhileHeld(), a.fence)
+		inv.changeItem(it, is)
+		of.held = append(of.held, heldItem{p.Resource, name, is})
+	}
+}
+
+// returnItem takes an item from its holder. An item that leaves goes, and so does any while there are more than there may be:
+// then one of those that were to leave stays for it. The answer is how to take that back.
+func (inv *inventory) returnItem(it *item, state string) (undo func()) {
+	turn := inv.lastStateSeq
+	var is, leaver, stays *item
+	switch s := it.stock; {
+	case it.leaving:
+	case s.resource.Items.OnDemand() && len(s.byName) > s.resource.Items.Max:
+		leaver = s.oldestLeaving()
+		spared := *leaver
+		spared.leaving, stays = false, &spared
+		inv.changeItem(leaver, stays)
+	default:
+		is = inv.withNewState(it, state, 0)
+		is.expires = quota.Stamp{}
+		if life := it.stock.resource.Items.Lifespan; life > 0 {
+			is.expires = quota.Stamp{At: inv.now.At + quota.Instant(life), Wall: inv.now.Wall + int64(life)}
+		}
+	}
+	inv.changeItem(it, is)
+	return func() {
+		inv.changeItem(is, it)
+		if leaver != nil {
+			inv.changeItem(stays, leaver)
+		}
+		inv.lastStateSeq = turn
+	}
+}
+
+// oldestLeaving is the first to stay if one of those that leave may: of items on demand beyond the maximum as many leave.
+func (s *stock) oldestLeaving() *item {
+	var oldest *item
+	for _, it := range s.byName { // the least of all, in whatever order
+		if it.leaving && (oldest == nil || it.stateSeq < oldest.stateSeq) {
+			oldest = it
+		}
+	}
+	return oldest
+}
+
+// afterwards is the state that an item gets when the allocation ends.
+type afterwards func(c *placedClaim, it *item) string
+
+func released(_ *placedClaim, it *item) string { return it.stock.resource.Items.ReleasedState() }
+
+func expired(_ *placedClaim, it *item) string { return it.stock.resource.Items.ExpiredState() }
+
+func unused(c *placedClaim, it *item) string {
+	return unusedItemState(c.pickOf(it.stock.resource.Name), it.stock.resource.Items)
+}
+
+// itemsAfter says what becomes of the items of an allocation that ends.
+func itemsAfter(end quota.State) afterwards {
+	if end == quota.Released {
+		return released
+	}
+	return expired
+}
+
+// heldItems are the items that an allocation holds, as they are now, by claim, resource and name.
+func (a *Allocation) heldItems() []*item {
+	var list []*item
+	for i := range a.claims {
+		for _, h := range a.claims[i].heldItems() {
+			if it := h.is.stock.byName[h.name]; it != nil && it.owner == a.fence {
+				list = append(list, it)
+			}
+		}
+	}
+	return list
+}
+
+// returnItems takes all items from an allocation that ends, but tells nobody.
+func (inv *inventory) returnItems(a *Allocation, after afterwards) (undo undoList) {
+	if !a.wantsItems() {
+		return nil
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		for _, h := range c.heldItems() {
+			if it := h.is.stock.byName[h.name]; it != nil && it.owner == a.fence {
+				undo = append(undo, inv.returnItem(it, after(c, it)))
+			}
+		}
+	}
+	return undo
+}
+
+// announceReturned tells who waits that items were given back.
+func (inv *inventory) announceReturned(a *Allocation) {
+	for i := range a.claims {
+		for _, h := range a.claims[i].heldItems() {
+			inv.announceItem(h.is.stock, h.name)
+		}
+	}
+}
+
+func (inv *inventory) announceItem(s *stock, name string) {
+	switch it := s.byName[name]; {
+	case it == nil:
+		inv.replaceRemoved(s)
+	case it.owner == 0:
+		inv.queue.unblockItems(s.resource, it.state, name)
+	}
+}
+
+// returnItem takes all items from a victim.
+func (t *staged) returnItems(victim *Allocation) {
+	t.append(t.ledger.inventory.returnItems(victim, expired))
+}
+
+// checkPicks refuses a request for more items than one may name.
+func (e *environment) checkPicks(claims []quota.Claim) *quota.Error {
+	count := 0
+	for i, c := range claims {
+		for _, p := range c.Picks {
+			if p.Count < 1 || p.Count > e.bounds.Picks {
+				return quota.Errorf(quota.Invalid, pickField(i, p), "%d items of %s are asked for; 1 to %d are allowed", p.Count, quota.Clip(p.Resource), e.bounds.Picks)
+			}
+			count += p.Count
+		}
+	}
+	if count > e.bounds.Picks {
+		return quota.Errorf(quota.Invalid, "claims", "%d items are asked for; at most %d are allowed in one request", count, e.bounds.Picks)
+	}
+	return nil
+}
+
+func pickField(i int, p quota.Pick) string {
+	return claimField(i, ".items["+quota.Clip(p.Resource)+"]")
+}
+
+// placePicks ties what a claim asks of items to the resources of its tree. They count like amounts.
+func (c *placedClaim) placePicks(t *tree, picks []quota.Pick, i int) *quota.Error {
+	if len(picks) == 0 {
+		return nil
+	}
+	for j, p := range picks {
+		if j > 0 && picks[j-1].Resource >= p.Resource {
+			return quota.Errorf(quota.Invalid, pickField(i, p), "resource %s is not in order, or there twice; ask for its items at once", quota.Clip(p.Resource))
+		}
+		r := t.resource(p.Resource)
+		switch {
+		case r == nil:
+			return quota.Errorf(quota.NotFound, pickField(i, p), "tree %s has no resource %q; it has %s", t.name, quota.Clip(p.Resource), t.resourceNames())
+		case r.Unit != quota.Items:
+			return quota.Errorf(quota.Invalid, pickField(i, p), "resource %s of tree %s counts %s and has no items; ask for an amount", r.Name, t.name, r.Unit)
+		}
+		if err := checkPick(p, pickField(i, p)); err != nil {
+			return err
+		}
+		c.amounts[len(c.amounts)-len(picks)+j] = placedAmount{resource: r, amount: quota.Amount(p.Count)}
+	}
+	slices.SortFunc(c.amounts, func(a, b placedAmount) int { return cmp.Compare(a.resource.index, b.resource.index) })
+	c.setItems(picks, nil)
+	return nil
+}
+
+func checkPick(p quota.Pick, field string) *quota.Error {
+	if len(p.Names) > 0 && p.Count != len(p.Names) {
+		return quota.Errorf(quota.Invalid, field, "%d items are asked for, but %d are named; their number is the count", p.Count, len(p.Names))
+	}
+	for i, name := range p.Names {
+		switch {
+		case !quota.IsItemName(name):
+			return quota.Errorf(quota.Invalid, field, itemNameRule, quota.MaxItemName, quota.NodeNameExtra, quota.Clip(name))
+		case i > 0 && p.Names[i-1] >= name:
+			return quota.Errorf(quota.Invalid, field, "item %s is not in order, or named twice", name)
+		}
+	}
+	return checkStates(field, p.State, p.HeldState)
+}
+
+// checkStates refuses states that are too long; an empty one means something of its own everywhere.
+func checkStates(field string, states ...string) *quota.Error {
+	for _, s := range states {
+		if len(s) > quota.MaxItemState {
+			return quota.Errorf(quota.Invalid, field, "state %q has %d bytes; at most %d are allowed", quota.Clip(s), len(s), quota.MaxItemState)
+		}
+	}
+	return nil
+}
+
+// checkNamedOnce refuses a request that names an item in two claims.
+func (a *Allocation) checkNamedOnce() *quota.Error {
+	if len(a.claims) < 2 || !a.wantsItems() {
+		return nil
+	}
+	named := map[quota.ItemName]int{}
+	for i := range a.claims {
+		for _, p := range a.claims[i].picks() {
+			for _, name := range p.Names {
+				key := quota.ItemName{Tree: a.claims[i].at.treeName, Resource: p.Resource, Name: name}
+				if first, twice := named[key]; twice {
+					return quota.Errorf(quota.Invalid, pickField(i, p), "item %s is asked for by claims[%d] too; one of them can have it", name, first)
+				}
+				named[key] = i
+			}
+		}
+	}
+	return nil
+}
+
+// shelf is the items of one resource that are in one state.
+type shelf struct {
+	*stock
+	state string
+}
+
+// itemDemand is what a whole request wants of items.
+type itemDemand struct {
+	any   map[shelf]int  // so many in a state
+	named map[shelf]int  // those with names that are to be had, by the state that they are in
+	all   map[*stock]int // those with names that there are
+}
+
+// checkItems says which items a request lacks, and who must not be overtaken there, in the order of the request: for those with names each by itself, for the
+// others each state of a resource once.
+func (inv *inventory) checkItems(a *Allocation) []quota.Violation {
+	if !a.wantsItems() {
+		return nil
+	}
+	var violations []quota.Violation
+	w := a.itemDemands()
+	for i := range a.claims {
+		for _, p := range a.claims[i].picks() {
+			s := a.claims[i].at.tree.resource(p.Resource).stock
+			if len(p.Names) > 0 {
+				violations = append(violations, s.lackOfNames(p)...)
+				violations = inv.askerFor(a).overtakeByName(violations, a.claims[i].at.tree, p)
+			} else if key := (shelf{s, p.WantedState()}); w.any[key] > 0 {
+				violations = append(violations, w.shortage(key)...)
+				violations = inv.askerFor(a).overtakeViolations(violations, s.resource.queues, blocker{tree: a.claims[i].at.tree, resource: s.resource, state: key.state})
+				delete(w.any, key)
+			}
+		}
+	}
+	return violations
+}
+
+func (a *Allocation) itemDemands() itemDemand {
+	w := itemDemand{any: map[shelf]int{}, named: map[shelf]int{}, all: map[*stock]int{}}
+	for i := range a.claims {
+		for _, p := range a.claims[i].picks() {
+			s := a.claims[i].at.tree.resource(p.Resource).stock
+			if len(p.Names) == 0 {
+				w.any[shelf{s, p.WantedState()}] += p.Count
+			}
+			for _, name := range p.Names {
+				if it := s.byName[name]; it != nil && !it.leaving {
+					w.all[s]++
+					if it.owner == 0 {
+						w.named[shelf{s, it.state}]++
+					}
+				}
+			}
+		}
+	}
+	return w
+}
+
+// lackOfNames says which named items are not to be had; one that leaves counts as gone.
+func (s *stock) lackOfNames(p quota.Pick) []quota.Violation {
+	var violations []quota.Violation
+	for _, name := range p.Names {
+		v := quota.Violation{Tree: s.tree, Resource: s.resource.Name, Requested: 1, Kind: quota.OfItems, Item: name}
+		switch it := s.byName[name]; {
+		case it == nil || it.leaving:
+		case it.owner == 0 && (p.State == "" || p.State == it.state):
+			continue
+		default:
+			v.Limit, v.Used = 1, 1
+		}
+		violations = append(violations, v)
+	}
+	return violations
+}
+
+// shortage says whether too few items are to be had in a state beside those that the request names.
+func (w itemDemand) shortage(s shelf) []quota.Violation {
+	limit := max(0, s.resource.Items.MaxItems()-w.all[s.stock])
+	available := min(limit, s.idleIn(s.state)-w.named[s]+s.creatableIn(s.state))
+	if w.any[s] <= available {
+		return nil
+	}
+	return []quota.Violation{{
+		Tree: s.tree, Resource: s.resource.Name, Kind: quota.OfItems, Item: s.state,
+		Limit: quota.Amount(limit), Used: quota.Amount(limit - available), Requested: quota.Amount(w.any[s]),
+	}}
+}

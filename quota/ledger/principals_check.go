@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// assignGroups chooses the group of every claim of a newcomer, once for each tree, and ties the claims to their tracks. It
+// changes nothing in the ledger.
+func (a *Allocation) assignGroups() {
+	p := a.principal()
+	if p.User == "" {
+		return
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		c.ensureDetails().group = a.groupOf(i, p)
+		c.trackPrincipal(p)
+	}
+}
+
+// groupOf is the group to be counted for a claim: that of the request's earlier claims in the tree, or of the application
+// if it holds anything there, or else the one that the nearest node decides.
+func (a *Allocation) groupOf(i int, p quota.Principal) string {
+	home := a.claims[i].home()
+	for j := range a.claims[:i] {
+		if earlier := &a.claims[j]; earlier.at.tree == home.tree {
+			return earlier.group()
+		}
+	}
+	if group, fixed := home.tree.accounts.member(p); fixed {
+		return group
+	}
+	for n := home; n != nil && len(p.Groups) > 0; n = n.parent {
+		if group, decided := n.rules.choose(p.Groups); decided {
+			return group
+		}
+	}
+	return ""
+}
+
+// checkPrincipals says which limits of users, groups and applications the allocation would break: claims in the order of
+// the request, levels from the home up to the root, at each the user's, then the group's, then the node's own count of
+// applications. What several claims ask of one level is added up. Forced claims are not looked at.
+func (l *Ledger) checkPrincipals(a *Allocation) []quota.Violation {
+	p := a.principal()
+	if p.User == "" {
+		return nil
+	}
+	var violations []quota.Violation
+	if sharesNoNode(a.claims) {
+		for i := range a.claims {
+			c := &a.claims[i]
+			if c.isForced() {
+				continue
+			}
+			s := c.standings(p, l.askerFor(a))
+			for n := c.home(); n != nil; n = n.parent {
+				violations = s.check(violations, n, c.amounts)
+			}
+		}
+		return violations
+	}
+	var last *tree
+	var s standings
+	for _, d := range demandsOf(a.claims, (*placedClaim).home) {
+		if d.node.tree != last {
+			last, s = d.node.tree, a.standings(p, d.node.tree, l.askerFor(a))
+		}
+		if !s.forced {
+			violations = s.check(violations, d.node, d.amounts)
+		}
+	}
+	return violations
+}
+
+// standings are what a principal holds in one tree, level by level.
+type standings struct {
+	user, group standing
+	application string
+	forced      bool
+	who         asker
+}
+
+func (a *Allocation) standings(p quota.Principal, t *tree, who asker) standings {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.at.tree == t {
+			return c.standings(p, who)
+		}
+	}
+	return standings{}
+}
+
+func (c *placedClaim) standings(p quota.Principal, who asker) standings {
+	acc, group := &c.at.tree.accounts, c.group()
+	s := standings{who: who, application: p.Application, forced: c.isForced(), user: standing{Holder: quota.Holder{Kind: quota.AUser, Name: p.User}, of: acc.users[p.User]}}
+	if group != "" {
+		s.group = standing{Holder: quota.Holder{Kind: quota.AGroup, Name: group}, of: acc.groups[group]}
+	}
+	return s
+}
+
+// check appends what is violated at one node.
+func (s *standings) check(violations []quota.Violation, n *node, amounts []placedAmount) []quota.Violation {
+	if n.rules == nil && n.spec.Applications == 0 {
+		return violations
+	}
+	violations = s.user.check(violations, n, amounts, s.application)
+	violations = s.behind(violations, n, &s.user, amounts)
+	if s.group.Name != "" {
+		violations = s.group.check(violations, n, amounts, s.application)
+		violations = s.behind(violations, n, &s.group, amounts)
+	}
+	if s.application == "" || s.user.at(n).has(s.application) {
+		return violations
+	}
+	if most := n.spec.Applications; most > 0 && quota.Amount(n.applications) >= most {
+		violations = append(violations, quota.Violation{
+			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most, Used: quota.Amount(n.applications), Requested: 1,
+		})
+	}
+	if n.queues == nil || n.borrows == policy.BorrowSoft { // where a line for everything has been asked already
+		return violations
+	}
+	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n})
+}
+
+// behind says whom of those who wait for room of a user or group at a node must not be overtaken.
+func (s *standings) behind(violations []quota.Violation, n *node, of *standing, amounts []placedAmount) []quota.Violation {
+	if n.queues == nil {
+		return violations
+	}
+	for _, p := range amounts {
+		if p.amount > 0 {
+			violations = s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, resource: p.resource, holder: of.Holder})
+		}
+	}
+	if s.application == "" || of.at(n).has(s.application) {
+		return violations
+	}
+	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, holder: of.Holder})
+}
+
+// standing is what one holder holds in a tree; it remembers the level that was asked for last.
+type standing struct {
+	quota.Holder
+	of   *holder // nil if it holds nothing
+	last *holding
+}
+
+// at is the holding at a node; nil if there is none.
+func (s *standing) at(n *node) *holding {
+	switch {
+	case s.of == nil:
+		return nil
+	case s.last != nil && s.last.node == n:
+	case s.last != nil && s.last.up != nil && s.last.up.node == n:
+		s.last = s.last.up
+	default:
+		s.last = s.of.at[n]
+	}
+	return s.last
+}
+
+func (s *standing) check(violations []quota.Violation, n *node, amounts []placedAmount, application string) []quota.Violation {
+	h := s.at(n)
+	rule := h.ruleAt(n, s.Holder)
+	if rule == nil {
+		return violations
+	}
+	for _, p := range amounts {
+		used, most := h.uses(p.resource.index), rule.most[p.resource.index]
+		if p.amount > 0 && (used+p.amount > most || p.amount > quota.MaxAmount) {
+			violations = append(violations, quota.Violation{
+				Tree: n.treeName, Node: n.path, Resource: p.resource.Name, Limit: most, Used: used, Requested: p.amount, Holder: s.Holder,
+			})
+		}
+	}
+	running := h.running()
+	if rule.Applications == 0 || application == "" || running < rule.Applications || h.has(application) {
+		return violations
+	}
+	return append(violations, quota.Violation{
+		Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Holder: s.Holder, Limit: rule.Applications, Used: running, Requested: 1,
+	})
+}
+
+// ruleAt looks a rule up, once for each configuration of the node if the holder holds anything there.
+func (h *holding) ruleAt(n *node, who quota.Holder) *rule {
+	if h == nil {
+		return n.rules.of(who)
+	}
+	if h.lookedUp != n.rules {
+		h.lookedUp, h.rule = n.rules, n.rules.of(who)
+	}
+	return h.rule
+}
+
+func (h *holding) uses(r int) quota.Amount {
+	if h == nil {
+		return 0
+	}
+	return h.used[r]
+}
+
+func (h *holding) running() quota.Amount {
+	if h == nil {
+		return 0
+	}
+	return quota.Amount(h.applications)
+}
+
+// has tells whether an application runs.
+func (h *holding) has(application string) bool { return h != nil && h.runs[application] != nil }

@@ -1,0 +1,302 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// waitQueue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
+type waitQueue struct {
+	*environment
+	deadlines   *deadlines
+	forest      *forest
+	allocations *allocations
+
+	arrival   uint64             // last given
+	byArrival map[uint64]*waiter // for those that are due
+	all       rankQueue
+	// queuesForLedger are those who wait for nothing but a bound of the ledger; limbo those who have to line up anew within the present
+	// command.
+	queuesForLedger []*blockerQueue
+	unassigned      blockerQueue
+	// dirty are the lines that are to be tried at the end of the present command.
+	dirty dirtyHeap
+	// revokedFor counts the leases that have to give way, by the id for which they were revoked. It follows from the rest.
+	revokedFor map[string]int
+	// bytes is what the requests take, see Sizes.
+	bytes int64
+}
+
+// waiter is a request in the queue.
+type waiter struct {
+	// record is what readers see: replaced, never changed, when the caller gives a sign or nodes move.
+	record *Allocation
+	// request is what was asked for, with the paths that its nodes have now.
+	request quota.Allocate
+	// unconfiguredPaths are what the paths of its claims have below configured nodes; nil if nothing.
+	unconfiguredPaths []string
+	turn              quota.QueueTurn
+	blockedIn         *blockerQueue
+	// need is what it wants of the thing that its line waits for; less than that is surely not enough.
+	need quota.Amount
+	// headSince is when it came to the head of a line for the first time; 0 if it has not.
+	headSince quota.Instant
+	// awaitsRevocation is true while leases are held that were revoked for it.
+	awaitsRevocation bool
+}
+
+// waiting is the place of a record in the queue.
+type waiting struct {
+	arrival          uint64
+	since            quota.Stamp
+	until, keepUntil quota.Instant
+}
+
+// endsAt is when the request leaves the queue by itself.
+func (w *waiting) endsAt() quota.Instant { return min(w.until, w.keepUntil) }
+
+// queueTurn is the place of a request in the order of the queue: a newcomer's is the last of its priority.
+func (a *Allocation) queueTurn() quota.QueueTurn {
+	t := quota.QueueTurn{Arrival: 1<<64 - 1}
+	if a.more != nil {
+		t.Priority = a.more.priority
+		if a.more.waiting != nil {
+			t.Arrival = a.more.waiting.arrival
+		}
+	}
+	return t
+}
+
+// isWaiting is true for the record of a request in the queue.
+func (a *Allocation) isWaiting() bool {
+	return a.ended == nil && a.more != nil && a.more.waiting != nil
+}
+
+// waiterOf finds the request of a record that waits.
+func (q *waitQueue) waiterOf(a *Allocation) *waiter { return q.byArrival[a.more.waiting.arrival] }
+
+// addWaiter puts a request into the queue, but into no line yet.
+func (q *waitQueue) addWaiter(w *waiter) {
+	if q.byArrival == nil {
+		q.byArrival = map[uint64]*waiter{}
+	}
+	place := w.record.more.waiting
+	q.byArrival[place.arrival] = w
+	q.bytes += q.countedSize(w)
+	q.all.insert(w)
+	q.allocations.byID[w.record.id] = w.record
+	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
+}
+
+// removeWaiter takes a request out of its line and the queue; its id is free.
+func (q *waitQueue) removeWaiter(w *waiter) {
+	q.leaveQueue(w)
+	q.all.remove(w)
+	place := w.record.more.waiting
+	delete(q.byArrival, place.arrival)
+	q.bytes -= q.countedSize(w)
+	delete(q.allocations.byID, w.record.id)
+	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
+}
+
+// enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
+func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode) Outcome {
+	a := t.allocation
+	if l.queue.all.length >= l.bounds.Waiting {
+		return Outcome{Refused: l.queue.tooManyWait()}
+	}
+	w := &waiter{record: a, request: request}
+	if err := l.checkRequestGrowth(l.countedSize(w)); err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Decision: waitingDecision(d)}
+	}
+	l.queue.arrival++
+	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + quota.Instant(waitSpan(request))}
+	a.more.waiting.keepUntil = l.now.At + quota.Instant(keepSpan(request))
+	w.turn = a.queueTurn()
+	key := l.queue.blockerOf(a, d.Violations)
+	need := key.amountNeeded(a)
+	w.clearGrant()
+	l.queue.addWaiter(w)
+	l.queue.joinQueue(w, key, need)
+	l.journal.noteFact(FactWaiting, a)
+	l.inventory.createWanted(a, d.Violations)
+	l.revokeFor(w, t)
+	return Outcome{Decision: waitingDecision(d), Allocation: a}
+}
+
+func (q *waitQueue) tooManyWait() *quota.Error {
+	return quota.Errorf(quota.Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", q.all.length)
+}
+
+func waitingDecision(d quota.Decision) *quota.Decision {
+	return &quota.Decision{Waiting: true, Violations: d.Violations, Preempted: d.Preempted}
+}
+
+// shouldQueue is true for a denied request that wants to wait and could be granted some day.
+func shouldQueue(r quota.Allocate, d quota.Decision) bool {
+	return r.Mode == quota.Wait && !d.Granted && !d.NeverFits()
+}
+
+func waitSpan(r quota.Allocate) quota.Span {
+	if r.WaitFor == 0 {
+		return quota.MaxWait
+	}
+	return r.WaitFor
+}
+
+func keepSpan(r quota.Allocate) quota.Span {
+	if r.Keep == 0 {
+		return quota.DefaultKeep
+	}
+	return r.Keep
+}
+
+// matchesQueueing is true if the record was asked for with the same words about the queue.
+func (m *details) matchesQueueing(r quota.Allocate) bool {
+	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
+}
+
+// clearGrant makes the record one of a request that holds nothing. Its claims stand at nodes that are configured: those that
+// are made on demand may be gone when its turn comes.
+func (w *waiter) clearGrant() {
+	a := w.record
+	a.fence, a.granted, a.more.forced = 0, quota.Stamp{}, false
+	if a.more.lease != nil {
+		a.more.lease.expires = 0
+	}
+	for i := range a.claims {
+		c, path := &a.claims[i], w.request.Claims[i].Node
+		for c.at.dynamic {
+			c.at = c.at.parent
+		}
+		if c.placed = c.at.address; c.at.path != path {
+			c.placed = &address{c.at.treeName, path}
+			w.noteUnconfigured(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
+		}
+		standing, picks := c.standing(), c.picks()
+		if c.more = nil; standing != (quota.Standing{}) {
+			c.more = &claimDetails{Standing: standing}
+		}
+		if len(picks) > 0 {
+			c.setItems(picks, nil)
+		}
+	}
+}
+
+// noteUnconfigured notes that a claim asks for a node that is not configured.
+func (w *waiter) noteUnconfigured(i int, rest string) {
+	if w.unconfiguredPaths == nil {
+		w.unconfiguredPaths = make([]string, len(w.record.claims))
+	}
+	w.unconfiguredPaths[i] = rest
+}
+
+// touch is that the caller of a request that waits is still there: it stays in the queue for as long again.
+func (q *waitQueue) touch(w *waiter) {
+	place := *w.record.more.waiting
+	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(w.request)))
+	if place == *w.record.more.waiting {
+		return
+	}
+	q.replaceWaiting(w, w.record.claims, place)
+	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
+}
+
+// replaceWaiting gives a request in the queue another record.
+func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
+	is, more := *w.record, *w.record.more
+	more.waiting = &place
+	is.more, is.claims = &more, claims
+	q.bytes -= q.countedSize(w)
+	w.record = &is
+	q.bytes += q.countedSize(w)
+	q.allocations.byID[is.id] = &is
+}
+
+// dropWaiter ends a request that waits.
+func (l *Ledger) dropWaiter(w *waiter, state quota.State, by string) *Allocation {
+	l.queue.removeWaiter(w)
+	is, more := *w.record, *w.record.more
+	more.waiting = nil
+	is.more = &more
+	ended := l.keepEnded(&is, state, by)
+	if state != quota.Cancelled || by != "" {
+		l.journal.noteEvent(quota.Event{Kind: quota.EventDropped, ID: is.id, By: by})
+	}
+	return ended
+}
+
+// dropOverdue ends a request whose deadline has come, or whose caller has given no sign.
+func (l *Ledger) dropOverdue(w *waiter) {
+	state := quota.TimedOut
+	if place := w.record.more.waiting; place.keepUntil < place.until {
+		state = quota.Abandoned
+	}
+	l.dropWaiter(w, state, "")
+}
+
+// addQueueTo writes what a record says of the queue.
+func (m *details) addQueueTo(info *quota.AllocationInfo) {
+	info.Priority = m.priority
+	if w := m.waiting; w != nil {
+		info.Waiting = &quota.WaitingInfo{Since: w.since.At, SinceWall: w.since.Wall, Until: w.until, KeepUntil: w.keepUntil}
+	}
+}
+
+// currentInfo is a record as of now, with its place in the queue if it waits.
+func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
+	info := a.currentInfo()
+	if a.isWaiting() {
+		w := l.queue.waiterOf(a)
+		info.Waiting.Position, info.Waiting.Line = w.blockedIn.before(w.turn)+1, w.blockedIn.String()
+	}
+	return info
+}
+
+// String says for people what the line waits for.
+func (key blocker) String() string {
+	if key.tree == nil {
+		return "the ledger"
+	}
+	what := "applications"
+	switch {
+	case key.resource != nil:
+		what = key.resource.Name
+	case key.isSoft():
+		what = "room"
+	}
+	if key.node == nil {
+		return what + " " + key.state + key.item + " of " + key.tree.name
+	}
+	return key.holder.String() + what + " at " + key.node.place()
+}
+
+func matchesQueueFilter(f quota.QueueFilter, a *Allocation) bool {
+	if f.Tree == "" {
+		return true
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.at.treeName == f.Tree && quota.IsWithin(c.placed.path, f.Node) && c.asksFor(f.Resource) {
+			return true
+		}
+	}
+	return false
+}
+
+// asksFor is true if the claim names a resource, or the name is empty.
+func (c *placedClaim) asksFor(resource string) bool {
+	if resource == "" {
+		return true
+	}
+	for _, p := range c.amounts {
+		if p.resource.Name == resource {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,386 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/ordmap"
+)
+
+// Snapshot is a ledger as it stood at one moment. It may be read by another goroutine while the ledger goes on. It holds
+// facts only (configuration, history, allocations): usage follows from them.
+type Snapshot struct {
+	Header    Header
+	trees     []TreeImage
+	revisions []*quota.Revision
+	held      ordmap.Map[*Allocation]
+	ended     ordmap.Map[*Allocation]
+	items     ordmap.Map[*item]
+	events    []*quota.Event
+	waiting   []snapshotWaiter
+}
+
+// Header is the part of an image that is not a list.
+type Header struct {
+	Now      quota.Stamp
+	Revision uint64
+	// Fence and NodeID are the last ones given.
+	Fence, NodeID, Seat, Event uint64
+	// Turn and Arrival are the last ones given to an item and to a waiting request, TreeVersion to a tree.
+	Turn, Arrival, TreeVersion uint64
+}
+
+// TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
+type TreeImage struct {
+	Name      string
+	Settings  quota.TreeSettings
+	Resources []quota.Resource
+	Nodes     []NodeImage
+	// ItemNumbers has for each resource the last number given to an item on demand; nil if all are 0.
+	ItemNumbers []uint64
+	// Version changes with what is held in the tree; 0 if nothing has changed since LevelFive.
+	Version uint64
+}
+
+// NodeImage is a node with its identity.
+type NodeImage struct {
+	ID   uint64
+	Spec *quota.NodeSpec
+	// Made is true if it was made on demand and is not configured.
+	Made bool
+}
+
+// AllocationImage is one allocation.
+type AllocationImage struct {
+	Request quota.Allocate
+	Fence   uint64
+	Granted quota.Stamp
+	State   quota.State
+	// Until is when a reservation lapses.
+	Until     quota.Instant
+	Forced    bool
+	By        string
+	Preempted []quota.Preempted
+	Displaced []DisplacementImage
+	// Undo is nil but for reservations.
+	Undo *UndoImage
+	// Placed has the identity of the node of each claim, until it ends.
+	Placed []uint64
+	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone. Of a request that waits it has
+	// the paths of the nodes that are asked for, and Placed the nearest that are configured.
+	PlacedPaths []string
+	// Homes, Seats and Groups have for each claim what only some have, see claimDetails; nil if none has.
+	Homes, Seats []uint64
+	Groups       []string
+	// Ended is nil while held.
+	Ended *quota.Stamp
+	// Expires, TTL, RevokedBy and Unclaimed are those of a lease, see AllocationInfo; Data are its data as they are now.
+	Expires   quota.Instant
+	TTL       quota.Span
+	RevokedBy string
+	Unclaimed bool
+	Data      []quota.Label
+	// Items are those that it holds, by claim, resource and name.
+	Items []HeldItemImage
+}
+
+// HeldItemImage is an item in an allocation.
+type HeldItemImage struct {
+	Claim          int
+	Resource, Name string
+}
+
+// ItemImage is one item. Who holds it follows from the held allocations.
+type ItemImage struct {
+	quota.ItemName
+	State string
+	// Turn is its place in the order of age.
+	Turn uint64
+	// Updated is when it last changed, Since when state or owner did.
+	Updated quota.Stamp
+	Since   quota.Instant
+	// Expires is when it goes; its wall-clock time is for people.
+	Expires quota.Stamp
+	Data    []quota.Label
+	Leaving bool
+}
+
+// WaitingImage is one request in the queue.
+type WaitingImage struct {
+	Allocation AllocationImage
+	Arrival    uint64
+	Since      quota.Stamp
+	Until      quota.Instant
+	KeepUntil  quota.Instant
+	Line       BlockerImage
+	// HeadSince is when it came to the head of a line for the first time; 0 if it has not.
+	HeadSince quota.Instant
+}
+
+// BlockerImage names a line; the empty one waits for a bound of the ledger.
+type BlockerImage struct {
+	// Node is its identity; 0 for items.
+	Node     uint64
+	Resource string
+	// Holder is the user or group for whose room it waits.
+	Holder quota.Holder
+	// Tree, and State or Item, are those of a line for items.
+	Tree, State, Item string
+}
+
+// DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.
+type DisplacementImage struct {
+	ID             string
+	Claim          int
+	From, Home     uint64
+	FromSeat, Seat uint64
+}
+
+// Snapshot takes an image. It costs the number of nodes, not of allocations.
+func (l *Ledger) Snapshot() *Snapshot {
+	image := &Snapshot{
+		Header:    l.Header(),
+		revisions: slices.Clone(l.history.revisions),
+		held:      l.allocations.held.Clone(),
+		ended:     l.allocations.ended.Clone(),
+		items:     l.inventory.items.Clone(),
+		events:    slices.Clone(l.journal.events),
+		waiting:   l.queue.snapshot(),
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
+		image.trees = append(image.trees, l.forest.trees[name].snapshot())
+	}
+	return image
+}
+
+func (t *tree) snapshot() TreeImage {
+	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers(), Version: t.version}
+	t.root.walk(func(n *node) bool {
+		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.dynamic})
+		return true
+	})
+	return image
+}
+
+// Trees are sorted by name.
+func (i *Snapshot) Trees() []TreeImage { return i.trees }
+
+// Revisions are the remembered changes of configuration, oldest first.
+func (i *Snapshot) Revisions() []*quota.Revision { return i.revisions }
+
+// Held yields held allocations in the order of their fences.
+func (i *Snapshot) Held() iter.Seq[AllocationImage] { return images(&i.held) }
+
+// Ended yields ended allocations in the order of their ends.
+func (i *Snapshot) Ended() iter.Seq[AllocationImage] { return images(&i.ended) }
+
+func images(m *ordmap.Map[*Allocation]) iter.Seq[AllocationImage] {
+	return func(yield func(AllocationImage) bool) {
+		for _, a := range m.All() {
+			if !yield(a.image()) {
+				return
+			}
+		}
+	}
+}
+
+// Events are those that are remembered, oldest first.
+func (i *Snapshot) Events() []*quota.Event { return i.events }
+
+func (a *Allocation) image() AllocationImage {
+	image := AllocationImage{
+		Fence: a.fence, Granted: a.granted, State: a.state(), Request: quota.Allocate{ID: a.id, Labels: a.labels},
+	}
+	if a.more != nil {
+		a.more.addTo(&image)
+	}
+	if a.ended != nil {
+		end := a.ended.Stamp
+		image.Ended, image.By = &end, a.ended.by
+	}
+	image.Request.Claims = make([]quota.Claim, len(a.claims))
+	for i := range a.claims {
+		a.claims[i].addTo(&image, i)
+	}
+	return image
+}
+
+func (m *details) addTo(image *AllocationImage) {
+	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
+	image.Request.WaitFor, image.Request.Keep, image.Request.Priority = m.waitFor, m.keep, m.priority
+	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	if b := m.lease; b != nil {
+		image.Request.TTL, image.Request.Data = b.asked, b.askedData
+		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
+	}
+	image.Undo = m.undo.image()
+	for _, d := range m.displaced {
+		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeq, Seat: d.newSeq})
+	}
+}
+
+// addTo writes what the claim is, and where. Whatever most claims do not have is written only if one of them has it.
+func (c *placedClaim) addTo(image *AllocationImage, i int) {
+	info := c.info()
+	image.Request.Claims[i] = quota.Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing}
+	for _, h := range c.heldItems() {
+		image.Items = append(image.Items, HeldItemImage{Claim: i, Resource: h.resource, Name: h.name})
+	}
+	n := len(image.Request.Claims)
+	if image.Ended == nil {
+		image.Placed = append(image.Placed, c.at.id)
+	}
+	if image.Ended != nil || image.State == quota.Waiting {
+		image.PlacedPaths = append(image.PlacedPaths, c.placed.path)
+	}
+	if c.more == nil {
+		return
+	}
+	if c.more.home != nil && image.Ended == nil {
+		image.Homes = atIndex(image.Homes, n, i, c.more.home.id)
+	}
+	if c.more.arrivalSeq != 0 && image.Ended == nil {
+		image.Seats = atIndex(image.Seats, n, i, c.more.arrivalSeq)
+	}
+	if c.more.group != "" {
+		image.Groups = atIndex(image.Groups, n, i, c.more.group)
+	}
+}
+
+// atIndex sets one of n values, which are all zero if the list is nil.
+func atIndex[T any](list []T, n, i int, value T) []T {
+	if list == nil {
+		list = make([]T, n)
+	}
+	list[i] = value
+	return list
+}
+
+// snapshotWaiter is a request in the queue as it stood when the image was taken.
+type snapshotWaiter struct {
+	record    *Allocation
+	line      blocker
+	headSince quota.Instant
+}
+
+func (q *waitQueue) snapshot() []snapshotWaiter {
+	list := make([]snapshotWaiter, 0, q.all.length)
+	for w := range q.all.from(firstTurn) {
+		list = append(list, snapshotWaiter{w.record, w.blockedIn.blocker, w.headSince})
+	}
+	return list
+}
+
+// Waiting yields the requests that wait, in the order of the queue.
+func (i *Snapshot) Waiting() iter.Seq[WaitingImage] {
+	return func(yield func(WaitingImage) bool) {
+		for _, w := range i.waiting {
+			if !yield(w.image()) {
+				return
+			}
+		}
+	}
+}
+
+func (w snapshotWaiter) image() WaitingImage {
+	place := w.record.more.waiting
+	return WaitingImage{
+		Allocation: w.record.image(), Arrival: place.arrival, Since: place.since, Until: place.until, KeepUntil: place.keepUntil,
+		Line: w.line.image(), HeadSince: w.headSince,
+	}
+}
+
+func (key blocker) image() BlockerImage {
+	image := BlockerImage{Holder: key.holder, State: key.state, Item: key.item}
+	if key.node != nil {
+		image.Node = key.node.id
+	} else if key.tree != nil {
+		image.Tree = key.tree.name
+	}
+	if key.resource != nil {
+		image.Resource = key.resource.Name
+	}
+	return image
+}
+
+// AddWaiting takes one request that waits and makes it stand in its line.
+func (ld *Restorer) AddWaiting(image WaitingImage) error {
+	r, l := image.Allocation.Request, ld.ledger
+	if n := len(r.Claims); len(image.Allocation.Placed) != n || len(image.Allocation.PlacedPaths) != n || n == 0 {
+		return fmt.Errorf("request %q has %d claims at %d nodes and %d paths", r.ID, n, len(image.Allocation.Placed), len(image.Allocation.PlacedPaths))
+	}
+	a, err := ld.newAllocation(image.Allocation, func(i int) *node { return ld.nodes[image.Allocation.Placed[i]] })
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.allocations.byID[a.id] != nil && l.allocations.byID[a.id].ended == nil:
+		return fmt.Errorf("request %q is there twice", a.id)
+	case r.Mode != quota.Wait || image.Arrival == 0 || image.Arrival > l.queue.arrival || l.queue.byArrival[image.Arrival] != nil:
+		return fmt.Errorf("arrival %d of request %q is not unique, or was never given, or it does not wait", image.Arrival, a.id)
+	}
+	a.more.waiting = &waiting{arrival: image.Arrival, since: image.Since, until: image.Until, keepUntil: image.KeepUntil}
+	w := &waiter{record: a, request: r, turn: a.queueTurn(), headSince: image.HeadSince}
+	w.request.Claims = make([]quota.Claim, len(r.Claims))
+	for i, c := range r.Claims {
+		path := image.Allocation.PlacedPaths[i]
+		if !quota.IsWithin(path, a.claims[i].at.path) {
+			return fmt.Errorf("request %q waits at %q, which is not below %s", a.id, path, a.claims[i].at.place())
+		}
+		c.Node = path
+		w.request.Claims[i] = c
+	}
+	w.clearGrant()
+	key, err := ld.newBlocker(image.Line)
+	if err != nil {
+		return fmt.Errorf("request %q: %w", a.id, err)
+	}
+	ld.waiters, ld.blockers = append(ld.waiters, w), append(ld.blockers, key)
+	l.queue.addWaiter(w)
+	return nil
+}
+
+func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
+	key := blocker{holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree]}
+	if image.Node != 0 {
+		if key.node = ld.nodes[image.Node]; key.node == nil {
+			return key, fmt.Errorf("its line is at node %d, which does not exist", image.Node)
+		}
+		key.tree = key.node.tree
+	}
+	if image.Resource == "" {
+		return key, nil
+	}
+	if key.tree == nil {
+		return key, fmt.Errorf("its line is in tree %q, which does not exist", image.Tree)
+	}
+	if key.resource = key.tree.resource(image.Resource); key.resource == nil {
+		return key, fmt.Errorf("its line is for %s, which tree %s does not have", image.Resource, key.tree.name)
+	}
+	return key, nil
+}
+
+// requeueAll makes the requests stand in their lines, once all that is held is known.
+func (ld *Restorer) requeueAll() error {
+	l := ld.ledger
+	for i, w := range ld.waiters {
+		a, refused := l.placeWaiter(w)
+		if refused != nil && refused.Kind != quota.Full {
+			return errors.New("request " + w.record.id + " waits for what is refused: " + refused.Error())
+		}
+		key := ld.blockers[i]
+		need := quota.Amount(0)
+		if a != nil {
+			need = key.amountNeeded(a)
+		}
+		headSince := w.headSince
+		l.queue.joinQueue(w, key, need)
+		w.headSince = headSince
+	}
+	l.queue.clearAllDirty()
+	return nil
+}

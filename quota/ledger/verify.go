@@ -1,0 +1,208 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// verifier recomputes what follows from the rest of the state and compares.
+type verifier struct{ *Ledger }
+
+// Check recomputes everything that the ledger keeps incrementally and reports the first invariant that does not hold.
+// It costs the whole ledger: for tests, for loading, and for builds with the tag "invariants".
+func (l *Ledger) Check() error {
+	v := verifier{l}
+	sums := tallies{nodes: map[*node]*tally{}, holds: map[*resource]int{}}
+	if err := v.checkHeld(sums); err != nil {
+		return err
+	}
+	nodes := 0
+	for name, t := range l.forest.trees {
+		if t.name != name {
+			return fmt.Errorf("tree %s is filed under %s", t.name, name)
+		}
+		if err := t.check(sums); err != nil {
+			return err
+		}
+		nodes += len(t.byPath)
+	}
+	if nodes != l.forest.nodes {
+		return fmt.Errorf("the ledger counts %d nodes but has %d", l.forest.nodes, nodes)
+	}
+	if err := v.checkStocks(); err != nil {
+		return err
+	}
+	if err := v.checkDue(); err != nil {
+		return err
+	}
+	if err := v.checkBorrowIndexes(); err != nil {
+		return err
+	}
+	if err := v.checkAccounts(); err != nil {
+		return err
+	}
+	if err := v.checkQueue(); err != nil {
+		return err
+	}
+	if err := v.checkSizes(); err != nil {
+		return err
+	}
+	return v.checkEnded()
+}
+
+// tally is what a node should hold.
+type tally struct {
+	own    map[*resource]quota.Amount
+	claims int
+}
+
+// tallies are what all nodes and resources should hold.
+type tallies struct {
+	nodes map[*node]*tally
+	holds map[*resource]int
+}
+
+func (v verifier) checkHeld(sums tallies) error {
+	for fence, a := range v.allocations.held.All() {
+		switch {
+		case a.fence != fence || fence > v.allocations.fence:
+			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id, a.fence, fence, v.allocations.fence)
+		case a.ended != nil || v.allocations.byID[a.id] != a:
+			return fmt.Errorf("allocation %q is held but cannot be found by its id", a.id)
+		case a.granted.At > v.now.At:
+			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.now.At)
+		}
+		for _, c := range a.claims {
+			sums.add(c)
+		}
+	}
+	return nil
+}
+
+func (s tallies) add(c placedClaim) {
+	sum := s.nodes[c.at]
+	if sum == nil {
+		sum = &tally{own: map[*resource]quota.Amount{}}
+		s.nodes[c.at] = sum
+	}
+	sum.claims++
+	for _, p := range c.amounts {
+		sum.own[p.resource] += p.amount
+		s.holds[p.resource]++
+	}
+}
+
+func (t *tree) check(sums tallies) error {
+	for i, r := range t.resources {
+		if r.index != i || r.holds != sums.holds[r] {
+			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name, t.name, r.holds, sums.holds[r])
+		}
+	}
+	var err error
+	claims, nodes := 0, 0
+	t.root.walk(func(n *node) bool {
+		nodes++
+		claims += n.claims
+		sum := sums.nodes[n]
+		if sum == nil {
+			sum = &tally{}
+		}
+		err = n.check(t, sum)
+		return err == nil
+	})
+	if err == nil {
+		err = t.checkConfigured()
+	}
+	if err == nil && (claims != t.claims || nodes != len(t.byPath)) {
+		err = fmt.Errorf("tree %s counts %d claims and %d nodes but has %d and %d", t.name, t.claims, len(t.byPath), claims, nodes)
+	}
+	return err
+}
+
+// checkConfigured verifies what follows from the configuration alone.
+func (t *tree) checkConfigured() error {
+	governed, soft := false, false
+	var err error
+	t.root.walk(func(n *node) bool {
+		governed, soft = governed || len(n.spec.Admins) > 0, soft || n.borrows == policy.BorrowSoft
+		fresh := *n
+		fresh.deriveSettings()
+		switch {
+		case n.spec.Path != n.path || n.from != nil:
+			err = fmt.Errorf("%s is configured as %q, or still a draft", n.place(), n.spec.Path)
+		case n.parent != nil && (n.parent.path != quota.ParentPath(n.path) || t.byPath[n.parent.path] != n.parent):
+			err = fmt.Errorf("%s stands below %s", n.place(), n.parent.place())
+		case n.dynamic && n.isIdle():
+			err = fmt.Errorf("%s was made on demand, and nothing is held there", n.place())
+		case fresh.policy != n.policy || fresh.strict != n.strict || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
+			err = fmt.Errorf("%s has not the policy, the queueing or the defaults that it is configured to have", n.place())
+		case !slices.IsSortedFunc(n.children, byPath):
+			err = fmt.Errorf("the children of %s are out of order", n.place())
+		}
+		return err == nil
+	})
+	if err == nil && soft != t.soft {
+		err = fmt.Errorf("tree %s borrows softly somewhere: %v, but says %v", t.name, soft, t.soft)
+	}
+	if err == nil && governed != t.governed {
+		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.name, governed, t.governed)
+	}
+	return err
+}
+
+func (n *node) check(t *tree, sum *tally) error {
+	if n.tree != t || t.byPath[n.path] != n || n.claims != sum.claims {
+		return fmt.Errorf("%s is not in its place, or counts %d claims but has %d", n.place(), n.claims, sum.claims)
+	}
+	for i, r := range t.resources {
+		below := n.own[i]
+		for _, child := range n.children {
+			below += child.subtree[i]
+		}
+		switch {
+		case n.own[i] != sum.own[r]:
+			return fmt.Errorf("I2: %s says it holds %d %s itself, but its claims add up to %d", n.place(), n.own[i], r.Name, sum.own[r])
+		case n.subtree[i] != below:
+			return fmt.Errorf("I1: %s says its subtree holds %d %s, but own use and children add up to %d", n.place(), n.subtree[i], r.Name, below)
+		case n.own[i] < 0 || n.subtree[i] < 0 || n.subtree[i] > quota.MaxAmount:
+			return fmt.Errorf("%s holds %d %s itself and %d in its subtree, less than nothing or more than can be", n.place(), n.own[i], r.Name, n.subtree[i])
+		case n.ceilings[i] != n.ceiling(i):
+			return fmt.Errorf("%s is admitted up to %d %s, but its limit is %s", n.place(), n.ceilings[i], r.Name, n.effective(i))
+		}
+		if err := n.checkPool(i); err != nil {
+			return err
+		}
+		if n.policy.Sum == policy.SumWithinLimit {
+			if text := n.policy.CheckFamily(n.family(i, n.own[i], nil)); text != "" {
+				return fmt.Errorf("I6: %s for %s: %s", n.place(), r.Name, text)
+			}
+		}
+	}
+	return nil
+}
+
+func (v verifier) checkEnded() error {
+	last, youngest := quota.Instant(0), map[string]*Allocation{}
+	for _, a := range v.allocations.ended.All() {
+		if a.ended == nil || a.ended.At < last || a.ended.At > v.now.At {
+			return fmt.Errorf("I9: ended allocations are out of order at %q, or it ended in the future", a.id)
+		}
+		last, youngest[a.id] = a.ended.At, a
+	}
+	ids := v.allocations.held.Len() + v.queue.all.length
+	for id, a := range youngest {
+		switch known := v.allocations.byID[id]; {
+		case known == a:
+			ids++
+		case known == nil || known.ended != nil:
+			return fmt.Errorf("ended allocation %q cannot be found by its id", id)
+		}
+	}
+	if ids != len(v.allocations.byID) {
+		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", len(v.allocations.byID), ids)
+	}
+	return nil
+}

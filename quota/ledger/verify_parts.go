@@ -1,0 +1,438 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// checkStocks verifies that every item is where it belongs (I5).
+func (v verifier) checkStocks() error {
+	owned, err := v.checkOwners()
+	if err != nil {
+		return err
+	}
+	items, held := 0, 0
+	for _, t := range v.forest.trees {
+		for _, r := range t.resources {
+			if (r.stock != nil) != (r.Unit == quota.Items) || r.stock != nil && r.stock.resource != r {
+				return fmt.Errorf("resource %s of tree %s has items that it should not have, or none", r.Name, t.name)
+			}
+			if r.stock == nil {
+				continue
+			}
+			n, err := v.checkStockOf(r.stock)
+			if err != nil {
+				return err
+			}
+			items, held = items+len(r.stock.byName), held+n
+		}
+	}
+	if items != v.inventory.items.Len() || held != owned || items > v.bounds.Items {
+		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d", items, held, v.inventory.items.Len(), owned)
+	}
+	return nil
+}
+
+// checkOwners verifies that allocations own what they list, and as many items as they count.
+func (v verifier) checkOwners() (owned int, err error) {
+	for fence, a := range v.allocations.held.All() {
+		for i := range a.claims {
+			c := &a.claims[i]
+			for _, h := range c.heldItems() {
+				it := h.is.stock.byName[h.name]
+				if it == nil || it.owner != fence || it.stock.tree != c.at.treeName || it.stock.resource.Name != h.resource {
+					return 0, fmt.Errorf("I5: allocation %q lists item %s, but does not own it", a.id, h.name)
+				}
+				owned++
+			}
+			for _, p := range c.amounts {
+				if p.resource.Unit == quota.Items && p.amount != c.countOf(p.resource.Name) {
+					return 0, fmt.Errorf("I5: allocation %q counts %d %s, but holds %d", a.id, p.amount, p.resource.Name, c.countOf(p.resource.Name))
+				}
+			}
+		}
+	}
+	return owned, nil
+}
+
+// checkStockOf verifies one resource, and answers how many of its items are held.
+func (v verifier) checkStockOf(s *stock) (held int, err error) {
+	if len(s.names) != len(s.byName) {
+		return 0, fmt.Errorf("resource %s of tree %s has %d items and %d names", s.resource.Name, s.tree, len(s.byName), len(s.names))
+	}
+	idle, leaving, spec := 0, 0, s.resource.Items
+	for i, name := range s.names {
+		it := s.byName[name]
+		known, _ := v.inventory.items.Get(it.stateSeq)
+		switch {
+		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name || it.stateSeq > v.inventory.lastStateSeq:
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is not in its place", name, s.resource.Name, s.tree)
+		case it.leaving && it.owner == 0 || !it.leaving && !spec.OnDemand() && !specNamesItem(spec, name):
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is not configured, and stays", name, s.resource.Name, s.tree)
+		}
+		if it.leaving {
+			leaving++
+		}
+		if it.owner != 0 {
+			held++
+			continue
+		}
+		idle++
+		if !s.containsItem(it) {
+			return 0, fmt.Errorf("item %s of resource %s of tree %s cannot be had, though nobody holds it", name, s.resource.Name, s.tree)
+		}
+	}
+	for state, m := range s.idle {
+		if idle -= m.Len(); m.Len() == 0 {
+			return 0, fmt.Errorf("resource %s of tree %s keeps an empty list for state %s", s.resource.Name, s.tree, state)
+		}
+	}
+	if idle != 0 || len(s.byName) < spec.Min || spec.OnDemand() && leaving != max(0, len(s.byName)-spec.Max) {
+		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be", s.resource.Name, s.tree, len(s.byName), held)
+	}
+	return held, nil
+}
+
+// containsItem tells whether an item is listed among those that nobody holds.
+func (s *stock) containsItem(it *item) bool {
+	m := s.idle[it.state]
+	if m == nil {
+		return false
+	}
+	shelved, _ := m.Get(it.stateSeq)
+	return shelved == it
+}
+
+// checkAccounts verifies I3: what users and groups hold, and which applications run, is what the held claims add up to.
+func (v verifier) checkAccounts() error {
+	want := map[*tree]*accounts{}
+	for _, t := range v.forest.trees {
+		want[t] = &accounts{users: map[string]*holder{}, groups: map[string]*holder{}}
+	}
+	applications := map[*node]map[memberKey]bool{}
+	for _, a := range v.allocations.held.All() {
+		p := a.principal()
+		for i := range a.claims {
+			c := &a.claims[i]
+			if p.User == "" {
+				continue
+			}
+			if c.more == nil || c.more.track == nil || c.home().tree.accounts.tracks[c.more.track.trackKey] != c.more.track {
+				return fmt.Errorf("I3: allocation %q of user %s is not on any track", a.id, p.User)
+			}
+			want[c.home().tree].tally(c, p, applications)
+		}
+	}
+	for t, acc := range want {
+		if err := t.accounts.is(acc); err != nil {
+			return fmt.Errorf("I3: in tree %s, %w", t.name, err)
+		}
+		for _, n := range t.byPath {
+			if n.applications != len(applications[n]) {
+				return fmt.Errorf("I3: %s says that %d applications run, but there are %d", n.place(), n.applications, len(applications[n]))
+			}
+		}
+	}
+	return nil
+}
+
+// tally counts a claim the slow way.
+func (acc *accounts) tally(c *placedClaim, p quota.Principal, applications map[*node]map[memberKey]bool) {
+	acc.tallyFor(acc.users, quota.Holder{Kind: quota.AUser, Name: p.User}, c, p.Application)
+	if group := c.group(); group != "" {
+		acc.tallyFor(acc.groups, quota.Holder{Kind: quota.AGroup, Name: group}, c, p.Application)
+	}
+	for n := c.home(); n != nil && p.Application != ""; n = n.parent {
+		if applications[n] == nil {
+			applications[n] = map[memberKey]bool{}
+		}
+		applications[n][memberKey{p.User, p.Application}] = true
+	}
+}
+
+func (acc *accounts) tallyFor(list map[string]*holder, who quota.Holder, c *placedClaim, application string) {
+	if list[who.Name] == nil {
+		list[who.Name] = &holder{Holder: who, at: map[*node]*holding{}}
+	}
+	h := list[who.Name]
+	for n := c.home(); n != nil; n = n.parent {
+		if h.at[n] == nil {
+			h.at[n] = &holding{used: make([]quota.Amount, len(n.tree.resources)), runs: map[string]*run{}}
+		}
+		at := h.at[n]
+		if at.runs[application] == nil {
+			at.runs[application] = &run{}
+			if application != "" {
+				at.applications++
+			}
+		}
+		at.claims++
+		at.runs[application].claims++
+		for _, p := range c.amounts {
+			at.used[p.resource.index] += p.amount
+		}
+	}
+}
+
+// is compares with what was counted the slow way.
+func (acc *accounts) is(want *accounts) error {
+	if err := sameHolders(acc.users, want.users); err != nil {
+		return err
+	}
+	return sameHolders(acc.groups, want.groups)
+}
+
+func sameHolders(have, want map[string]*holder) error {
+	if len(have) != len(want) {
+		return fmt.Errorf("%d users or groups hold something, but there are accounts of %d", len(want), len(have))
+	}
+	for name, w := range want {
+		h := have[name]
+		if h == nil || len(h.at) != len(w.at) {
+			return fmt.Errorf("%s has no account, or at other nodes than it holds something", name)
+		}
+		for n, at := range w.at {
+			if err := h.at[n].is(at); err != nil {
+				return fmt.Errorf("%s at %s: %w", name, n.place(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *holding) is(want *holding) error {
+	if h == nil || h.claims != want.claims || h.applications != want.applications || len(h.runs) != len(want.runs) {
+		return fmt.Errorf("its claims and applications are not those that are held")
+	}
+	for r := range want.used {
+		if h.used[r] != want.used[r] || h.used[r] < 0 {
+			return fmt.Errorf("its account says %d of resource %d, but its claims add up to %d", h.used[r], r, want.used[r])
+		}
+	}
+	for name, w := range want.runs {
+		if r := h.runs[name]; r == nil || r.claims != w.claims {
+			return fmt.Errorf("application %q does not have the claims that are held", name)
+		}
+	}
+	return nil
+}
+
+// checkBorrowIndexes sees that exactly the claims of borrowing nodes sit, each in a seat of its own and in the row where it belongs.
+func (v verifier) checkBorrowIndexes() error {
+	benches, homes := map[*node]*borrowIndex{}, map[*node]int{}
+	taken := map[uint64]bool{}
+	for fence, a := range v.allocations.held.All() {
+		for i := range a.claims {
+			c := &a.claims[i]
+			if c.home() != c.at {
+				homes[c.home()]++
+			}
+			if c.at.borrows != policy.BorrowSoft {
+				if c.arrivalSeq() != 0 || c.home() != c.at {
+					return fmt.Errorf("claim %d of %q has a seat or is away from its node at %s, which does not borrow softly", i, a.id, c.at.place())
+				}
+				continue
+			}
+			if seat := c.arrivalSeq(); seat == 0 || seat > v.allocations.lastArrivalSeq || taken[seat] {
+				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat, v.allocations.lastArrivalSeq, c.at.place())
+			}
+			taken[c.arrivalSeq()] = true
+			if !c.home().borrowsFrom(c.at) {
+				return fmt.Errorf("claim %d of %q is counted at %s but cannot borrow there from %s", i, a.id, c.at.place(), c.home().place())
+			}
+			if benches[c.at] == nil {
+				benches[c.at] = newBorrowIndex()
+			}
+			benches[c.at].addClaim(c, claimRef{fence, i})
+		}
+	}
+	var err error
+	for _, t := range v.forest.trees {
+		t.root.walk(func(n *node) bool {
+			if !n.borrowers.sameAs(benches[n]) || n.homes != homes[n] {
+				err = fmt.Errorf("%s says who sits there, or how many of its claims are counted further up, and it is not so", n.place())
+			}
+			return err == nil
+		})
+	}
+	return err
+}
+
+// sameAs tells whether the same claims sit in the same crowds and descents. One that nobody sits on is as good as none.
+func (b *borrowIndex) sameAs(other *borrowIndex) bool {
+	if b == nil || other == nil {
+		return b.isEmpty() && other.isEmpty()
+	}
+	return maps.EqualFunc(b.groups, other.groups, (*priorityGroup).sameAs) && maps.EqualFunc(b.reclaims, other.reclaims, (*reclaimIndex).sameAs)
+}
+
+func (b *borrowIndex) isEmpty() bool { return b == nil || len(b.groups)+len(b.reclaims) == 0 }
+
+func (d *priorityGroup) sameAs(other *priorityGroup) bool {
+	return slices.Equal(d.holds, other.holds) && d.claims.are(&other.claims)
+}
+
+func (d *reclaimIndex) sameAs(other *reclaimIndex) bool {
+	placed := 0
+	sound := d.top.isConsistent(0, math.MaxUint64, &placed)
+	return sound && placed == len(d.buckets) && maps.EqualFunc(d.buckets, other.buckets, (*bucket).sameAs)
+}
+
+func (r *bucket) sameAs(other *bucket) bool { return r.claims.are(&other.claims) }
+
+// isConsistent sees that the rows of a tree are in order, from one seat to below another, and know their first seats and what is
+// least; it counts them.
+func (r *bucket) isConsistent(from, to uint64, placed *int) bool {
+	if r == nil {
+		return true
+	}
+	*placed++
+	again := *r
+	again.least = make([]quota.Amount, len(r.least))
+	again.sum()
+	first, _, any := r.claims.first()
+	return any && first == r.seat && from <= r.seat && r.seat < to && slices.Equal(again.least, r.least) &&
+		r.before.isConsistent(from, r.seat, placed) && r.after.isConsistent(r.seat+1, to, placed)
+}
+
+func (s *seqIndex) are(others *seqIndex) bool {
+	for seat, who := range s.all() {
+		if found, taken := others.get(seat); !taken || found != who {
+			return false
+		}
+	}
+	return s.count() == others.count()
+}
+
+// checkQueue verifies I7: every request that waits stands in one line, what that waits for is in its way, or somebody who
+// must not be overtaken there; and nobody waits who could be granted.
+func (v verifier) checkQueue() error {
+	if len(v.queue.dirty) > 0 || v.queue.unassigned.length > 0 {
+		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", len(v.queue.dirty), v.queue.unassigned.length)
+	}
+	lines, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
+	for _, a := range v.allocations.held.All() {
+		if by := a.lease().revokedBy; by != "" {
+			revoked[by]++
+		}
+	}
+	if !maps.Equal(revoked, v.queue.revokedFor) {
+		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, v.queue.revokedFor)
+	}
+	last := quota.QueueTurn{Priority: 1<<63 - 1}
+	for w := range v.queue.all.from(firstTurn) {
+		if err := v.checkWaiter(w, last); err != nil {
+			return err
+		}
+		last = w.turn
+		lines[w.blockedIn]++
+		if w.awaitsRevocation {
+			pressing[w.blockedIn]++
+		}
+	}
+	if n := v.queue.all.length; n != len(v.queue.byArrival) {
+		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(v.queue.byArrival))
+	}
+	for ln := range lines {
+		if ln.revocationsPending != pressing[ln] {
+			return fmt.Errorf("%d press in the line for %s, but it says %d", pressing[ln], ln, ln.revocationsPending)
+		}
+	}
+	return v.checkBlockerQueues(lines)
+}
+
+func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
+	a, place := w.record, w.record.more.waiting
+	switch {
+	case !turnBefore(last, w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.queue.arrival || a.more.priority != w.turn.Priority:
+		return fmt.Errorf("request %q is not in its place in the queue", a.id)
+	case v.allocations.byID[a.id] != a || v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
+		return fmt.Errorf("request %q cannot be found by its id or arrival, or holds something", a.id)
+	case w.blockedIn == nil || v.queue.findQueue(w.blockedIn.blocker) != w.blockedIn || w.blockedIn.within(quota.MaxAmount, w.turn) != w:
+		return fmt.Errorf("I7: request %q stands in no line", a.id)
+	case place.since.At > v.now.At || w.headSince > max(1, v.now.At) || w.blockedIn.head() == w && w.headSince == 0:
+		return fmt.Errorf("I9: request %q waits, or is at the head of a line, since a time to come", a.id)
+	}
+	if w.awaitsRevocation != (v.queue.revokedFor[a.id] > 0) {
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[a.id], a.id, w.awaitsRevocation)
+	}
+	t, d, full := v.judgeWaiter(w)
+	t.rollback()
+	b := t.allocation
+	switch {
+	case w.blockedIn.tree == nil && (full || v.queue.isStillBlocked(w, b, d.Violations)):
+	case full || d.Granted:
+		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.blockedIn)
+	case !v.queue.isStillBlocked(w, b, d.Violations) && !w.heldUp(d.Violations) && !v.blockedThere(w):
+		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.blockedIn)
+	case w.blockedIn.amountNeeded(b) != w.need:
+		return fmt.Errorf("request %q needs %d of %s, but its line says %d", a.id, w.blockedIn.amountNeeded(b), w.blockedIn, w.need)
+	}
+	return nil
+}
+
+// heldUp is true if a request must not overtake somebody in the tree of its line, which borrows softly: then it is not even
+// tried there, and its decision does not name what else is in its way. Whatever changes in such a tree stirs all its lines.
+func (w *waiter) heldUp(violations []quota.Violation) bool {
+	return w.blockedIn.tree != nil && w.blockedIn.tree.soft && slices.ContainsFunc(violations, func(v quota.Violation) bool {
+		return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
+	})
+}
+
+// blockedThere is true if what a line waits for is in the way of those claims that are in its tree: of several that borrow
+// softly a decision names only the first that finds no place.
+func (v verifier) blockedThere(w *waiter) bool {
+	if w.blockedIn.tree == nil {
+		return false
+	}
+	request := w.request
+	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims), func(c quota.Claim) bool { return c.Tree != w.blockedIn.tree.name })
+	a, refused := v.placeClaims(request)
+	if refused != nil {
+		return false
+	}
+	a.more.waiting = w.record.more.waiting
+	t := v.beginTx(a)
+	d := t.decide()
+	t.rollback()
+	return !d.Granted && v.queue.isStillBlocked(w, a, d.Violations)
+}
+
+// checkBlockerQueues verifies that there are exactly the lines in which somebody stands, and that everybody knows of them who should.
+func (v verifier) checkBlockerQueues(lines map[*blockerQueue]int) error {
+	kept := len(v.queue.queuesForLedger)
+	for _, t := range v.forest.trees {
+		kept += len(t.queues)
+		here := 0
+		for _, r := range t.resources {
+			here += len(r.queues)
+		}
+		for _, n := range t.byPath {
+			here += len(n.queues)
+		}
+		if here != len(t.queues) {
+			return fmt.Errorf("tree %s knows %d lines, but its nodes and resources %d", t.name, len(t.queues), here)
+		}
+	}
+	if kept != len(lines) {
+		return fmt.Errorf("there are %d lines, but requests stand in %d", kept, len(lines))
+	}
+	for ln, length := range lines {
+		if ln.length != length || ln.at != 0 {
+			return fmt.Errorf("the line for %s says that %d requests stand there, but %d do", ln, ln.length, length)
+		}
+		for _, p := range ln.pieces {
+			settled := p
+			settled.recompute()
+			if settled.least != p.least {
+				return fmt.Errorf("a piece of the line for %s says that at least %d is needed, but it is %d", ln, p.least, settled.least)
+			}
+		}
+	}
+	return nil
+}
