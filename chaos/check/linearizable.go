@@ -67,7 +67,7 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 	for _, tree := range group {
 		trees[tree] = true
 	}
-	ground := newModelContext(s.limits, trees)
+	model := newModelContext(s.limits, trees)
 	steps, why := s.modelSteps(trees)
 	if why != "" {
 		if why != unseenEnds {
@@ -77,13 +77,13 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 	}
 	constrainByIndex(steps)
 	v.count("operations", len(steps))
-	ground.checkReasons = true
-	result, info := porcupine.CheckOperationsVerbose(ground.porcupineModel(), steps, o.Timeout)
+	model.checkReasons = true
+	result, info := porcupine.CheckOperationsVerbose(model.porcupineModel(), steps, o.Timeout)
 	name := strings.Join(group, "+")
 	if result == porcupine.Illegal {
-		writePicture(v, o, name, ground.porcupineModel(), info)
-		ground.checkReasons = false
-		if porcupine.CheckOperationsTimeout(ground.porcupineModel(), steps, o.Timeout) == porcupine.Ok {
+		writePicture(v, o, name, model.porcupineModel(), info)
+		model.checkReasons = false
+		if porcupine.CheckOperationsTimeout(model.porcupineModel(), steps, o.Timeout) == porcupine.Ok {
 			explained.addViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s",
 				name, describeLongestOrder(steps, info))
 			return

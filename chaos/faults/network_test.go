@@ -36,14 +36,14 @@ func TestSplitLeavesAMajority(t *testing.T) {
 func TestBridgeNodeReachesAll(t *testing.T) {
 	for _, size := range []int{3, 5} {
 		links, what := bridgeHalves(rand.New(rand.NewPCG(1, 0)), size, 0)
-		whole := 0
+		bridges := 0
 		for from := range size {
 			if reachableFrom(links, size, from) == size {
-				whole++
+				bridges++
 			}
 		}
-		if whole != 1 {
-			t.Errorf("%d of %d nodes reach all nodes: %s", whole, size, what)
+		if bridges != 1 {
+			t.Errorf("%d of %d nodes reach all nodes: %s", bridges, size, what)
 		}
 	}
 }

@@ -155,8 +155,8 @@ func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (boo
 	if !Sleep(ctx, after) {
 		return false, nil
 	}
-	whole, from := context.WithoutCancel(ctx), time.Now()
-	switch err := f.Begin(whole, t); {
+	uncancelled, from := context.WithoutCancel(ctx), time.Now()
+	switch err := f.Begin(uncancelled, t); {
 	case errors.Is(err, errNoFreeNode):
 		return false, nil
 	case err != nil:
@@ -164,7 +164,7 @@ func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (boo
 	}
 	defer t.addSpan(f.Name, from)
 	Sleep(ctx, f.Hold)
-	return true, f.End(whole, t)
+	return true, f.End(uncancelled, t)
 }
 
 // Heal ends all faults and waits until the cluster is healthy.

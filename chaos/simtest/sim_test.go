@@ -108,7 +108,7 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	t.Helper()
 	var recorded history.History
 	var finals check.Finals
-	struck := map[string]int{}
+	injected := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimCluster(t, seed, 3+2*int(seed%3/2))
 		config := workload.Config{
@@ -119,7 +119,7 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 		if err := workload.SetUp(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
-		n := &faultInjector{simCluster: w, random: rand.New(rand.NewPCG(seed, 3)), injected: struck}
+		n := &faultInjector{simCluster: w, random: rand.New(rand.NewPCG(seed, 3)), injected: injected}
 		n.injectFaults(config)
 		finals = n.healAndCollect(config)
 		recorded = config.Recorder.History()
@@ -128,7 +128,7 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	total.addVerdicts(verdicts)
 	if err := verdicts.Err(); err != nil || t.Failed() {
 		t.Errorf("%v\n%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
-			err, verdicts, struck, seed, strings.Join(names, ","))
+			err, verdicts, injected, seed, strings.Join(names, ","))
 		keepEvidence(t, seed, recorded, finals)
 	}
 }
