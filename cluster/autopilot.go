@@ -15,11 +15,11 @@ const noticeTimeout = 5 * time.Second
 // runAutopilot manages the members for as long as the leadership lasts: it adds waiting nodes, promotes stable ones,
 // demotes voters that lost their data and, if configured, removes dead members (docs/adr/0037).
 func (l *leadership) runAutopilot() {
-	said := logLimiter{}
+	limiter := logLimiter{}
 	for {
 		l.probeAll()
 		err := l.configLock.withLock(l, func() error {
-			l.reconcile(said)
+			l.reconcile(limiter)
 			return nil
 		})
 		if err != nil || !sleepContext(l.ctx, probeInterval) {
@@ -29,7 +29,7 @@ func (l *leadership) runAutopilot() {
 }
 
 // reconcile makes at most one change of each kind. Each change is confirmed before the next one begins.
-func (l *leadership) reconcile(said logLimiter) {
+func (l *leadership) reconcile(limiter logLimiter) {
 	for _, step := range []func([]NodeHealth) (about string, err error){
 		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember, l.notifyRemoved,
 	} {
@@ -37,7 +37,7 @@ func (l *leadership) reconcile(said logLimiter) {
 		if l.ctx.Err() != nil {
 			return
 		}
-		if err != nil && said.shouldLog(about) {
+		if err != nil && limiter.shouldLog(about) {
 			l.node.log.Warn("cannot reconcile a member", "member", about, "error", err)
 		}
 	}
@@ -109,11 +109,11 @@ func (l *leadership) sendNotice(m Member, notice Notice) error {
 	if _, err := l.reads.waitConfirmed(ctx); err != nil {
 		return err
 	}
-	others := l.node.peerClient.Load()
-	if others == nil {
+	client := l.node.peerClient.Load()
+	if client == nil {
 		return fmt.Errorf("%s cannot be notified: no client for other nodes is set", m.ID)
 	}
-	return (*others).Notify(ctx, m, notice)
+	return (*client).Notify(ctx, m, notice)
 }
 
 // promoteStableNode promotes one node that asked for it and has been healthy for long enough.
@@ -149,15 +149,15 @@ func (l *leadership) removeServer(id string) error {
 // removeDeadMember removes one member from which neither its API, gossip nor raft has heard for RemoveDeadAfter, if
 // enough of the others are healthy.
 func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
-	patience := l.node.config.RemoveDeadAfter
-	if patience == 0 {
+	deadAfter := l.node.config.RemoveDeadAfter
+	if deadAfter == 0 {
 		return "", nil
 	}
 	for _, h := range list {
 		member := h.Role == RoleVoter || h.Role == RoleNonVoter
 		silent := min(time.Since(h.LastHeard), time.Since(l.node.transport.LastAck(raft.ServerID(h.ID))),
 			time.Since(l.startedAt))
-		if !member || h.LastHeard.IsZero() || silent < patience {
+		if !member || h.LastHeard.IsZero() || silent < deadAfter {
 			continue
 		}
 		if h.Role == RoleVoter {

@@ -55,28 +55,28 @@ func (n *Node) guardTransport(hasState bool) raft.Transport {
 }
 
 // waitingInstance returns the instance of a node that must still be admitted; empty for any other node.
-func (c *joiner) waitingInstance() string {
-	if c.gate == nil || c.gate.IsOpen() {
+func (j *joiner) waitingInstance() string {
+	if j.gate == nil || j.gate.IsOpen() {
 		return ""
 	}
-	return c.instance
+	return j.instance
 }
 
 // waitMessage says what a node that waits for its admission needs.
-func (c *joiner) waitMessage(id string) string {
-	if c.lost == "" {
+func (j *joiner) waitMessage(id string) string {
+	if j.lost == "" {
 		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster adds it", id)
 	}
 	return fmt.Sprintf("node %s has lost data (%s): it neither votes nor confirms anything, and waits until the leader "+
 		"of its cluster has demoted it and admits it again; if no majority of the others is left, see \"A data folder that "+
-		"lost a part\" in docs/operations.md", id, c.lost)
+		"lost a part\" in docs/operations.md", id, j.lost)
 }
 
-func (c *joiner) close() error {
-	if c.gate == nil {
+func (j *joiner) close() error {
+	if j.gate == nil {
 		return nil
 	}
-	return c.gate.Close()
+	return j.gate.Close()
 }
 
 // openForBootstrap admits raft messages: this node is about to announce the cluster it helps to form.
@@ -88,9 +88,9 @@ func (n *Node) openForBootstrap() {
 
 // Notify applies a notice of the leader. It is idempotent; a notice for an earlier instance of this node has no effect.
 func (n *Node) Notify(notice Notice) error {
-	c := &n.joiner
-	c.noticeLock.Lock()
-	defer c.noticeLock.Unlock()
+	j := &n.joiner
+	j.noticeLock.Lock()
+	defer j.noticeLock.Unlock()
 	if err := n.checkServing(); err != nil {
 		return err
 	}
@@ -101,17 +101,17 @@ func (n *Node) Notify(notice Notice) error {
 		n.markRemoved(notice)
 		return nil
 	}
-	if c.waitingInstance() != notice.Instance {
+	if j.waitingInstance() != notice.Instance {
 		return nil
 	}
 	if notice.PromoteWhenStable {
 		if err := n.stable.SetUint64(promotionKey, 1); err != nil {
 			return newError(Halted, true, err, "node %s cannot write to its disk", n.config.ID)
 		}
-		c.promoteWhenStable.Store(true)
+		j.promoteWhenStable.Store(true)
 	}
 	n.log.Info("admitted by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
-	c.gate.Open()
+	j.gate.Open()
 	n.changes.notifyAll()
 	return nil
 }

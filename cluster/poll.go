@@ -144,12 +144,12 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 	if m.ID == n.config.ID {
 		return n.Status(), nil
 	}
-	others := n.peerClient.Load()
-	if others == nil {
+	client := n.peerClient.Load()
+	if client == nil {
 		return NodeStatus{}, errors.New("this node cannot query others yet")
 	}
 	at := n.queryAddress(m)
-	status, err := (*others).Status(ctx, at)
+	status, err := (*client).Status(ctx, at)
 	switch {
 	case err != nil:
 	case status.ID != m.ID:

@@ -77,23 +77,23 @@ type proposalList struct {
 	commands, bytes int
 }
 
-func (w *proposalList) addProposal(p *proposal) {
-	w.proposals = append(w.proposals, p)
-	w.adjustCounts(p, 1)
+func (l *proposalList) addProposal(p *proposal) {
+	l.proposals = append(l.proposals, p)
+	l.adjustCounts(p, 1)
 }
 
-func (w *proposalList) adjustCounts(p *proposal, sign int) {
-	w.commands += sign * p.commands
-	w.bytes += sign * len(p.part.Data)
+func (l *proposalList) adjustCounts(p *proposal, sign int) {
+	l.commands += sign * p.commands
+	l.bytes += sign * len(p.part.Data)
 }
 
 // removeMatching removes the proposals for which matches returns true.
-func (w *proposalList) removeMatching(matches func(*proposal) bool) (found bool) {
-	w.proposals = slices.DeleteFunc(w.proposals, func(p *proposal) bool {
+func (l *proposalList) removeMatching(matches func(*proposal) bool) (found bool) {
+	l.proposals = slices.DeleteFunc(l.proposals, func(p *proposal) bool {
 		if !matches(p) {
 			return false
 		}
-		w.adjustCounts(p, -1)
+		l.adjustCounts(p, -1)
 		found = true
 		return true
 	})
@@ -101,12 +101,12 @@ func (w *proposalList) removeMatching(matches func(*proposal) bool) (found bool)
 }
 
 // hasRoomFor reports whether the list, which gets a 1/shares part of the capacity, can take more proposals.
-func (w *proposalList) hasRoomFor(commands, bytes, shares int) bool {
-	return w.commands == 0 || w.commands+commands <= maxQueuedCommands/shares && w.bytes+bytes <= maxQueuedBytes/shares
+func (l *proposalList) hasRoomFor(commands, bytes, shares int) bool {
+	return l.commands == 0 || l.commands+commands <= maxQueuedCommands/shares && l.bytes+bytes <= maxQueuedBytes/shares
 }
 
 // enqueue appends either all proposals or, with an error, none.
-func (q *proposalQueue) enqueue(proposals []*proposal, patient bool) *Error {
+func (q *proposalQueue) enqueue(proposals []*proposal, batched bool) *Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -132,7 +132,7 @@ func (q *proposalQueue) enqueue(proposals []*proposal, patient bool) *Error {
 		list.addProposal(p)
 	}
 	switch {
-	case q.urgent || !patient || list.commands >= fsm.MaxEntryCommands:
+	case q.urgent || !batched || list.commands >= fsm.MaxEntryCommands:
 		q.markUrgent()
 	case q.windowTimer == nil:
 		q.windowTimer = time.AfterFunc(batchWindow, func() {
@@ -195,10 +195,10 @@ type batchBuilder struct {
 	commands, bytes int
 }
 
-// fillFrom moves up to most proposals from a list into the entry, as long as they fit.
-func (e *batchBuilder) fillFrom(w *proposalList, most int) {
+// fillFrom moves up to limit proposals from a list into the entry, as long as they fit.
+func (e *batchBuilder) fillFrom(list *proposalList, limit int) {
 	count := 0
-	for _, p := range w.proposals[:most] {
+	for _, p := range list.proposals[:limit] {
 		full := e.commands+p.commands > fsm.MaxEntryCommands || e.bytes+len(p.part.Data)+entryOverhead > fsm.MaxEntryBytes
 		if full && len(e.batch) > 0 {
 			break
@@ -206,10 +206,10 @@ func (e *batchBuilder) fillFrom(w *proposalList, most int) {
 		e.commands += p.commands
 		e.bytes += len(p.part.Data)
 		e.batch = append(e.batch, p)
-		w.adjustCounts(p, -1)
+		list.adjustCounts(p, -1)
 		count++
 	}
-	w.proposals = w.proposals[count:]
+	list.proposals = list.proposals[count:]
 }
 
 // fillFromLarge takes one part of a large call, unless another is in flight.

@@ -34,16 +34,16 @@ func (n *Node) ProposeBatched(ctx context.Context, commands ...quota.Command) ([
 	return n.propose(ctx, commands, true)
 }
 
-func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
+func (n *Node) propose(ctx context.Context, commands []quota.Command, batched bool) ([]ledger.Outcome, uint64, error) {
 	l, err := n.establishedLeadership()
 	if err != nil {
 		return nil, 0, err
 	}
-	return l.propose(ctx, commands, patient)
+	return l.propose(ctx, commands, batched)
 }
 
 func (l *leadership) propose(ctx context.Context, commands []quota.Command,
-	patient bool,
+	batched bool,
 ) ([]ledger.Outcome, uint64, error) {
 	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
@@ -58,7 +58,7 @@ func (l *leadership) propose(ctx context.Context, commands []quota.Command,
 			return nil, 0, err
 		}
 	}
-	if err := l.queue.enqueue(proposals, patient); err != nil {
+	if err := l.queue.enqueue(proposals, batched); err != nil {
 		return nil, 0, err
 	}
 	return l.collectOutcomes(ctx, proposals)

@@ -38,7 +38,7 @@ var storeKey = []byte("quorate-store")
 type dataFolder struct {
 	path      string
 	log       hclog.Logger
-	owner     identity
+	self      identity
 	lock      *folderLock
 	store     *boltstore.Store
 	snapshots raft.SnapshotStore
@@ -46,8 +46,8 @@ type dataFolder struct {
 	aside string
 }
 
-// openFolder opens the data folder of a node, or creates it. owner.Lost of the result says what it has lost.
-func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error) {
+// openFolder opens the data folder of a node, or creates it. self.Lost of the result says what it has lost.
+func openFolder(path string, self identity, log hclog.Logger) (*dataFolder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data folder: %w", err)
 	}
@@ -55,14 +55,14 @@ func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := me.checkOwner(path, owner); err != nil {
+	if err := self.checkOwner(path, owner); err != nil {
 		return nil, err
 	}
 	lock, err := lockFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &dataFolder{path: path, log: log, owner: me, lock: lock}
+	f := &dataFolder{path: path, log: log, self: self, lock: lock}
 	if err := f.openLocked(); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -74,10 +74,10 @@ func (f *dataFolder) openLocked() error {
 	if err != nil {
 		return err
 	}
-	if err := f.owner.checkOwner(f.path, owner); err != nil {
+	if err := f.self.checkOwner(f.path, owner); err != nil {
 		return err
 	}
-	f.owner.Store, f.owner.Lost = owner.Store, owner.Lost
+	f.self.Store, f.self.Lost = owner.Store, owner.Lost
 	if lost, err := f.missingStore(owner); err != nil || lost != "" {
 		return errors.Join(err, f.startOver(lost))
 	}
@@ -165,16 +165,16 @@ func (f *dataFolder) recordStore(lost string) error {
 			return fmt.Errorf("name %s: %w", filepath.Join(f.path, storeFile), err)
 		}
 	}
-	before := f.owner
-	f.owner.Store, f.owner.Lost = named, lost
+	before := f.self
+	f.self.Store, f.self.Lost = named, lost
 	if lost != "" {
 		f.log.Warn("the data folder has lost data: this node takes part in nothing until the leader of its cluster has "+
 			"admitted it again", "folder", f.path, "lost", lost)
 	}
-	if there, err := pathExists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.owner {
+	if there, err := pathExists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.self {
 		return err
 	}
-	return f.owner.writeFile(f.path)
+	return f.self.writeFile(f.path)
 }
 
 // storeName returns the name that raft.db carries; empty if it has none yet.
@@ -188,8 +188,8 @@ func (f *dataFolder) storeName() (string, error) {
 
 // startOver sets aside the remains of state that has lost a part, and opens empty stores.
 func (f *dataFolder) startOver(lost string) error {
-	f.owner.Store, f.owner.Lost = "", lost
-	if err := f.owner.writeFile(f.path); err != nil {
+	f.self.Store, f.self.Lost = "", lost
+	if err := f.self.writeFile(f.path); err != nil {
 		return err
 	}
 	if err := f.closeStore(); err != nil {

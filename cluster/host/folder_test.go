@@ -23,8 +23,8 @@ func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint
 	t.Helper()
 	f := mustOpen(t, path)
 	defer mustClose(t, f)
-	if f.owner.Lost != "" {
-		t.Fatalf("a new folder has lost %s", f.owner.Lost)
+	if f.self.Lost != "" {
+		t.Fatalf("a new folder has lost %s", f.self.Lost)
 	}
 	if err := f.store.SetUint64([]byte("CurrentTerm"), 3); err != nil {
 		t.Fatal(err)
@@ -87,11 +87,11 @@ func openOutcome(t *testing.T, path string) string {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case f.owner.Lost != "":
+	case f.self.Lost != "":
 		if !history.Empty && !history.TermOnly {
 			t.Errorf("raft would start on the rest of a lost state: %+v", history)
 		}
-		return "lost: " + f.owner.Lost
+		return "lost: " + f.self.Lost
 	case history.Empty:
 		return "new"
 	case history.Lost != "":

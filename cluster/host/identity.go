@@ -44,23 +44,23 @@ func readIdentity(folder string) (identity, error) {
 }
 
 // checkOwner returns an error if owner, the identity in a folder, is another node or cluster.
-func (me identity) checkOwner(folder string, owner identity) error {
+func (i identity) checkOwner(folder string, owner identity) error {
 	switch {
 	case owner.ID == "":
 		return nil
-	case owner.Cluster != me.Cluster:
+	case owner.Cluster != i.Cluster:
 		return fmt.Errorf("data folder %s belongs to cluster %q, not to %q; start the server with the right cluster name or "+
-			"with another data folder", folder, owner.Cluster, me.Cluster)
-	case owner.ID != me.ID:
+			"with another data folder", folder, owner.Cluster, i.Cluster)
+	case owner.ID != i.ID:
 		return fmt.Errorf("data folder %s belongs to node %q, not to %q; start the server with id %q, or with another, "+
-			"empty data folder: the id of a node never changes", folder, owner.ID, me.ID, owner.ID)
+			"empty data folder: the id of a node never changes", folder, owner.ID, i.ID, owner.ID)
 	}
 	return nil
 }
 
 // writeFile writes the identity durably.
-func (me identity) writeFile(folder string) error {
-	data, err := json.Marshal(me)
+func (i identity) writeFile(folder string) error {
+	data, err := json.Marshal(i)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(folder, identityFile), func(w io.Writer) error {
 			_, err := w.Write(append(data, '\n'))

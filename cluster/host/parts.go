@@ -106,7 +106,7 @@ func OpenStores(c cluster.Config) (cluster.Parts, error) {
 		return cluster.Parts{}, err
 	}
 	return cluster.Parts{
-		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.owner.Lost,
+		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.self.Lost,
 		Close: folder.close, FreeSpace: freeSpace(c.DataDir),
 	}, nil
 }

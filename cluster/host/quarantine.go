@@ -217,7 +217,7 @@ func StartOver(dataDir string, logger hclog.Logger) (folder string, err error) {
 	if err := errors.Join(err, r.store.Close()); err != nil {
 		return "", errors.Join(err, r.lock.release())
 	}
-	f := &dataFolder{path: dataDir, log: logger, owner: r.owner, lock: r.lock}
+	f := &dataFolder{path: dataDir, log: logger, self: r.owner, lock: r.lock}
 	err = errors.Join(f.startOver("its state was in quarantine"), f.close())
 	return f.aside, err
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -61,7 +60,7 @@ func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done 
 
 // openStopped opens the data folder of a stopped node.
 func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
-	me, err := readOwner(dataDir)
+	owner, err := readOwner(dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 		return nil, errors.Join(err, lock.release())
 	}
 	return &stoppedNode{
-		folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store),
+		folder: dataDir, owner: owner, lock: lock, store: store, logs: raftguard.NewChecksum(store),
 		logger: logger,
 	}, nil
 }
@@ -89,16 +88,7 @@ func readOwner(folder string) (identity, error) {
 			return identity{}, fmt.Errorf("%s is not a data folder of a server: %w", folder, err)
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(folder, identityFile))
-	if err != nil {
-		return identity{}, fmt.Errorf("read the identity of data folder %s: %w", folder, err)
-	}
-	var me identity
-	if err := json.Unmarshal(data, &me); err != nil || me.ID == "" {
-		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q)",
-			filepath.Join(folder, identityFile), data)
-	}
-	return me, nil
+	return readIdentity(folder)
 }
 
 // stoppedNode is the open data folder of a stopped node.
