@@ -32,7 +32,7 @@ type GetActivityRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// An itemized resource of the tree instead; then node must be empty.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// How fresh the answer must be: stale is all that there is, and the default; linearizable is invalid.
+	// How fresh the answer must be: only stale is possible, and the default; linearizable is invalid.
 	Read          *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -96,8 +96,8 @@ func (x *GetActivityRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// ActivityStep is five minutes. What is held, waits or is in a state at its end is known as of the last sample in it, which
-// is at most ten seconds older, and in the present step at most one.
+// ActivityStep is five minutes. What is held, waits or is in a state at its end is known as of the last sample in it,
+// which is at most ten seconds older, and in the present step at most one.
 type ActivityStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Wall-clock time of its beginning on the server.
@@ -114,7 +114,8 @@ type ActivityStep struct {
 	Lost int64 `protobuf:"varint,6,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The longest wait, in milliseconds, of those granted during the step.
 	LongestWaitMs int64 `protobuf:"varint,7,opt,name=longest_wait_ms,json=longestWaitMs,proto3" json:"longest_wait_ms,omitempty"`
-	// For items: how many were in each state at the end of the step. Beyond 16 states the rarest count together as "(others)".
+	// For items: how many were in each state at the end of the step. Beyond 16 states the rarest count together as
+	// "(others)".
 	States        map[string]int64 `protobuf:"bytes,8,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

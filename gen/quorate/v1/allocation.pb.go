@@ -33,11 +33,11 @@ const (
 	Mode_MODE_REJECT Mode = 1
 	// Decide on the present state and change nothing. A denial is answered like a real one.
 	Mode_MODE_DRY_RUN Mode = 2
-	// Hold the room for a bounded time only: Confirm makes it a held allocation, Cancel ends it, and otherwise it lapses by
-	// itself. Deny at once if it does not fit.
+	// Hold it for a bounded time: Confirm makes it a held allocation, Cancel ends it, otherwise it expires. Deny at
+	// once if it does not fit.
 	Mode_MODE_RESERVE Mode = 3
-	// Hold it at the named nodes whatever the limits say, and flag it: for use that exists already. Every allocation in a
-	// tree in maintenance is decided so.
+	// Hold it at the named nodes regardless of limits, and flag it: for usage that exists already. In a tree in
+	// maintenance, every allocation is decided this way.
 	Mode_MODE_FORCE Mode = 4
 	// Wait in the queue if it does not fit now. What can never fit is denied at once.
 	Mode_MODE_WAIT Mode = 5
@@ -90,7 +90,7 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{0}
 }
 
-// AllocationState is the life of an allocation.
+// AllocationState is the state of an allocation.
 type AllocationState int32
 
 const (
@@ -100,19 +100,19 @@ const (
 	AllocationState_ALLOCATION_STATE_HELD AllocationState = 1
 	// Ended by Release; kept as a tombstone for a while so that a late retry is not charged again.
 	AllocationState_ALLOCATION_STATE_RELEASED AllocationState = 2
-	// Holds its room until it is confirmed or cancelled, or its time is over.
+	// Counts against its limits until it is confirmed, cancelled or expires.
 	AllocationState_ALLOCATION_STATE_RESERVED AllocationState = 3
 	// A reservation that was not confirmed in time, or a lease that was not renewed in time.
 	AllocationState_ALLOCATION_STATE_EXPIRED AllocationState = 4
-	// Ended to make room for another.
+	// Ended in favor of another.
 	AllocationState_ALLOCATION_STATE_PREEMPTED AllocationState = 5
-	// A reservation or a waiting request that was cancelled, or whose node is gone.
+	// A reservation or a waiting request that was cancelled, or whose node was removed.
 	AllocationState_ALLOCATION_STATE_CANCELLED AllocationState = 6
 	// Waits in the queue and holds nothing.
 	AllocationState_ALLOCATION_STATE_WAITING AllocationState = 7
 	// Its deadline came while it waited.
 	AllocationState_ALLOCATION_STATE_TIMED_OUT AllocationState = 8
-	// Its caller did not come back while it waited.
+	// Its caller did not repeat or renew it in time while it waited.
 	AllocationState_ALLOCATION_STATE_ABANDONED AllocationState = 9
 )
 
@@ -183,7 +183,7 @@ const (
 	AllocationChange_ALLOCATION_CHANGE_GRANTED AllocationChange = 2
 	// A reservation was confirmed.
 	AllocationChange_ALLOCATION_CHANGE_CONFIRMED AllocationChange = 3
-	// A lease has to give way; it ends soon.
+	// A lease was revoked; it ends soon.
 	AllocationChange_ALLOCATION_CHANGE_REVOKED AllocationChange = 4
 	// It has ended; its state says how.
 	AllocationChange_ALLOCATION_CHANGE_ENDED AllocationChange = 5
@@ -252,15 +252,15 @@ const (
 	EventKind_EVENT_KIND_UNSPECIFIED EventKind = 0
 	// A request was denied.
 	EventKind_EVENT_KIND_DENIED EventKind = 1
-	// An allocation was ended to make room for another.
+	// An allocation was preempted.
 	EventKind_EVENT_KIND_PREEMPTED EventKind = 2
-	// A reservation or a lease lapsed.
+	// A reservation or a lease expired.
 	EventKind_EVENT_KIND_EXPIRED EventKind = 3
 	// A preempted allocation holds again, because the reservation that preempted it was not confirmed.
 	EventKind_EVENT_KIND_RESTORED EventKind = 4
-	// A lease was told that it has to give way.
+	// A lease was revoked: it ends soon.
 	EventKind_EVENT_KIND_REVOKED EventKind = 5
-	// A request left the queue: its deadline came, or its caller did not come back.
+	// A request left the queue: its deadline passed, or its caller did not repeat or renew it.
 	EventKind_EVENT_KIND_DROPPED EventKind = 6
 )
 
@@ -498,18 +498,20 @@ type AllocateRequest struct {
 	Type int64 `protobuf:"varint,7,opt,name=type,proto3" json:"type,omitempty"`
 	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
 	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
-	// For MODE_RESERVE: how long the reservation stands, in milliseconds of ledger time; 0 means 60,000.
+	// For MODE_RESERVE: how long the reservation lasts, in milliseconds of ledger time; 0 means 60,000.
 	ReserveMs int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
-	// Makes it a lease: it ends by itself unless it is renewed in so many milliseconds of ledger time. 0 means the shortest
-	// default of its items and trees, and no lease if they have none. Up to 7 days, and up to what its trees allow.
+	// Makes it a lease: it expires unless it is renewed within this many milliseconds of ledger time. 0 means the
+	// shortest default of its items and trees, and no lease if they have none. Up to 7 days, and up to what its trees
+	// allow.
 	TtlMs int64 `protobuf:"varint,10,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// For MODE_WAIT: how long it may wait; 0 means 7 days, which is also the most.
+	// For MODE_WAIT: how long it may wait; 0 means 7 days, which is also the maximum.
 	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// For MODE_WAIT: without a repetition or a Renew for so long the request leaves the queue, and a lease that was granted
-	// from the queue ends if its caller does not come for it. 0 means 120,000; 1,000 to 3,600,000.
+	// For MODE_WAIT: the request leaves the queue when it is neither repeated nor renewed for this long, and a lease
+	// that was granted from the queue ends when it is not claimed by a repetition for this long. 0 means 120,000; 1,000
+	// to 3,600,000.
 	KeepMs int64 `protobuf:"varint,12,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
-	// For MODE_WAIT: how long this call itself waits for the grant before it answers with the place in the queue; at most
-	// until shortly before the caller's deadline, and a minute.
+	// For MODE_WAIT: how long this call itself waits for the grant before it answers with the position in the queue; at
+	// most until shortly before the caller's deadline, and a minute.
 	PollMs int64 `protobuf:"varint,13,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
 	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
 	UserData      map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -654,11 +656,11 @@ type Allocation struct {
 	Claims []*HeldClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The labels of the request.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where the allocation is in its life.
+	// The state of the allocation.
 	State AllocationState `protobuf:"varint,4,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
-	// Token of the grant: larger than that of every grant before it, over the whole life of the cluster.
+	// Token of the grant: larger than that of every earlier grant of the cluster.
 	Fence uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Ledger time of the grant in milliseconds since the cluster was born.
+	// Ledger time of the grant in milliseconds since the cluster was created.
 	GrantedLedgerMs int64 `protobuf:"varint,6,opt,name=granted_ledger_ms,json=grantedLedgerMs,proto3" json:"granted_ledger_ms,omitempty"`
 	// Wall-clock time of the grant on the leader; for people only.
 	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
@@ -666,24 +668,24 @@ type Allocation struct {
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	// Who holds it.
 	Principal *Principal `protobuf:"bytes,9,opt,name=principal,proto3" json:"principal,omitempty"`
-	// True if it was held whatever the limits said.
+	// True if it was held regardless of limits.
 	Forced bool `protobuf:"varint,10,opt,name=forced,proto3" json:"forced,omitempty"`
-	// For a reservation: ledger time at which it lapses.
+	// For a reservation: ledger time at which it expires.
 	ReservedUntilLedgerMs int64 `protobuf:"varint,11,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
-	// For a preempted one: the id of the allocation that took its place.
+	// For a preempted one: the id of the allocation in favor of which it ended.
 	PreemptedBy string `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
-	// Whom its grant preempted.
+	// The allocations that its grant preempted.
 	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a lease: how long a renewal extends it.
 	TtlMs int64 `protobuf:"varint,14,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// For a lease: ledger time at which it ends unless it is renewed before.
 	ExpiresLedgerMs int64 `protobuf:"varint,15,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
-	// For a lease that has to give way to another allocation: the id of that one. It ends at expires_ledger_ms whatever
-	// its holder does.
+	// For a revoked lease: the id of the allocation in favor of which it ends. It ends at expires_ledger_ms even if it
+	// is renewed.
 	RevokedBy string `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
 	// Data of the lease.
 	UserData map[string]string `protobuf:"bytes,17,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// While it waits: its place in the queue.
+	// While it waits: its position in the queue.
 	Waiting *Waiting `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Priority in the queue.
 	Priority      int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
@@ -854,20 +856,21 @@ func (x *Allocation) GetPriority() int64 {
 	return 0
 }
 
-// Waiting is the place of a request in the queue.
+// Waiting is the position of a request in the queue.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ledger time of its arrival.
 	SinceLedgerMs int64 `protobuf:"varint,1,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
 	// Wall-clock time of its arrival on the leader; for people only.
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
-	// Ledger time at which it gives up.
+	// Ledger time at which it leaves the queue.
 	UntilLedgerMs int64 `protobuf:"varint,3,opt,name=until_ledger_ms,json=untilLedgerMs,proto3" json:"until_ledger_ms,omitempty"`
-	// Ledger time at which it is dropped unless its caller comes back before.
+	// Ledger time at which it is dropped unless the caller repeats or renews it before.
 	KeepUntilLedgerMs int64 `protobuf:"varint,4,opt,name=keep_until_ledger_ms,json=keepUntilLedgerMs,proto3" json:"keep_until_ledger_ms,omitempty"`
-	// Its place in the line in which it stands now, from 1.
+	// Its position, from 1, among the requests that wait for the same resource at the same node.
 	Position int64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
-	// Where that line is: "tree:node resource", for people.
+	// What it waits for there, for people: "RESOURCE at TREE:NODE" for an amount, "RESOURCE STATE of TREE" or "RESOURCE
+	// ITEM of TREE" for items, such as "slot free of py".
 	Line          string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1167,8 +1170,8 @@ func (x *AllocateResponse) GetLedgerTimeMs() int64 {
 // BatchAllocateRequest carries independent requests.
 type BatchAllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Each is checked and decided on its own. The call waits for no grant, whatever poll_ms says: what does not fit is answered with its place in
-	// the queue.
+	// Each is checked and decided on its own. poll_ms is ignored: a request with MODE_WAIT that does not fit is
+	// answered with its position in the queue.
 	Requests      []*AllocateRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1422,11 +1425,12 @@ type RenewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The fence of the grant; 0 does not look. Another one is refused, so that nobody renews a lease that is not theirs.
+	// The fence of the grant; 0 is not checked. A different fence is refused, so that a caller cannot renew the lease
+	// of another.
 	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Changes how long the lease lasts from now on; 0 leaves it.
 	TtlMs int64 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// Laid over the data of the lease; an empty value removes a key.
+	// Merged into the data of the lease; an empty value removes a key.
 	UserData map[string]string `protobuf:"bytes,4,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Changes to items that it holds.
 	Items         []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
@@ -1833,7 +1837,7 @@ func (x *ListWaitingRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// WaitingRequest is one request with what stands in its way now.
+// WaitingRequest is one waiting request with the reason why it does not fit now.
 type WaitingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
@@ -3100,7 +3104,7 @@ func (x *ExplainResponse) GetRead() *ReadInfo {
 // Event is something that happened to one allocation.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts up by one over the whole life of the cluster.
+	// Increases by one with each event of the cluster.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// What happened.
 	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`

@@ -91,9 +91,9 @@ const (
 	Seat_SEAT_VOTER Seat = 1
 	// Receives the log and has no vote.
 	Seat_SEAT_NON_VOTER Seat = 2
-	// Has no data and waits to be taken in.
+	// Has no data and waits to be added.
 	Seat_SEAT_WAITING Seat = 3
-	// Is no member and has data: it was removed, or belongs elsewhere.
+	// Is not a member but has data: it was removed, or belongs to another cluster.
 	Seat_SEAT_NONE Seat = 4
 )
 
@@ -211,7 +211,7 @@ type Member struct {
 	AppliedIndex uint64 `protobuf:"varint,9,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// The last log index on its disk.
 	LastIndex uint64 `protobuf:"varint,10,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// Empty if all is well, or a sentence.
+	// Empty if all is well, otherwise a sentence.
 	Problem       string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -337,7 +337,7 @@ type GetStatusResponse struct {
 	CommitIndex uint64 `protobuf:"varint,4,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
 	// The last log index that the serving node has applied.
 	AppliedIndex uint64 `protobuf:"varint,5,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
-	// Ledger time in milliseconds since the cluster was born.
+	// Ledger time in milliseconds since the cluster was created.
 	LedgerTimeMs int64 `protobuf:"varint,6,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	// The configuration revision.
 	Revision uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -351,8 +351,8 @@ type GetStatusResponse struct {
 	Problem string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
 	// The name that all members share.
 	ClusterName string `protobuf:"bytes,12,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
-	// What trees, and allocations, waiting requests and items beyond 512 bytes each, take in memory, by the estimate of the
-	// ledger.
+	// What trees, and allocations, waiting requests and items beyond 512 bytes each, take in memory, by the estimate of
+	// the ledger.
 	LedgerBytes int64 `protobuf:"varint,13,opt,name=ledger_bytes,json=ledgerBytes,proto3" json:"ledger_bytes,omitempty"`
 	// The bound of ledger_bytes: what would pass it is refused with the reason FULL.
 	LedgerBytesLimit int64 `protobuf:"varint,14,opt,name=ledger_bytes_limit,json=ledgerBytesLimit,proto3" json:"ledger_bytes_limit,omitempty"`
@@ -534,15 +534,16 @@ type MemberHealth struct {
 	Seat Seat `protobuf:"varint,2,opt,name=seat,proto3,enum=quorate.v1.Seat" json:"seat,omitempty"`
 	// Its role; not known if it does not answer.
 	Role Role `protobuf:"varint,3,opt,name=role,proto3,enum=quorate.v1.Role" json:"role,omitempty"`
-	// Whether it could take part in decisions.
+	// Whether it could take part in decisions now.
 	Healthy bool `protobuf:"varint,4,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	// Since when it is healthy without a break, by the leader's wall clock; a new leader counts anew. Absent if it is not.
+	// Since when it is healthy without a break, by the leader's wall clock; a new leader counts anew. Absent if it is
+	// not.
 	StableSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since,json=stableSince,proto3" json:"stable_since,omitempty"`
 	// The time since it last heard from the leader; absent if it does not answer.
 	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	// How many log entries it is behind the leader.
 	TrailingLogs uint64 `protobuf:"varint,7,opt,name=trailing_logs,json=trailingLogs,proto3" json:"trailing_logs,omitempty"`
-	// How far its wall clock is ahead of the leader's. The clocks decide nothing; people read times by them.
+	// How far its wall clock is ahead of the leader's. Clocks decide nothing; they are shown to people.
 	ClockOffset *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
 	// Its version of this software.
 	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
@@ -552,7 +553,7 @@ type MemberHealth struct {
 	RaftAddress string `protobuf:"bytes,11,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	// Where clients reach its API.
 	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// Empty if all is well, or a sentence.
+	// Empty if all is well, otherwise a sentence.
 	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -682,7 +683,7 @@ func (x *MemberHealth) GetProblem() string {
 // ListMembersResponse shows all nodes.
 type ListMembersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The leader, who looked after the others; the node that answered if there is none.
+	// The leader, which checked the others; the node that answered if there is none.
 	ServedBy string `protobuf:"bytes,1,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`
 	// The leader's id; empty if none is known.
 	LeaderId string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
@@ -694,7 +695,7 @@ type ListMembersResponse struct {
 	HealthyVoters uint32 `protobuf:"varint,5,opt,name=healthy_voters,json=healthyVoters,proto3" json:"healthy_voters,omitempty"`
 	// How many more voters may fail before the cluster stops.
 	FailureTolerance uint32 `protobuf:"varint,6,opt,name=failure_tolerance,json=failureTolerance,proto3" json:"failure_tolerance,omitempty"`
-	// Empty if all is well, or a sentence.
+	// Empty if all is well, otherwise a sentence.
 	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -851,13 +852,13 @@ type isJoinMemberRequest_Whom interface {
 }
 
 type JoinMemberRequest_GossipAddress struct {
-	// A gossip address, as host:port, for the leader to dial. invalid_argument if it is none; failed_precondition if nobody
-	// of this cluster is there.
+	// A gossip address, as host:port, for the leader to dial. invalid_argument if it is malformed;
+	// failed_precondition if no node of this cluster answers there.
 	GossipAddress string `protobuf:"bytes,1,opt,name=gossip_address,json=gossipAddress,proto3,oneof"`
 }
 
 type JoinMemberRequest_Id struct {
-	// A node that waits to be taken in. not_found if it is not heard; failed_precondition if it has data.
+	// A node that waits to be added. not_found if it is unknown to the gossip; failed_precondition if it has data.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3,oneof"`
 }
 
@@ -868,7 +869,7 @@ func (*JoinMemberRequest_Id) isJoinMemberRequest_Whom() {}
 // JoinMemberResponse answers a join.
 type JoinMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was so already.
+	// False if nothing changed.
 	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -916,7 +917,7 @@ type PromoteMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Also if it is not well or not caught up.
+	// Also if it is not healthy or has not caught up.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1171,7 +1172,7 @@ func (x *RemoveMemberRequest) GetForce() bool {
 // RemoveMemberResponse answers a removal.
 type RemoveMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was no member.
+	// False if it was not a member.
 	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1217,7 +1218,7 @@ func (x *RemoveMemberResponse) GetChanged() bool {
 // TransferLeaderRequest names who is to lead.
 type TransferLeaderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member's id; empty is whoever is furthest.
+	// The member's id; empty selects the voter whose log is most up to date.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

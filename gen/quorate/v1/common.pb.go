@@ -136,7 +136,7 @@ type ReadInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last log index that the answer reflects.
 	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index, in milliseconds since the cluster was born. Never decreases.
+	// Ledger time of that index, in milliseconds since the cluster was created. Never decreases.
 	LedgerTimeMs int64 `protobuf:"varint,2,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	// The id of the node that answered.
 	ServedBy string `protobuf:"bytes,3,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`

@@ -141,7 +141,7 @@ func (x *Diagnostic) GetMissing() string {
 	return ""
 }
 
-// GetDiagnosticsResponse is what one node told.
+// GetDiagnosticsResponse has the diagnostics of one node.
 type GetDiagnosticsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the node that the diagnostics are of.

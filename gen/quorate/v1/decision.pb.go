@@ -141,10 +141,10 @@ const (
 	ViolationKind_VIOLATION_KIND_APPLICATIONS ViolationKind = 1
 	// How much of a resource a node may borrow beyond its own limit (policy cohort).
 	ViolationKind_VIOLATION_KIND_BORROWING ViolationKind = 2
-	// The number of items of an itemized resource that are to be had in the wanted state.
+	// The number of items of an itemized resource that are available in the requested state.
 	ViolationKind_VIOLATION_KIND_ITEMS ViolationKind = 3
-	// Nothing but requests that came earlier, or are more important, and must not be overtaken here. The numbers count
-	// requests.
+	// The request would fit, but must not overtake requests that arrived earlier or have a higher priority. The numbers
+	// count requests.
 	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 4
 )
 
@@ -208,12 +208,12 @@ type Decision struct {
 	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
 	Placements []*Placement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
-	// The allocations that were ended (or, in a dry run, would be) to make room, in the order in which they were chosen.
+	// The allocations that were preempted (or, in a dry run, would be), in the order in which they were chosen.
 	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a denial: the smallest change that would admit the request.
 	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
-	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere unset, because the
-	// answer around it has the index.
+	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere unset,
+	// because the answer around it has the index.
 	Index         *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -369,12 +369,12 @@ func (x *Placement) GetPlaced() string {
 	return ""
 }
 
-// Preempted is an allocation that was ended to make room for another.
+// Preempted is an allocation that was ended in favor of another.
 type Preempted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The tree in which it stood in the way.
+	// The tree in which it was preempted.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node of that tree where it was counted.
 	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
@@ -433,13 +433,13 @@ func (x *Preempted) GetNode() string {
 	return ""
 }
 
-// Remedy says what would admit a denied request: either all the raises, or all the releases, suffices on its own.
+// Remedy says what would admit a denied request: either all raises together, or all releases together.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Limits to raise, and by how much; the policies allow these raises together.
 	Raises []*Raise `protobuf:"bytes,1,rep,name=raises,proto3" json:"raises,omitempty"`
-	// A small set of held allocations whose end would make room, by fence; empty if none would do, or if the answer did
-	// not look (a denial of Allocate does not, Explain does).
+	// A small set of held allocations whose release would admit the request, by fence. Empty if there is none, or if
+	// none was looked for: Explain looks for one, a denial of Allocate does not.
 	Releases      []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,19 +502,19 @@ type Raise struct {
 	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
 	// Whose limit it is: the node's own, or that of a principal there.
 	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
-	// Name of the user or group; "*" for the common pot of a wildcard group.
+	// Name of the user or group; "*" for the common limit of a wildcard group.
 	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The limit in force.
 	From int64 `protobuf:"varint,7,opt,name=from,proto3" json:"from,omitempty"`
-	// The least limit that would do.
+	// The lowest limit that admits the request.
 	To int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
-	// True for a node that is, or would be, made on demand: to have a limit it must be added to the configuration.
+	// True for a dynamic node: it must be added to the configuration before it can have a limit.
 	Unconfigured bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
 	// True if a change of the tree needs a reason.
 	NeedsReason bool `protobuf:"varint,10,opt,name=needs_reason,json=needsReason,proto3" json:"needs_reason,omitempty"`
 	// True if the tree names admins: then only an actor of setters may set the limit.
 	Governed bool `protobuf:"varint,11,opt,name=governed,proto3" json:"governed,omitempty"`
-	// Those who may set the limit, sorted; at most 10. Empty in a governed tree if nobody may.
+	// The actors who may set the limit, sorted; at most 10. Empty in a governed tree if no actor may.
 	Setters       []string `protobuf:"bytes,12,rep,name=setters,proto3" json:"setters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -639,7 +639,7 @@ type Violation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree of the node.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node whose limit stands in the way: slash-separated path below the root, empty for the root itself.
+	// The node whose limit would be exceeded: slash-separated path below the root, empty for the root itself.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The resource.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -655,9 +655,9 @@ type Violation struct {
 	Kind ViolationKind `protobuf:"varint,8,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
 	// Whose limit it is.
 	HolderKind HolderKind `protobuf:"varint,9,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
-	// Name of the user or group; "*" for the common pot of a wildcard group. Empty for the node itself.
+	// Name of the user or group; "*" for the common limit of a wildcard group. Empty for the node itself.
 	Holder string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
-	// For items: the wanted state, or the name of the wanted item that is not to be had.
+	// For items: the requested state, or the name of the requested item that is not available.
 	Item          string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -770,18 +770,27 @@ func (x *Violation) GetItem() string {
 	return ""
 }
 
-// Problem is the typed detail of every error other than a denial.
+// Problem is the typed detail of every error other than a denial, except for errors that a protocol library answers
+// before the request is decoded, such as an unknown field in JSON.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable code. Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL, FORBIDDEN,
-	// TOO_LARGE. Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN.
-	// INTERNAL is a bug.
+	// Stable reason; new ones may be added.
+	//
+	// Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL (a bound of
+	// the ledger), FORBIDDEN, FENCE_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins too far back), TOO_SLOW (a watcher
+	// reads too slowly), UNKNOWN_MEMBER, DAMAGED (a backup), UNSAFE (a change would endanger the cluster).
+	//
+	// Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN, DISK_FULL,
+	// NOT_UPGRADED (a member is too old for the request), BUSY (another operation must end first).
+	//
+	// INTERNAL is a bug of the server.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The offending field of the request, if one can be named.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
 	// Every policy rule that a configuration would break.
 	Breaches []*Breach `protobuf:"bytes,3,rep,name=breaches,proto3" json:"breaches,omitempty"`
-	// For unavailable: true if the request was certainly not carried out. If false, repeat it under the same id.
+	// For unavailable: true if the request was not carried out. If false, the outcome is unknown: repeat the request
+	// under the same id.
 	NotApplied    bool `protobuf:"varint,4,opt,name=not_applied,json=notApplied,proto3" json:"not_applied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -32,7 +32,7 @@ type ItemPick struct {
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// The state that they must be in; empty means "free". The one that has been in it for longest comes first.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Exactly these; all of them must be to be had.
+	// Exactly these; all of them must be available.
 	Names []string `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
 	// The state that they have while they are held; empty means "leased".
 	HeldState     string `protobuf:"bytes,5,opt,name=held_state,json=heldState,proto3" json:"held_state,omitempty"`
@@ -174,9 +174,9 @@ type ItemUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item.
 	Item *ItemName `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// Its new state; empty leaves it.
+	// Its new state; empty keeps the present one.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Laid over its data; an empty value removes a key. At most 64 pairs and 16 KiB in the end. Never logged.
+	// Merged into its data; an empty value removes a key. At most 64 pairs and 16 KiB in the end. Never logged.
 	UserData      map[string]string `protobuf:"bytes,3,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -315,16 +315,16 @@ func (x *HeldItem) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Item is one item as it stands.
+// Item is one item in its present state.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item.
 	Name *ItemName `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Its state.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// The user of the allocation that holds it; empty if nobody does, or the allocation names no user.
+	// The user of the allocation that holds it; empty if it is not held, or the allocation names no user.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The id of the allocation that holds it; empty if nobody does.
+	// The id of the allocation that holds it; empty if it is not held.
 	Allocation string `protobuf:"bytes,4,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The fence of that allocation.
 	Fence uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
@@ -334,11 +334,11 @@ type Item struct {
 	UpdatedLedgerMs int64 `protobuf:"varint,7,opt,name=updated_ledger_ms,json=updatedLedgerMs,proto3" json:"updated_ledger_ms,omitempty"`
 	// The same as wall-clock time on the leader; for people only.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// Ledger time after which it goes unless somebody holds it; 0 for never.
+	// Ledger time after which it is removed unless it is held; 0 for never.
 	ExpiresLedgerMs int64 `protobuf:"varint,9,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
 	// The same as wall-clock time; for people only.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// True if it is not configured any more and goes when it is given back.
+	// True if it is not configured any more and is removed when it is given back.
 	Leaving       bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -697,7 +697,7 @@ func (x *CountItemsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// ItemCount is the standing of one itemized resource.
+// ItemCount counts the items of one resource.
 type ItemCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -706,7 +706,7 @@ type ItemCount struct {
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// How many items there are in each state.
 	States map[string]int64 `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// How many items each user holds; those that nobody holds, or a request without a user, are under the empty name.
+	// How many items each user holds; those that are not held, or held without a user, are under the empty name.
 	Owners map[string]int64 `protobuf:"bytes,4,rep,name=owners,proto3" json:"owners,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// How many requests wait for items of the resource.
 	Waiting       int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
@@ -779,7 +779,7 @@ func (x *ItemCount) GetWaiting() int64 {
 	return 0
 }
 
-// CountItemsResponse is the standing of each resource.
+// CountItemsResponse has the counts of each resource.
 type CountItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By tree and resource.
@@ -834,7 +834,7 @@ func (x *CountItemsResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// UpdateItemsRequest changes items that nobody holds.
+// UpdateItemsRequest changes items that are not held.
 type UpdateItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At least one.

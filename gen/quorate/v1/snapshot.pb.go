@@ -317,8 +317,8 @@ type RestoreConfirmation struct {
 	ClusterName string `protobuf:"bytes,1,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	// Size of the file in bytes; at most 1 GiB.
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	// Lets the restore raise the feature level of the cluster, if the backup needs a higher one: no older version can take part
-	// from then on. Without it such a restore is refused (FAILED_PRECONDITION with UNSAFE).
+	// Lets the restore raise the feature level of the cluster, if the backup needs a higher one: no older version can
+	// take part from then on. Without it such a restore is refused (FAILED_PRECONDITION with UNSAFE).
 	RaiseLevel    bool `protobuf:"varint,3,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -375,7 +375,7 @@ func (x *RestoreConfirmation) GetRaiseLevel() bool {
 	return false
 }
 
-// RestoreResponse tells what took the place of the state.
+// RestoreResponse describes the restored state.
 type RestoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Log index at which the state was replaced.

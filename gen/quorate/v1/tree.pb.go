@@ -88,11 +88,11 @@ func (Unit) EnumDescriptor() ([]byte, []int) {
 type Queueing int32
 
 const (
-	// The parent's; of a root, best effort; of items, strict.
+	// Inherits the parent's; best effort for a root, strict for items.
 	Queueing_QUEUEING_UNSPECIFIED Queueing = 0
-	// Nobody overtakes a request that waits for room here.
+	// No request overtakes one that waits here.
 	Queueing_QUEUEING_STRICT Queueing = 1
-	// Later requests that fit may pass, until the first in the line has waited for Tree.overtake_ms.
+	// Later requests that fit may pass, until the first has waited for Tree.overtake_ms.
 	Queueing_QUEUEING_BEST_EFFORT Queueing = 2
 )
 
@@ -194,7 +194,7 @@ func (ChangeKind) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
 }
 
-// ItemSpec says which items there are of an itemized resource, and what becomes of them.
+// ItemSpec defines the items of an itemized resource and their states.
 type ItemSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Their names; or none, and items are made on demand. Unique in the resource: 1 to 253 letters, digits and _ . @ + -.
@@ -203,7 +203,7 @@ type ItemSpec struct {
 	Min int64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
 	// See min.
 	Max int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
-	// On demand: an item that nobody holds goes when it was last given back so long ago; 0 is never.
+	// On demand: an item that is not held is removed this long after it was last given back; 0 is never.
 	LifespanMs int64 `protobuf:"varint,4,opt,name=lifespan_ms,json=lifespanMs,proto3" json:"lifespan_ms,omitempty"`
 	// State of a new item; empty means "free".
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
@@ -321,7 +321,7 @@ func (x *ItemSpec) GetQueueing() Queueing {
 	return Queueing_QUEUEING_UNSPECIFIED
 }
 
-// Turn changes the state of items that nobody holds when they were in it for a while.
+// Turn changes the state of items that are not held after they were in it for a while.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state before.
@@ -457,7 +457,8 @@ type Node struct {
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// Limits by resource.
 	Limits map[string]*Limit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Policy of this subtree: "open", "strict", "nested", "capped", "borrowing" or "cohort"; empty inherits the parent's.
+	// Policy of this subtree: "open", "strict", "nested", "capped", "project", "borrowing" or "cohort"; empty inherits
+	// the parent's.
 	Policy string `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Free text for people; at most 32 pairs, keys up to 63 bytes, values up to 256.
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -474,9 +475,9 @@ type Node struct {
 	// Most applications that may run in this subtree, all users together; 0 is no limit.
 	Applications int64 `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none at all,
-	// anybody may.
+	// every actor may.
 	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
-	// Whether requests that wait for room here may be overtaken.
+	// Whether requests that wait here may be overtaken.
 	Queueing      Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -601,7 +602,7 @@ type PrincipalLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Users; "*" is every user that the node does not name, each for itself.
 	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
-	// Groups; "*" is one common pot for everybody whose group is not found otherwise.
+	// Groups; "*" is one common limit for all users whose groups are not named.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Amounts by resource; what is absent is not limited.
 	Limits map[string]int64 `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -678,7 +679,7 @@ func (x *PrincipalLimit) GetDescription() string {
 	return ""
 }
 
-// Move is a node that has got another path.
+// Move is a node with a new path.
 type Move struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The path before.
@@ -752,7 +753,7 @@ type Tree struct {
 	Forest string `protobuf:"bytes,7,opt,name=forest,proto3" json:"forest,omitempty"`
 	// True if changes of this tree need a reason.
 	RequireReason bool `protobuf:"varint,8,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
-	// True while the tree is in maintenance: allocations are held at their named nodes whatever the limits say.
+	// True while the tree is in maintenance: allocations are held at their named nodes regardless of limits.
 	Maintenance bool `protobuf:"varint,9,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	// Limits of users and groups in the whole tree, see Node.
 	Principals []*PrincipalLimit `protobuf:"bytes,10,rep,name=principals,proto3" json:"principals,omitempty"`
@@ -762,14 +763,14 @@ type Tree struct {
 	Applications int64 `protobuf:"varint,12,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Actors who may set limits below the root, the root's own limits, and everything else of the tree.
 	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
-	// Only in ApplyTrees: nodes that have got other paths. Each is done before the nodes are compared, if its old path
-	// exists and its new one does not, and passed over otherwise, so that it may stay in the text.
+	// Only in ApplyTrees: nodes with new paths. Each is done before the nodes are compared, if its old path exists and
+	// its new one does not, and passed over otherwise, so that it may stay in the text.
 	Moves []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
 	// What leases in this tree may be.
 	Leases *LeaseSettings `protobuf:"bytes,15,opt,name=leases,proto3" json:"leases,omitempty"`
-	// Whether requests that wait for room in the whole tree may be overtaken, see Node.
+	// Whether requests that wait at the root may be overtaken, see Node.
 	Queueing Queueing `protobuf:"varint,16,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
-	// Best effort: how long the first in a line may be overtaken; 0 means 300,000 (five minutes).
+	// Best effort: how long the first waiting request may be overtaken; 0 means 300,000 (five minutes).
 	OvertakeMs    int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -927,12 +928,12 @@ func (x *Tree) GetOvertakeMs() int64 {
 // LeaseSettings say what leases with a claim in a tree may be.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long a lease lasts if neither the request nor an item says; 0 leaves requests without a TTL to be held until they
-	// are released.
+	// How long a lease lasts if neither the request nor an item says; 0 leaves requests without a TTL to be held until
+	// they are released.
 	DefaultTtlMs int64 `protobuf:"varint,1,opt,name=default_ttl_ms,json=defaultTtlMs,proto3" json:"default_ttl_ms,omitempty"`
 	// The longest TTL that a request may name; 0 means 7 days.
 	MaxTtlMs int64 `protobuf:"varint,2,opt,name=max_ttl_ms,json=maxTtlMs,proto3" json:"max_ttl_ms,omitempty"`
-	// How long the holder of a lease is told before it is preempted; 0 is not at all.
+	// How long before its preemption a lease is revoked, so that its holder can stop; 0 preempts at once.
 	GraceMs       int64 `protobuf:"varint,3,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -998,9 +999,9 @@ type Change struct {
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root or the tree itself.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// What of it: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
-	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
-	// "forest", "maintenance", "require_reason" or "path".
+	// What of it: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
+	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
+	// "maintenance", "require_reason" or "path".
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
 	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
@@ -1082,7 +1083,8 @@ func (x *Change) GetAfter() string {
 	return ""
 }
 
-// Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted; it only cannot grow.
+// Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted, but it cannot
+// grow.
 type Overuse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -1099,7 +1101,7 @@ type Overuse struct {
 	Kind ViolationKind `protobuf:"varint,6,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
 	// Whose limit it is; unspecified for the node's own.
 	HolderKind HolderKind `protobuf:"varint,7,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
-	// Name of the user or group; "*" is the common pot of all groups that are not named.
+	// Name of the user or group; "*" is the common limit of all groups that are not named.
 	Holder        string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1342,7 +1344,7 @@ type ConfigurationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration revision after the change; the present one in a dry run.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Every difference, by tree and path. Empty if everything was so already.
+	// Every difference, by tree and path. Empty if nothing differs.
 	Changes []*Change `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
 	// What is over a limit in the changed trees after the change: nodes, users, groups and applications; at most 100.
 	Over []*Overuse `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
@@ -1350,8 +1352,7 @@ type ConfigurationResult struct {
 	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	// True when request_id was seen before and this call changed nothing.
 	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// In a dry run: nodes where a claim would have found room before and would not after, or the other way round; at most
-	// 100.
+	// In a dry run: nodes where a claim would fit before the change and not after it, or the reverse; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// In a dry run: requests that were denied lately and would be granted after the change; at most 100. Those that may
 	// borrow softly are not judged.
@@ -1439,7 +1440,7 @@ func (x *ConfigurationResult) GetAdmitted() []string {
 	return nil
 }
 
-// RoomChange is a node whose room for a resource appears or vanishes with a change of configuration.
+// RoomChange is a node whose capacity for a resource begins or ceases to exist with a change of configuration.
 type RoomChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.

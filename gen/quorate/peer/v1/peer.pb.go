@@ -167,7 +167,7 @@ type GetStandingResponse struct {
 	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	// The newest format of log entries that it understands.
 	FeatureLevel uint32 `protobuf:"varint,7,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// Empty if all is well, or a sentence.
+	// Empty if all is well, otherwise a sentence.
 	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
 	// Milliseconds since it last heard from a leader.
 	LastContactMs int64 `protobuf:"varint,9,opt,name=last_contact_ms,json=lastContactMs,proto3" json:"last_contact_ms,omitempty"`
@@ -179,13 +179,14 @@ type GetStandingResponse struct {
 	Candidate bool `protobuf:"varint,12,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	// The id of the leader that it knows; empty if it knows none.
 	LeaderId string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	// Empty, or a sentence: what is wrong with its disk while it still serves.
+	// Empty, or a sentence about a problem of its disk while it still serves.
 	Warning string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
 	// The state digests of its newest checkpoints, the newest first, at most 8.
 	StateDigests []*StateDigest `protobuf:"bytes,15,rep,name=state_digests,json=stateDigests,proto3" json:"state_digests,omitempty"`
 	// The feature level of the cluster as the node knows it from its log or its snapshot.
 	ClusterLevel uint32 `protobuf:"varint,16,opt,name=cluster_level,json=clusterLevel,proto3" json:"cluster_level,omitempty"`
-	// Where it says that its raft and its API are, as host:port. Versions below feature level 5 say neither, nor any field below.
+	// Where it says that its raft and its API are, as host:port. Versions below feature level 5 say neither, nor any
+	// field below.
 	RaftAddress string `protobuf:"bytes,17,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	HttpAddress string `protobuf:"bytes,18,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	// The cluster that it belongs to, or is to belong to.
@@ -435,7 +436,7 @@ type NotifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The leader's id.
 	LeaderId string `protobuf:"bytes,1,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	// The node without data that has a seat without a vote now; empty if the called node is no member.
+	// The node without data that is a non-voter now; empty if the called node is not a member.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	// Whether it is to become a voter once it is stable.
 	Candidate     bool `protobuf:"varint,3,opt,name=candidate,proto3" json:"candidate,omitempty"`

@@ -78,21 +78,23 @@ const (
 
 // AllocationServiceClient is a client for the quorate.v1.AllocationService service.
 type AllocationServiceClient interface {
-	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees.
-	// With MODE_WAIT a request that does not fit is put into the queue, and the answer is its place there: a state of
-	// WAITING is no error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on waiting.
+	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees. With
+	// MODE_WAIT a request that does not fit is put into the queue, and the answer is its position there: a state of
+	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on
+	// waiting.
 	//
 	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
-	// nothing. Errors: resource_exhausted with a Decision detail when a limit stands in the way (nothing changed);
-	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of that
-	// id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
+	// nothing. Errors: resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed);
+	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of
+	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
 	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
 	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
-	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition when
-	// the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is another one.
+	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition
+	// when the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is
+	// another one.
 	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
 	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
 	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
@@ -108,19 +110,18 @@ type AllocationServiceClient interface {
 	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
 	// resource_exhausted when the caller reads too slowly: watch again from the last position.
 	WatchAllocations(context.Context, *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error)
-	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
-	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it
+	// again. failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees that the
-	// reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it preempted or moved is put
-	// back where it was if all of that is still possible within the limits, and stays as it is if not; the answer says which.
-	// Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees
+	// that the reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it
+	// preempted or moved is put back where it was if all of that is still possible within the limits, and stays as it
+	// is if not; the answer says which. Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
 	// the smallest change that would admit it. A denial is an answer here, not an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// ListEvents pages through what happened lately to allocations: denials, preemptions, lapses. The ledger remembers the
-	// last 10,000.
+	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
 	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
@@ -374,21 +375,23 @@ func (c *allocationServiceClient) ListAllocations(ctx context.Context, req *v1.L
 
 // AllocationServiceHandler is an implementation of the quorate.v1.AllocationService service.
 type AllocationServiceHandler interface {
-	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees.
-	// With MODE_WAIT a request that does not fit is put into the queue, and the answer is its place there: a state of
-	// WAITING is no error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on waiting.
+	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees. With
+	// MODE_WAIT a request that does not fit is put into the queue, and the answer is its position there: a state of
+	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on
+	// waiting.
 	//
 	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
-	// nothing. Errors: resource_exhausted with a Decision detail when a limit stands in the way (nothing changed);
-	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of that
-	// id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
+	// nothing. Errors: resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed);
+	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of
+	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
 	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
 	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
-	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition when
-	// the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is another one.
+	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition
+	// when the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is
+	// another one.
 	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
 	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
 	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
@@ -404,19 +407,18 @@ type AllocationServiceHandler interface {
 	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
 	// resource_exhausted when the caller reads too slowly: watch again from the last position.
 	WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error
-	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
-	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it
+	// again. failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees that the
-	// reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it preempted or moved is put
-	// back where it was if all of that is still possible within the limits, and stays as it is if not; the answer says which.
-	// Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees
+	// that the reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it
+	// preempted or moved is put back where it was if all of that is still possible within the limits, and stays as it
+	// is if not; the answer says which. Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
 	// the smallest change that would admit it. A denial is an answer here, not an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// ListEvents pages through what happened lately to allocations: denials, preemptions, lapses. The ledger remembers the
-	// last 10,000.
+	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
 	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)

@@ -74,19 +74,19 @@ type ClusterServiceClient interface {
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
-	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take part
-	// from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
+	// part from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
-	// Checkpoint has every member sum up its state as it is now; GetDigests tells what came of it. failed_precondition with the
-	// reason NOT_UPGRADED below feature level 4. May be repeated.
+	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
+	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
-	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader; without
-	// one it answers what it knows itself and says so.
+	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader;
+	// without one it answers what it knows itself and says so.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
-	// JoinMember dials a gossip address, so that a node that was started without one is found; or takes in a node that waits
-	// for it, as a non-voter, where that does not happen by itself.
+	// JoinMember dials a gossip address, so that a node that was started without one is found; or adds a waiting node
+	// as a non-voter, where that does not happen automatically.
 	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
 	// PromoteMember gives a vote to a member without one.
 	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)
@@ -303,19 +303,19 @@ type ClusterServiceHandler interface {
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
-	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take part
-	// from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
+	// part from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
-	// Checkpoint has every member sum up its state as it is now; GetDigests tells what came of it. failed_precondition with the
-	// reason NOT_UPGRADED below feature level 4. May be repeated.
+	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
+	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
-	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader; without
-	// one it answers what it knows itself and says so.
+	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader;
+	// without one it answers what it knows itself and says so.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
-	// JoinMember dials a gossip address, so that a node that was started without one is found; or takes in a node that waits
-	// for it, as a non-voter, where that does not happen by itself.
+	// JoinMember dials a gossip address, so that a node that was started without one is found; or adds a waiting node
+	// as a non-voter, where that does not happen automatically.
 	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
 	// PromoteMember gives a vote to a member without one.
 	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)

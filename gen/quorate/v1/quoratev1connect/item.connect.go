@@ -49,8 +49,9 @@ type ItemServiceClient interface {
 	ListItems(context.Context, *v1.ListItemsRequest) (*v1.ListItemsResponse, error)
 	// CountItems counts the items of resources by state and by owner.
 	CountItems(context.Context, *v1.CountItemsRequest) (*v1.CountItemsResponse, error)
-	// UpdateItems changes state or data of items that nobody holds, all or none; whoever waits for them is granted in the
-	// same step. failed_precondition naming an item that is held, not_found naming one that is unknown. Idempotent.
+	// UpdateItems changes state or data of items that are not held, all or none; requests that wait for them are
+	// granted in the same step. failed_precondition naming an item that is held, not_found naming one that is unknown.
+	// Idempotent.
 	UpdateItems(context.Context, *v1.UpdateItemsRequest) (*v1.UpdateItemsResponse, error)
 	// ResetItems takes items from holders that have not renewed for a while, all in one step.
 	ResetItems(context.Context, *v1.ResetItemsRequest) (*v1.ResetItemsResponse, error)
@@ -146,8 +147,9 @@ type ItemServiceHandler interface {
 	ListItems(context.Context, *v1.ListItemsRequest) (*v1.ListItemsResponse, error)
 	// CountItems counts the items of resources by state and by owner.
 	CountItems(context.Context, *v1.CountItemsRequest) (*v1.CountItemsResponse, error)
-	// UpdateItems changes state or data of items that nobody holds, all or none; whoever waits for them is granted in the
-	// same step. failed_precondition naming an item that is held, not_found naming one that is unknown. Idempotent.
+	// UpdateItems changes state or data of items that are not held, all or none; requests that wait for them are
+	// granted in the same step. failed_precondition naming an item that is held, not_found naming one that is unknown.
+	// Idempotent.
 	UpdateItems(context.Context, *v1.UpdateItemsRequest) (*v1.UpdateItemsResponse, error)
 	// ResetItems takes items from holders that have not renewed for a while, all in one step.
 	ResetItems(context.Context, *v1.ResetItemsRequest) (*v1.ResetItemsResponse, error)

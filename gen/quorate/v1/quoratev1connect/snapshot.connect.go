@@ -41,19 +41,21 @@ const (
 
 // SnapshotServiceClient is a client for the quorate.v1.SnapshotService service.
 type SnapshotServiceClient interface {
-	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call, or
-	// with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its summary is
-	// no backup.
+	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call,
+	// or with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its
+	// summary is not a backup.
 	Save(context.Context, *v1.SaveRequest) (*connect.ServerStreamForClient[v1.SaveResponse], error)
-	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of the
-	// log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls that were
-	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
+	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of
+	// the log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls
+	// that were answered before are undone with everything else; those that come meanwhile are carried out before or
+	// after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY), and
-	// not without room on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); these are refused before the file is read. The
-	// next message has to come within 30 s, and the file at 256 KiB a second at least. After
-	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
+	// (FAILED_PRECONDITION with BUSY), and not without space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL);
+	// these are refused before the file is read. The next message has to come within 30 s, and the file at 256 KiB a
+	// second at least. After any other error the state may have been replaced, unless the problem says not_applied;
+	// repeating it is safe.
 	Restore(context.Context) (*connect.ClientStreamForClientSimple[v1.RestoreRequest, v1.RestoreResponse], error)
 }
 
@@ -102,19 +104,21 @@ func (c *snapshotServiceClient) Restore(ctx context.Context) (*connect.ClientStr
 
 // SnapshotServiceHandler is an implementation of the quorate.v1.SnapshotService service.
 type SnapshotServiceHandler interface {
-	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call, or
-	// with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its summary is
-	// no backup.
+	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call,
+	// or with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its
+	// summary is not a backup.
 	Save(context.Context, *v1.SaveRequest, *connect.ServerStream[v1.SaveResponse]) error
-	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of the
-	// log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls that were
-	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
+	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of
+	// the log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls
+	// that were answered before are undone with everything else; those that come meanwhile are carried out before or
+	// after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY), and
-	// not without room on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); these are refused before the file is read. The
-	// next message has to come within 30 s, and the file at 256 KiB a second at least. After
-	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
+	// (FAILED_PRECONDITION with BUSY), and not without space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL);
+	// these are refused before the file is read. The next message has to come within 30 s, and the file at 256 KiB a
+	// second at least. After any other error the state may have been replaced, unless the problem says not_applied;
+	// repeating it is safe.
 	Restore(context.Context, *connect.ClientStream[v1.RestoreRequest]) (*v1.RestoreResponse, error)
 }
 

@@ -73,14 +73,14 @@ type TreeServiceClient interface {
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
 	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
-	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along; old
-	// and new ancestors are checked. Errors as ApplyTrees, and not_found.
+	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
+	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node whatever the limits
-	// say, or off again; the answer lists what is over its limits.
+	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
+	// limits, or off again; the answer lists what is over its limits.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
-	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition when
-	// the history does not reach back so far, or the result is refused as by ApplyTrees.
+	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
+	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
 	// GetConfiguration shows all trees at one point of the log.
 	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
@@ -324,14 +324,14 @@ type TreeServiceHandler interface {
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
 	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
-	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along; old
-	// and new ancestors are checked. Errors as ApplyTrees, and not_found.
+	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
+	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node whatever the limits
-	// say, or off again; the answer lists what is over its limits.
+	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
+	// limits, or off again; the answer lists what is over its limits.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
-	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition when
-	// the history does not reach back so far, or the result is refused as by ApplyTrees.
+	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
+	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
 	// GetConfiguration shows all trees at one point of the log.
 	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)

@@ -48,7 +48,7 @@ type PeerServiceClient interface {
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
 	// GetStanding shows the called node itself.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
-	// Notify is how the leader tells the called node about its place in the cluster.
+	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
 }
 
@@ -125,7 +125,7 @@ type PeerServiceHandler interface {
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
 	// GetStanding shows the called node itself.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
-	// Notify is how the leader tells the called node about its place in the cluster.
+	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
 }
 
