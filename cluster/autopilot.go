@@ -69,7 +69,7 @@ func (l *leadership) addWaitingNode(list []NodeHealth) (string, error) {
 		if err == nil {
 			return "", nil
 		}
-		about, failed = h.ID, err // the next one may fit better
+		about, failed = h.ID, err // the next node may succeed
 	}
 	return about, failed
 }
@@ -80,7 +80,7 @@ func (l *leadership) addNonvoter(h NodeHealth) error {
 		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level "+
 			"%d; upgrade it first", h.ID, h.Status.Version, h.Status.FeatureLevel, written)
 	}
-	address := cmp.Or(h.Status.RaftAddr, h.RaftAddr) // versions below feature level 5 say it through gossip only
+	address := cmp.Or(h.Status.RaftAddr, h.RaftAddr) // versions below feature level 5 report it only by gossip
 	n.log.Info("adding a new node", "member", h.ID, "raft", address)
 	timeout := n.config.scaleTimeout(stepTimeout)
 	return l.configurationError(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())

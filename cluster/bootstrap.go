@@ -124,7 +124,7 @@ func (n *Node) runBootstrap() {
 
 // bootstrapStep takes one step towards a cluster.
 func (n *Node) bootstrapStep() bootstrapDecision {
-	if n.joiner.lost != "" { // its cluster exists, or existed
+	if n.joiner.lost != "" { // this node's cluster exists, or existed
 		return bootstrapDecision{clusterExists: true, waitReason: n.joiner.waitMessage(n.config.ID)}
 	}
 	self := n.directory.ownPeer()
@@ -189,7 +189,7 @@ func (a peerAnswer) toPeer(gossiped Peer) Peer {
 func (n *Node) formCluster(servers []raft.Server) {
 	err := n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
 	if errors.Is(err, raft.ErrCantBootstrap) {
-		return // a leader was quicker, and this node has its configuration
+		return // a leader has already sent this node its configuration
 	}
 	if err != nil {
 		n.log.Error("cannot form the cluster", "error", err)

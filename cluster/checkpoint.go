@@ -106,7 +106,7 @@ func (n *Node) digestCheckpoints() {
 		case frozen := <-n.checkpoints.frozen:
 			sum, err := frozen.Digest(n.ctx)
 			if err != nil {
-				return // the node is on its way out
+				return // the node is shutting down
 			}
 			n.checkpoints.recordPoint(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
 			n.compareCheckpoints()

@@ -143,7 +143,7 @@ func quarantineFault(stable raft.StableStore) error {
 func QuarantineReason(stable raft.StableStore) (string, error) {
 	text, err := stable.Get(divergedKey)
 	switch {
-	case err != nil && err.Error() == "not found": // as raft tells it
+	case err != nil && err.Error() == "not found": // the only sign of a missing key
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("check whether this node may serve: %w", err)

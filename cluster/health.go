@@ -182,7 +182,7 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 		return c
 	}
 	c.Answered, c.Status = true, standing
-	if standing.Wall != 0 { // versions before 0.5 do not say
+	if standing.Wall != 0 { // versions before 0.5 do not report it
 		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(time.Millisecond)
 	}
 	if last > standing.LastIndex {

@@ -13,7 +13,7 @@ const leaderRetry = time.Second
 // leadership is one period of leadership of this node, from the election to its loss, under one context.
 type leadership struct {
 	node   *Node
-	ctx    context.Context //nolint:containedctx // it is the leadership: one ends with the other
+	ctx    context.Context //nolint:containedctx // it ends with the leadership
 	cancel context.CancelFunc
 	tasks  taskGroup
 

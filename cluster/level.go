@@ -38,7 +38,7 @@ func (n *Node) commonFormat(now bool) uint32 {
 		level = min(level, understood)
 	}
 	if level == math.MaxUint32 {
-		return 0 // there is no configuration yet
+		return 0 // the configuration is still empty
 	}
 	return min(level, fsm.EntryFormat)
 }

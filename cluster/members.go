@@ -30,7 +30,7 @@ type Member struct {
 type peerDirectory struct {
 	discovery Discovery
 
-	announceLock sync.Mutex // one announcement at a time, in the order of what they say
+	announceLock sync.Mutex // serializes announcements, so that the last one is current
 
 	mu    sync.Mutex
 	self  Peer

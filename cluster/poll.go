@@ -158,7 +158,7 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 		err = fmt.Errorf("%s is of cluster %q, not of %q", m.ID, status.ClusterName, n.config.ClusterName)
 	}
 	if n.ctx.Err() != nil {
-		return status, err // it was not the node that failed
+		return status, err // the query was canceled; the other node did not fail
 	}
 	n.recordReachability(n.statusReachability, m.ID, err)
 	changed := n.answers.recordAnswer(m.ID, status, err)

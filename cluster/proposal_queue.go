@@ -58,7 +58,7 @@ type proposalQueue struct {
 	mu           sync.Mutex
 	small, large proposalList
 	closed       bool
-	arrivals     uint64 // last given
+	arrivals     uint64 // the last sequence number
 	// largeInFlight is true while an entry with a part of a large call is in flight. largeNext is true if the next entry
 	// starts with such a part, because one was waiting when the last entry was built.
 	largeInFlight, largeNext bool
@@ -238,7 +238,7 @@ func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 
 // entryEnded notes that an entry is no longer in flight.
 func (q *proposalQueue) entryEnded(batch []*proposal) {
-	if !batch[0].large { // the part of a large call is the first
+	if !batch[0].large { // a part of a large call is always first
 		return
 	}
 	q.mu.Lock()

@@ -136,7 +136,7 @@ func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResul
 		return proposalResult{err: notWrittenError(ctx.Err())}
 	}
 	select {
-	case r := <-p.done: // both came at once, or the queue has seen it first
+	case r := <-p.done: // the result arrived at the same time, or the queue refused it first
 		return r
 	default:
 	}

@@ -133,7 +133,7 @@ func (n *Node) probeLeader() {
 			n.readReachability.answeredSince(leader.ID, n.config.scaleTimeout(leaderProbeInterval)) {
 			continue
 		}
-		_, _ = n.requestReadIndex() // how it ended is noted
+		_, _ = n.requestReadIndex() // requestReadIndex records the result
 	}
 }
 

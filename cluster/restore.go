@@ -63,7 +63,7 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 		return RestoreResult{}, newError(Busy, true, err, "the backup cannot be kept in the data folder of node %s",
 			n.config.ID)
 	}
-	defer state.Close() //nolint:errcheck // its name is gone already, and so is what is in it
+	defer state.Close() //nolint:errcheck // the file has no name any more, so its content is lost anyway
 	contents, err := n.readBackup(file, o.Size, state)
 	if err != nil {
 		return RestoreResult{}, err

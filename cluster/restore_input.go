@@ -13,7 +13,7 @@ import (
 func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.Contents, error) {
 	from := &countingReader{Reader: io.LimitReader(file, MaxBackupBytes+1)}
 	to := &spaceCheckingWriter{Writer: state, checkSpace: func(written int64) *Error {
-		whole := max(size, written) // what is still to come, and all of it in the log and in a snapshot
+		whole := max(size, written) // the rest of the file, and its copies in the log and in a snapshot
 		return n.checkRestoreSpace(whole - written + (restoreCopies-1)*whole)
 	}}
 	contents, err := backup.Read(from, n.config.Bounds, to)

@@ -104,7 +104,7 @@ func (n *Node) stopServing(fault error, stays bool) {
 func (n *Node) stopAfterFault(stays bool) {
 	select {
 	case <-n.opened:
-	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
+	case <-n.ctx.Done(): // the node never opened, or is shutting down anyway
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaleTimeout(stepTimeout))

@@ -16,7 +16,7 @@ const (
 	metaSize       = 64
 	metaMagic      = 0xED0CDAED
 	metaVersion    = 2
-	noFreelist     = math.MaxUint64 // as every file is that this package has written
+	noFreelist     = math.MaxUint64 // as every file written by this package
 	smallestPage   = 1 << 10
 	largestPage    = 1 << 24
 )
@@ -24,7 +24,7 @@ const (
 // meta is the part of a bbolt meta page that is verified; bbolt writes one after each transaction.
 type meta struct {
 	pageSize  uint64
-	root      uint64 // page of the bucket of buckets
+	root      uint64 // page id of the root bucket
 	highWater uint64 // first page that was never used
 	txid      uint64
 }

@@ -31,7 +31,7 @@ func verifyFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", path, err)
 	}
-	defer func() { _ = file.Close() }() // opened for reading: nothing can be lost
+	defer func() { _ = file.Close() }() // read only: nothing can be lost
 	err = verifyPages(file)
 	var damage *damageError
 	if errors.As(err, &damage) {

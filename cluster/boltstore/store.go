@@ -125,7 +125,7 @@ func verifyLocked(path string, lockTimeout time.Duration) error {
 	if errors.As(err, &inUse) {
 		return err
 	}
-	if damage := verifyFile(path); damage != nil { // says more than bbolt does
+	if damage := verifyFile(path); damage != nil { // more specific than bbolt's error
 		return damage
 	}
 	return err

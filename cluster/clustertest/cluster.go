@@ -107,7 +107,7 @@ func (c *Cluster) StartNode(id string) *cluster.Node {
 	c.t.Helper()
 	config := cluster.Config{
 		ID: id, RaftAddr: raftAddress(id), HTTPAdvertise: id + ":2", BootstrapExpect: c.expect, ClusterName: "test",
-		Version: "test", CommitNotice: 50 * time.Millisecond, // fewer messages, for tests that last hours of virtual time
+		Version: "test", CommitNotice: 50 * time.Millisecond, // fewer messages in tests that last hours of virtual time
 	}
 	if c.added[id] {
 		config.BootstrapExpect = 0

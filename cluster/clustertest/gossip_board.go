@@ -15,7 +15,7 @@ type gossipBoard struct {
 	mu          sync.Mutex
 	discoveries map[string]*boardDiscovery
 	silent      map[string]bool
-	forged      map[string]cluster.Peer // what all see in the name of a node, instead of what it wrote
+	forged      map[string]cluster.Peer // announcements that replace those of the nodes
 }
 
 // boardDiscovery is one node's end of the board: a cluster.Discovery.

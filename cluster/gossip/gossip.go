@@ -51,11 +51,11 @@ type Gossip struct {
 
 	mu         sync.Mutex
 	list       *memberlist.Memberlist // nil before Start
-	ownMeta    []byte                 // meta of this node
-	ownAddress string                 // address of this node, as its peers see it
+	ownMeta    []byte                 // metadata of this node
+	ownAddress string                 // gossip address of this node, as seen by its peers
 	peers      map[string]gossipPeer
-	names      map[string]time.Time // of all nodes that memberlist was given, and when it was last
-	keptNames  []string             // names that always have a place
+	names      map[string]time.Time // when each known name was last reported alive
+	keptNames  []string             // names that are never evicted
 }
 
 // gossipPeer is a peer with its gossip address.

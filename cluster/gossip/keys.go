@@ -13,7 +13,7 @@ import (
 // Keyring holds the gossip keys, which may change while gossip runs. It is safe for concurrent use.
 type Keyring struct {
 	ring *memberlist.Keyring
-	mu   sync.Mutex // of Set
+	mu   sync.Mutex // held by Set
 
 	// acceptsPlain and sendsPlain are used while the nodes of a cluster get their first key one after the other.
 	acceptsPlain, sendsPlain bool

@@ -38,7 +38,7 @@ const (
 	// encryptionVersion is the only version of memberlist's encryption that members use; version 0 has padding.
 	encryptionVersion = 1
 	nonceBytes        = 12
-	versionSize       = 6 // of the six versions that a node says it speaks
+	versionSize       = 6 // of the six protocol versions of a node
 )
 
 // acceptedKeys are the keys of which one must have encrypted a message; plain is true if plain text is accepted too.

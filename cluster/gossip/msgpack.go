@@ -16,7 +16,7 @@ const (
 
 // field is the value of one field of a message.
 type field struct {
-	text   []byte // of a string or a byte string
+	text   []byte // value of a string or byte string
 	number int64
 	isText bool
 }

@@ -30,9 +30,9 @@ type checkedTransport struct {
 	refusals *refusalLog
 	packets  chan *memberlist.Packet
 	streams  chan net.Conn
-	open     chan struct{} // has one element for each open stream of others
+	open     chan struct{} // one element per open incoming stream
 	closing  chan struct{} // closed when memberlist stops listening
-	done     chan struct{} // closed when nothing comes from below any more
+	done     chan struct{} // closed when the wrapped transport has stopped
 	once     sync.Once
 	running  sync.WaitGroup
 }
@@ -74,7 +74,7 @@ func (t *checkedTransport) Shutdown() error {
 	var err error
 	t.once.Do(func() {
 		close(t.closing)
-		err = t.Transport.Shutdown() // it waits until all that it received was taken from it
+		err = t.Transport.Shutdown() // it waits until all received packets were consumed
 		close(t.done)
 		t.running.Wait()
 	})
@@ -112,7 +112,7 @@ func (t *checkedTransport) receiveStream(c net.Conn) {
 	case t.open <- struct{}{}:
 	default:
 		t.refusals.logRefusal("a stream", c.RemoteAddr(), fmt.Errorf("%d others are open already", maxStreams))
-		_ = c.Close() // it was refused
+		_ = c.Close() // the connection is refused
 		return
 	}
 	checked := &checkedStream{Conn: c, transport: t, end: sync.OnceFunc(func() { <-t.open })}

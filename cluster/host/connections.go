@@ -34,21 +34,21 @@ type connectionPool struct {
 	mu        sync.Mutex
 	authorize func(id string) error
 	open      map[*connection]struct{}
-	counts    map[string]int // accepted ones, by origin
+	counts    map[string]int // accepted connections by origin
 }
 
 // connection is one connection of a connectionPool.
 type connection struct {
-	net.Conn // first byte aside, what the other side sends
+	net.Conn // without the peeked bytes
 
 	tls      *tls.Conn // nil in plain text
 	pool     *connectionPool
-	version  uint64 // that it was made at, or an earlier one
-	node     string // whose certificate the other side has; empty in plain text
+	version  uint64 // version of the certificates when it was made, or an earlier one
+	node     string // id in the other side's certificate; empty in plain text
 	accepted bool
-	calls    bool // it carries calls and not raft
+	calls    bool // it carries RPCs instead of raft messages
 
-	peeked    []byte // what was read of it already
+	peeked    []byte // bytes that were read already
 	closeOnce sync.Once
 }
 
@@ -195,7 +195,7 @@ func (c *connectionPool) closeOutdated() {
 		default:
 			continue
 		}
-		go func() { _ = conn.Close() }() // it says goodbye first, which may take a while; that it failed changes nothing
+		go func() { _ = conn.Close() }() // closing TLS may take a while; an error changes nothing
 	}
 	if renewed > 0 {
 		c.log.Info("closed connections of raft that were made with earlier certificates", "connections", renewed)

@@ -89,7 +89,7 @@ func (f *dataFolder) openLocked() error {
 	case err != nil:
 		return err
 	case lost != "" && (history.Empty || history.TermOnly):
-		return f.recordStore(lost) // there is nothing to set aside
+		return f.recordStore(lost) // no remains to set aside
 	case lost != "":
 		return f.startOver(lost)
 	}
@@ -145,7 +145,7 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 	case history.Lost != "":
 		return history, cmp.Or(owner.Lost, history.Lost), nil
 	case owner.Lost != "" && (history.Empty || owner.Store != named):
-		return history, owner.Lost, nil // not taken in yet, or a crash came between
+		return history, owner.Lost, nil // not admitted yet, or the process crashed in between
 	case owner.Store != "" && owner.Store != named:
 		return history, fmt.Sprintf("%s does not belong to this folder: it was replaced or created anew, so the log is gone",
 			storeFile), nil

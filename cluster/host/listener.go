@@ -42,14 +42,14 @@ type nodeListener struct {
 	// status queries of the others.
 	raftEnded  chan struct{}
 	endRaft    func()
-	handshakes chan struct{} // has one element for each handshake under way
+	handshakes chan struct{} // one element per handshake in progress
 
 	ctx   context.Context //nolint:containedctx // it ends with the listener
 	close context.CancelFunc
 
 	mu         sync.Mutex
 	reported   time.Time
-	suppressed int // refusals since reported that were not logged
+	suppressed int // refusals that were not logged since reported
 }
 
 func newNodeListener(l net.Listener, accept *tls.Config, open *connectionPool, log hclog.Logger) *nodeListener {
@@ -77,7 +77,7 @@ func (n *nodeListener) acceptLoop() {
 		case errors.Is(err, net.ErrClosed):
 			n.close()
 			return
-		case err != nil: // out of file descriptors, perhaps; that passes
+		case err != nil: // possibly out of file descriptors, which is temporary
 			n.reportRefusal(nil, err)
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -90,7 +90,7 @@ func (n *nodeListener) acceptLoop() {
 			go n.handleConn(c)
 		default:
 			n.reportRefusal(c, fmt.Errorf("%d handshakes are in progress already", maxHandshakes))
-			_ = c.Close() // it was refused
+			_ = c.Close() // the connection is refused
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (n *nodeListener) handleConn(plain net.Conn) {
 	c, err := n.identifyPeer(ctx, plain)
 	if err != nil {
 		n.reportRefusal(plain, err)
-		_ = plain.Close() // it was refused
+		_ = plain.Close() // the connection is refused
 		return
 	}
 	to, ended := n.raft, n.raftEnded
@@ -113,7 +113,7 @@ func (n *nodeListener) handleConn(plain net.Conn) {
 	select {
 	case to <- c:
 	case <-ended:
-		_ = c.Close() // raft does not run any more
+		_ = c.Close() // raft has stopped
 	case <-n.ctx.Done():
 		_ = c.Close() // the listener is closed
 	}
@@ -157,7 +157,7 @@ func (c *connection) detectProtocol(ctx context.Context) error {
 	var first [1]byte
 	_, err := c.Conn.Read(first[:])
 	if !stop() && err == nil {
-		err = ctx.Err() // its deadline may be set by now
+		err = ctx.Err() // the deadline may have been set meanwhile
 	}
 	switch {
 	case err != nil:
@@ -191,7 +191,7 @@ func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 type protocolListener struct {
 	*nodeListener
 	queue chan net.Conn
-	ended chan struct{} // nil if it ends with the port
+	ended chan struct{} // nil if it ends only with the port
 }
 
 // Accept returns the next connection of this protocol.

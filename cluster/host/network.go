@@ -51,11 +51,11 @@ func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (ne
 	ctx, cancel := context.WithTimeout(ctx, handshakeWait)
 	defer cancel()
 	c, err := tlsHandshake(ctx, plain, config)
-	if err != nil { // nothing was said, so it is no worse than a connection that is not made
+	if err != nil { // no request was sent, so it counts as a failed dial
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: plain.RemoteAddr(), Err: fmt.Errorf("node %s: %w", id, err)}
 	}
 	if got := c.ConnectionState().NegotiatedProtocol; got != protocol {
-		_ = c.Close() // nothing was said
+		_ = c.Close() // no request was sent
 		return nil, &net.OpError{
 			Op: "dial", Net: "tcp", Addr: c.RemoteAddr(),
 			Err: errors.New(id + " does not speak " + protocol +

@@ -178,7 +178,7 @@ func (f *Recovery) replayLog(logs raft.LogStore, machine *fsm.FSM) error {
 			return fmt.Errorf("read log entry %d: %w", i, err)
 		}
 		f.Index, f.Term = entry.Index, entry.Term
-		switch entry.Type { //nolint:exhaustive // the others say nothing
+		switch entry.Type { //nolint:exhaustive // the other types do not change the state
 		case raft.LogCommand:
 			machine.Apply(&entry)
 		case raft.LogConfiguration:

@@ -73,7 +73,7 @@ func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	id, address, _ := strings.Cut(string(target), "@")
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	version := s.open.version() // before the handshake: what changes meanwhile costs one more dial
+	version := s.open.version() // before the handshake: a change meanwhile only causes another dial
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 func tlsHandshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
 	c := tls.Client(plain, config)
 	if err := c.HandshakeContext(ctx); err != nil {
-		_ = plain.Close() // the handshake has failed
+		_ = plain.Close() // report the error of the handshake
 		return nil, err
 	}
 	return c, nil

@@ -26,7 +26,7 @@ type DiskLatency struct {
 
 // latencyBucket sums up the writes of one part of the window.
 type latencyBucket struct {
-	number int64 // which one: the time divided by bucketLength
+	number int64 // the time divided by bucketLength
 	writes int
 	took   time.Duration
 }

@@ -75,7 +75,7 @@ func (t *JoinGate) forwardRequests() {
 func (t *JoinGate) forwardOrRefuse(rpc raft.RPC) {
 	if !t.IsOpen() {
 		if rpc.Reader != nil {
-			_, _ = io.Copy(io.Discard, rpc.Reader) // or the rest of the snapshot would be taken for the next message
+			_, _ = io.Copy(io.Discard, rpc.Reader) // or the next message would start with the rest of the snapshot
 		}
 		rpc.Respond(nil, ErrNotAdmitted)
 		return

@@ -47,7 +47,7 @@ type inFlight struct {
 	started   time.Time
 	request   *raft.AppendEntriesRequest
 	response  *raft.AppendEntriesResponse
-	arrives   time.Time // of the request, then of the answer
+	arrives   time.Time // arrival of the request, then of the answer
 	answer    answer
 	completed chan struct{}
 }

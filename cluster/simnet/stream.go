@@ -18,7 +18,7 @@ type snapshotStream struct {
 
 	mu      sync.Mutex
 	stopped bool
-	copied  chan struct{} // closed when source is not read any more; nil before start
+	copied  chan struct{} // closed when source is no longer read; nil before start
 }
 
 func newStream(n *Network, way link, source io.Reader) *snapshotStream {
