@@ -5,8 +5,8 @@ import "math"
 // Amount counts base units of a resource. It is never negative in a ledger.
 type Amount int64
 
-// MaxAmount is the largest amount that a request may name, a limit may have or a subtree may hold: 2^62-1. Two of them
-// add up without overflow.
+// MaxAmount is the largest amount that a request may name, a limit may have or a subtree may hold: 2^62-1. The sum of
+// two such amounts does not overflow.
 const MaxAmount Amount = math.MaxInt64 / 2
 
 // Plus adds two amounts and saturates instead of overflowing.

@@ -10,7 +10,7 @@ type Bounds struct {
 	Claims         int // claims of a request
 	Labels         int // labels of a node or an allocation
 	Held           int // allocations held at once
-	Ended          int // ended allocations remembered; beyond it the oldest is forgotten early
+	Ended          int // ended allocations remembered; beyond the bound the oldest is forgotten early
 	Revisions      int // configuration changes remembered
 	TreesPerChange int // trees in one ApplyTrees
 	Principals     int // entries of principal limits at a node, and names in one entry
@@ -26,12 +26,13 @@ type Bounds struct {
 	Turns          int // turns of a resource
 	Data           int // pairs of user data
 	Waiting        int // requests in the queue
-	// FreeBytes is what an allocation, a request that waits, or an item may take without being counted.
+	// FreeBytes is the size up to which an allocation, a waiting request or an item does not count against LiveBytes.
 	FreeBytes int64
-	// LiveBytes bounds trees, items, held allocations and waiting requests together, see Sizes. Beyond the other three the
-	// oldest tombstones, changes of configuration and events are forgotten early.
+	// LiveBytes bounds trees, items, held allocations and waiting requests together, see [Sizes]. Beyond the other three
+	// bounds the oldest tombstones, revisions and events are forgotten early.
 	LiveBytes, EndedBytes, HistoryBytes, EventBytes int64
-	// TombstoneSpan is how long an ended allocation keeps its id, so that a late retry learns that it has ended.
+	// TombstoneSpan is how long an ended allocation keeps its id. A late retry within it learns that the allocation has
+	// ended.
 	TombstoneSpan Span
 }
 
@@ -48,7 +49,7 @@ func DefaultBounds() Bounds {
 	}
 }
 
-// Lengths of texts, in bytes.
+// Maximum lengths of texts, in bytes.
 const (
 	MaxName       = 63
 	MaxPath       = 1024
@@ -58,15 +59,15 @@ const (
 	MaxActor      = 128
 	MaxReason     = 1024
 	MaxPrincipal  = 256
-	// MaxRevisionChanges is how many changes of one revision the history keeps.
+	// MaxRevisionChanges is the number of changes of one revision that the history keeps.
 	MaxRevisionChanges = 200
 )
 
-// More lengths of texts, in bytes.
+// Maximum lengths of texts, in bytes, continued.
 const (
 	MaxItemName  = 253
 	MaxItemState = 63
-	// MaxData is what keys and values of user data may have together.
+	// MaxData bounds the keys and values of user data together.
 	MaxData = 16 << 10
 )
 
@@ -78,20 +79,21 @@ const (
 	MinKeep     Span = 1000
 	MaxKeep     Span = 60 * 60 * 1000
 	DefaultKeep Span = 2 * 60 * 1000
-	// DefaultOvertake is how long the first in a line may be overtaken.
+	// DefaultOvertake is how long later requests may overtake the first request of a queue.
 	DefaultOvertake Span = 5 * 60 * 1000
 	MaxOvertake     Span = 7 * 24 * 60 * 60 * 1000
 )
 
-// MaxReserve is the longest time that a reservation may stand: an hour.
+// MaxReserve is the longest duration of a reservation: an hour.
 const MaxReserve Span = 60 * 60 * 1000
 
-// MaxExpire is the most that one Expire may end or change.
+// MaxExpire is the largest number of records that one Expire may end or change.
 const MaxExpire = 1024
 
-// MaxLifespan is the longest lifespan of an item, and the longest time to a turn: a year.
+// MaxLifespan is the longest lifespan of an item, and the longest delay before a turn: 366 days.
 const MaxLifespan Span = 366 * 24 * 60 * 60 * 1000
 
-// LevelFive is the feature level from which the ledger follows the rules that came with it. Members of one cluster run different
-// versions during an upgrade, so a rule that changes what a command does holds from the same log entry on, on all of them.
+// LevelFive is the feature level that introduced the fifth set of ledger rules. Members of one cluster run different
+// versions during an upgrade, so a rule that changes the effect of a command must take effect at the same log entry on
+// all of them.
 const LevelFive uint32 = 5

@@ -2,7 +2,7 @@ package quota
 
 import "cmp"
 
-// Command is one change of the ledger: the closed list of everything that a log entry can ask for.
+// Command is one change of the ledger. The list of commands is closed: a log entry can ask for nothing else.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -12,15 +12,15 @@ type Claim struct {
 	Tree string
 	// Node is the path below the root; empty for the root.
 	Node string
-	// Amounts are sorted by resource. An amount of zero holds nothing and is still checked.
+	// Amounts are sorted by resource. An amount of zero holds nothing; its node and resource are still checked.
 	Amounts Vector
-	// Picks are items, sorted by resource. They count like amounts. A claim has amounts or picks.
+	// Picks are items, sorted by resource. They count like amounts. A claim has amounts or picks, not both.
 	Picks []Pick
-	// Standing says who may preempt the claim, and whom it may.
+	// Standing determines which claims may preempt this one, and which ones it may preempt.
 	Standing
 }
 
-// Standing is how a claim stands against others in a tree where allocations may be preempted.
+// Standing ranks a claim against others in a tree where allocations may be preempted.
 type Standing struct {
 	// Priority is any integer; only a higher one preempts a lower one.
 	Priority int64
@@ -30,149 +30,150 @@ type Standing struct {
 	Unpreemptable bool
 }
 
-// Principal is who holds.
+// Principal is the user, groups and application that a request is counted for.
 type Principal struct {
-	// User is empty if no user is to be counted.
+	// User is empty if the request counts for no user.
 	User string
-	// Groups are those that the user is in, in any order.
+	// Groups are the groups that the user belongs to, in any order.
 	Groups []string
-	// Application is empty if none is to be counted; it needs a user.
+	// Application is empty if the request counts for no application; it needs a user.
 	Application string
 }
 
-// Mode says how a request is to be held. The numbers are part of the log format.
+// Mode determines how a request is held. The numbers are part of the log format.
 type Mode uint8
 
 // The closed list of modes.
 const (
-	// Hold until it is released.
+	// Hold holds the request until it is released.
 	Hold Mode = 0
-	// Reserve until it is confirmed or cancelled, or its time is over.
+	// Reserve holds the request until it is confirmed or cancelled, or its time is over.
 	Reserve Mode = 1
-	// Force holds it at the named nodes whatever the limits say.
+	// Force holds the request at the named nodes regardless of limits.
 	Force Mode = 2
-	// Wait in the queue if it does not fit.
+	// Wait queues the request if it does not fit.
 	Wait Mode = 3
 )
 
-// Allocate asks to hold all claims under an id that the caller chose, or nothing. Idempotent by id.
+// Allocate asks to hold all claims, or nothing, under an id chosen by the caller. It is idempotent by id.
 type Allocate struct {
 	ID string
 	// Claims name each node at most once. Several unknown nodes may all be counted at the same ancestor.
 	Claims []Claim
 	// Labels are sorted by key.
 	Labels []Label
-	// Principal is who holds it.
+	// Principal is the holder.
 	Principal Principal
-	// Mode says how it is to be held.
+	// Mode determines how the request is held.
 	Mode Mode
-	// ReserveFor is how long a reservation stands, 1 to MaxReserve; 0 in the other modes.
+	// ReserveFor is the duration of a reservation, 1 to MaxReserve; 0 in the other modes.
 	ReserveFor Span
-	// TTL makes it a lease: 1 to MaxTTL, 0 for the default of its items and trees, which may be none.
+	// TTL makes the allocation a lease: 1 to MaxTTL. 0 takes the default of its items and trees, which may be none.
 	TTL Span
-	// WaitFor is how long it may wait, 1 to MaxWait, and Keep how long it stays in the queue without a sign of its caller,
-	// MinKeep to MaxKeep; 0 means MaxWait and DefaultKeep. Both are 0 in the other modes.
+	// WaitFor is how long the request may wait, 1 to MaxWait; 0 means MaxWait. Keep is how long it stays in the queue
+	// without a heartbeat from its caller, MinKeep to MaxKeep; 0 means DefaultKeep. Both are 0 in the other modes.
 	WaitFor, Keep Span
-	// Priority orders the queue: the higher, the earlier. Who may preempt whom is said by the claims.
+	// Priority orders the queue; a higher priority comes earlier. Preemption is decided by the priorities of the claims
+	// instead.
 	Priority int64
-	// Data are the lease's user data, sorted by key. An empty value is none.
+	// Data are the lease's user data, sorted by key. A pair with an empty value is dropped.
 	Data []Label
 }
 
-// Pick asks for items of one resource: any that are in a state, or those of certain names.
+// Pick asks for items of one resource: any items in a state, or items of given names.
 type Pick struct {
 	Resource string
-	// Count is how many, at least 1; with Names it is their number.
+	// Count is the number of items, at least 1; with Names it is their number.
 	Count int
-	// State is what they must be in; empty means FreeState. With Names any state will do if it is empty.
+	// State is the state that the items must be in; empty means FreeState. With Names, empty accepts every state.
 	State string
-	// Names are sorted; empty takes any, the one first that has been in the state for longest.
+	// Names are sorted. If empty, the items that have been in the state longest are taken first.
 	Names []string
-	// HeldState is what they are in while they are held; empty means LeasedState.
+	// HeldState is the state of the items while they are held; empty means LeasedState.
 	HeldState string
 }
 
-// Release ends an allocation, also a reservation or a waiting request. Idempotent.
+// Release ends an allocation, a reservation or a waiting request. It is idempotent.
 type Release struct {
 	ID string
-	// Items, if any, are all that is given back: the allocation goes on with the rest, and ends with its last item if it
-	// has no amounts. Items that it does not hold any more are passed over.
+	// Items, if not empty, limits the release to these items: the allocation keeps the rest, and ends with its last item
+	// if it has no amounts. Items that it does not hold any more are ignored.
 	Items []ItemName
-	// ItemState is what items get that are given back; empty means what their resource says.
+	// ItemState is the new state of the returned items; empty means the resource's ReleasedState.
 	ItemState string
 }
 
-// ItemName names an item.
 type ItemName struct {
 	Tree, Resource, Name string
 }
 
-// Renew extends a lease from now on by its TTL, and keeps a waiting request in the queue.
+// Renew extends a lease by its TTL, counted from now, and keeps a waiting request in the queue.
 type Renew struct {
 	ID string
-	// Fence, if not 0, must be that of the allocation.
+	// Fence, if not 0, must be the fence of the allocation.
 	Fence uint64
-	// TTL, if not 0, is what counts from now on.
+	// TTL, if not 0, replaces the TTL of the lease.
 	TTL Span
-	// Data is laid over the lease's; an empty value removes a key. Sorted by key.
+	// Data is merged into the lease's data; an empty value removes a key. It is sorted by key.
 	Data []Label
-	// Items are changes of items that it holds.
+	// Items are changes to items that the lease holds.
 	Items []ItemUpdate
 }
 
 // ItemUpdate changes an item.
 type ItemUpdate struct {
 	Item ItemName
-	// State is the new one; empty leaves it.
+	// State is the new state; empty keeps the present one.
 	State string
-	// Data is laid over the item's; an empty value removes a key. Sorted by key.
+	// Data is merged into the item's data; an empty value removes a key. It is sorted by key.
 	Data []Label
 }
 
-// UpdateItems changes items that nobody holds, all or none. Idempotent.
+// UpdateItems changes items that are not held, all or none. It is idempotent.
 type UpdateItems struct {
 	Updates []ItemUpdate
 }
 
-// ResetItems takes items in a state from holders that have not renewed for a while.
+// ResetItems takes items in a state from leases that have not been renewed for a while.
 type ResetItems struct {
 	Tree, Resource, State string
-	// Idle is for how long; 0 or less takes all.
+	// Idle is the least time since the last renewal; 0 or less takes all items.
 	Idle Span
-	// To is the state that they get.
+	// To is the new state of the items.
 	To string
 }
 
-// Confirm makes a reservation a held allocation for good, or a lease. Idempotent.
+// Confirm turns a reservation into a held allocation, or into a lease. It is idempotent.
 type Confirm struct {
 	ID string
 }
 
-// Cancel ends a reservation or a waiting request, and puts back what it preempted or moved, if all of that is still possible. Idempotent.
+// Cancel ends a reservation or a waiting request. It restores what the reservation preempted or moved, if all of it can
+// still be restored. It is idempotent.
 type Cancel struct {
 	ID string
 }
 
-// Expire ends what is due, at most so many; the rest waits for the next one. Proposed by the leader (docs/adr/0003).
+// Expire ends what is due, at most Most records; the next Expire continues. The leader proposes it (docs/adr/0003).
 type Expire struct {
 	Most int
 }
 
-// ChangeMeta goes with every change of configuration.
+// ChangeMeta accompanies every change of configuration.
 type ChangeMeta struct {
 	// Actor and Reason are kept in the history.
 	Actor, Reason string
-	// RequestID optionally names the change; while the history remembers it, a repeat answers the first result.
+	// RequestID optionally names the change. While the history remembers it, a repeated request gets the first result.
 	RequestID string
-	// Fingerprint is a digest of the request's content, made by whoever receives it: it tells a repeat from another
-	// request under the same RequestID.
+	// Fingerprint is a digest of the request's content, computed by the receiving node. It tells a repeated request from a
+	// different one under the same RequestID.
 	Fingerprint string
 	// ExpectedRevision, if not nil, must be the present configuration revision.
 	ExpectedRevision *uint64
 }
 
-// ApplyTrees makes each named tree exactly as specified, all or nothing. Nodes keep identity and usage by path, and along
-// the moves of the specification.
+// ApplyTrees makes each named tree exactly as specified, all or nothing. Nodes keep their identity and usage by path,
+// and along the moves of the specification.
 type ApplyTrees struct {
 	Meta  ChangeMeta
 	Trees []TreeSpec
@@ -180,7 +181,7 @@ type ApplyTrees struct {
 	Prune bool
 }
 
-// MoveNode gives a node another path: it renames it, or moves it with everything below it under another parent.
+// MoveNode gives a node another path: it renames the node, or moves it with its subtree under another parent.
 type MoveNode struct {
 	Meta           ChangeMeta
 	Tree, From, To string
@@ -193,7 +194,7 @@ type SetMaintenance struct {
 	On   bool
 }
 
-// RollBack makes the configuration what it was after an earlier revision.
+// RollBack restores the configuration as it was after an earlier revision.
 type RollBack struct {
 	Meta     ChangeMeta
 	Revision uint64
@@ -207,7 +208,7 @@ type SetLimits struct {
 	Limits []ResourceLimit
 }
 
-// DeleteTree removes a tree in which nothing is held.
+// DeleteTree removes a tree that holds nothing.
 type DeleteTree struct {
 	Meta ChangeMeta
 	Tree string
@@ -228,7 +229,7 @@ func (SetMaintenance) command() {}
 func (RollBack) command()       {}
 func (DeleteTree) command()     {}
 
-// WantedState is what the items must be in; those with names may be in any if it is empty.
+// WantedState is the state that the items must be in. It is empty if named items may be in any state.
 func (p Pick) WantedState() string {
 	if len(p.Names) > 0 {
 		return p.State
@@ -236,5 +237,5 @@ func (p Pick) WantedState() string {
 	return cmp.Or(p.State, FreeState)
 }
 
-// StateWhileHeld is what the items are in while they are held.
+// StateWhileHeld is HeldState with its default.
 func (p Pick) StateWhileHeld() string { return cmp.Or(p.HeldState, LeasedState) }

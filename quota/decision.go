@@ -6,33 +6,35 @@ import (
 	"strings"
 )
 
-// Decision is the answer to an Allocate with its reasons.
+// Decision is the answer to an Allocate, with its reasons.
 type Decision struct {
-	// Granted is true if everything is held, or in a dry run would be.
+	// Granted is true if all claims are held, or would be in a dry run.
 	Granted bool
-	// Waiting is true if the request was put into the queue, or is in it; then it is not granted.
+	// Waiting is true if the request is in the queue; then Granted is false.
 	Waiting bool
-	// Violations are all limits that the request would break: claims in the order of the request, levels from the
-	// claimed node up to the root, resources by name. A node shared by several claims is named once.
+	// Violations are all limits that the request would exceed: claims in the order of the request, levels from the claimed
+	// node up to the root, resources by name. A node shared by several claims is listed once.
 	Violations []Violation
-	// Preempted are the allocations that were ended to make room, in the order in which they were chosen. If it is not
-	// granted they are leases that are told and have to end first, or would be if the request waited.
+	// Preempted are the allocations that the request ended, in the order in which they were chosen. If the request is not
+	// granted, they are leases whose revocation was announced and must complete first, or would be announced if the
+	// request waited.
 	Preempted []Preempted
-	// Placements say where each claim would be counted. Only a dry run has them; a grant's are in its Allocation.
+	// Placements are the nodes where each claim would be counted. Only a dry run sets them; those of a grant are in its
+	// Allocation.
 	Placements []ClaimInfo
-	// Remedy is what would admit a denied request. Only Explain looks for one.
+	// Remedy is a change that would admit a denied request. Only Explain computes it.
 	Remedy *Remedy
 }
 
-// Preempted is an allocation that was ended to make room for another, with the place where it stood in the way.
+// Preempted is an allocation that was ended in favour of another, with the node where the two competed.
 type Preempted struct {
 	ID, Tree, Node string
 }
 
-// Remedy is what would admit a denied request: all the raises together, or all the releases together.
+// Remedy is a change that would admit a denied request: all the raises together, or all the releases together.
 type Remedy struct {
 	Raises []Raise
-	// Releases are ids of held allocations, by fence.
+	// Releases are ids of held allocations, in the order of their fences.
 	Releases []string
 }
 
@@ -42,17 +44,18 @@ type Raise struct {
 	Kind                 ViolationKind
 	Holder               Holder
 	From, To             Amount
-	// Unconfigured is true for a node that is, or would be, made on demand: to have a limit it must be configured first.
+	// Unconfigured is true for a dynamic node, or one that the request would create. The node must be configured before it
+	// can have a limit.
 	Unconfigured bool
-	// NeedsReason is true if changes of the tree need a reason.
+	// NeedsReason is true if the tree requires a reason for changes.
 	NeedsReason bool
-	// Governed is true if the tree names admins; then only an actor of Setters may set the limit. Setters are sorted, the first
-	// ones of many; empty if nobody may.
+	// Governed is true if the tree names admins; then only an actor of Setters may set the limit. Setters are sorted and
+	// may be truncated; they are empty if no actor may.
 	Governed bool
 	Setters  []string
 }
 
-// ViolationKind says what is limited. The numbers are part of the snapshot format.
+// ViolationKind is the kind of limit exceeded. The numbers are part of the snapshot format.
 type ViolationKind uint8
 
 // The closed list of kinds.
@@ -63,13 +66,13 @@ const (
 	OfApplications ViolationKind = 1
 	// OfBorrowing: how much a node may borrow beyond its own limit.
 	OfBorrowing ViolationKind = 2
-	// OfItems: how many items are to be had; Item says in which state, or which one.
+	// OfItems: the number of available items; Item is their state, or the name of the item.
 	OfItems ViolationKind = 3
-	// OfQueue: requests that must not be overtaken. The limit is 0, used is how many they are, requested is 0.
+	// OfQueue: requests that must not be overtaken. The limit is 0, Used is the number of such requests, Requested is 0.
 	OfQueue ViolationKind = 4
 )
 
-// HolderKind says whose limit it is. The numbers are part of the snapshot format.
+// HolderKind is the kind of owner of a limit. The numbers are part of the snapshot format.
 type HolderKind uint8
 
 // The closed list of kinds.
@@ -82,14 +85,14 @@ const (
 	AGroup HolderKind = 2
 )
 
-// Holder is whose limit it is.
+// Holder is the owner of a limit: the node, or a user or group at it.
 type Holder struct {
 	Kind HolderKind
-	// Name of the user or group; Wildcard for the common pot. Empty for the node.
+	// Name of the user or group; Wildcard for the shared limit. Empty for the node.
 	Name string
 }
 
-// String names the holder for people, with a space behind; empty for the node.
+// String is the holder as text with a trailing space; empty for the node.
 func (h Holder) String() string {
 	switch h.Kind {
 	case AUser:
@@ -101,26 +104,26 @@ func (h Holder) String() string {
 	return ""
 }
 
-// Violation is one limit that a request would break.
+// Violation is one limit that a request would exceed.
 type Violation struct {
 	Tree, Node, Resource string
-	// Limit is what is in force, Used what is held, Requested what the whole request asks for.
+	// Limit is the limit in force, Used the amount held, Requested the amount of the whole request.
 	Limit, Used, Requested Amount
-	// Kind says what is limited, Holder whose limit it is.
+	// Kind is the kind of limit, Holder its owner.
 	Kind   ViolationKind
 	Holder Holder
-	// TooLarge is true if the numbers do not show it, but a cohort is short of the request even while nothing else is held in
-	// it; since level 5.
+	// TooLarge is true if the request exceeds its cohort even when the cohort holds nothing else, which the numbers alone
+	// do not show. Set since feature level 5.
 	TooLarge bool
-	// Item is the state that items are wanted in, or the name of the one that is wanted.
+	// Item is the wanted state of the items, or the name of the wanted item.
 	Item string
 }
 
-// Missing is how much room lacks.
+// Missing is the amount by which the request exceeds the limit.
 func (v Violation) Missing() Amount { return v.Used.Plus(v.Requested) - v.Limit }
 
-// NeverFits is true if the request alone is larger than the limit, whatever is released. The bound of borrowing says nothing
-// about that, because with more released less is borrowed: there TooLarge says it.
+// NeverFits is true if the request alone is larger than the limit, whatever is released. A bound on borrowing cannot
+// tell, because releases also reduce what is borrowed; TooLarge is used for it.
 func (v Violation) NeverFits() bool {
 	return v.TooLarge || v.Kind != OfBorrowing && v.Requested > v.Limit
 }
@@ -128,7 +131,7 @@ func (v Violation) NeverFits() bool {
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
 func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.NeverFits) }
 
-// Explain says the decision in one sentence for a person, naming every violated level.
+// Explain is the decision in one sentence for people. It names every violated level.
 func (d Decision) Explain() string {
 	if d.Granted {
 		return "granted"
@@ -149,7 +152,7 @@ func (d Decision) Explain() string {
 	return "denied: " + strings.Join(parts, "; ")
 }
 
-// hopelessness is what to add about a violation that releases cannot heal.
+// hopelessness is the clause appended for a violation that releases cannot resolve.
 func (v Violation) hopelessness() string {
 	switch {
 	case v.TooLarge:
@@ -183,7 +186,7 @@ func (v Violation) sentence() string {
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 }
 
-// queueSentence says who is before the request.
+// queueSentence describes the requests ahead of this one.
 func (v Violation) queueSentence() string {
 	who, waits, what := "requests", " wait", v.Resource
 	if v.Used == 1 {
@@ -203,7 +206,7 @@ func (v Violation) queueSentence() string {
 	return fmt.Sprintf("%d %s for %s at %s before this one", v.Used, who+waits, what, Place(v.Tree, v.Node))
 }
 
-// Place writes a node as people do: "tree:path/of/node", or "tree" for its root.
+// Place formats a node for people: "tree:path/of/node", or "tree" for its root.
 func Place(tree, path string) string {
 	if path == "" {
 		return tree

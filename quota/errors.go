@@ -2,30 +2,30 @@ package quota
 
 import "fmt"
 
-// Kind says why a command was refused. The list is closed; rpc maps each kind to one code.
+// Kind is the reason for refusing a command. The list is closed; package rpc maps each kind to one code.
 type Kind uint8
 
 // The closed list of kinds.
 const (
-	// Invalid: the command itself is wrong, whatever the state.
+	// Invalid: the command is malformed, whatever the state.
 	Invalid Kind = iota + 1
-	// NotFound: it names a tree, node, resource or allocation that does not exist.
+	// NotFound: the command names a tree, node, resource or allocation that does not exist.
 	NotFound
-	// IDTaken: the id stands for another request.
+	// IDTaken: the id belongs to another request.
 	IDTaken
-	// Ended: the allocation of that id has ended.
+	// Ended: the allocation with that id has ended.
 	Ended
-	// RevisionMismatch: the configuration is not the one that the caller expected.
+	// RevisionMismatch: the configuration revision is not the expected one.
 	RevisionMismatch
 	// PolicyBreach: a policy forbids the result.
 	PolicyBreach
-	// InUse: what should be removed is still held.
+	// InUse: the object to remove is still held.
 	InUse
 	// Full: a declared bound of the ledger is reached.
 	Full
 	// Forbidden: the actor may not do this.
 	Forbidden
-	// FenceMismatch: the id stands for another grant than the caller's.
+	// FenceMismatch: the id belongs to another grant than the caller's.
 	FenceMismatch
 )
 
@@ -38,12 +38,12 @@ func (k Kind) String() string {
 	return "UNKNOWN"
 }
 
-// Error is a refusal other than a denial: a value, equal on all replicas, never an accident.
+// Error is a refusal other than a denial. It is a value, equal on all replicas, and never reports an internal failure.
 type Error struct {
 	Kind Kind
 	// Field is the path of the offending field in the command, for example "claims[1].amounts[cpu]"; may be empty.
 	Field string
-	// Text names the thing, the rule and the way out.
+	// Text names the object, the rule and the way out.
 	Text string
 	// Breaches lists every broken rule if Kind is PolicyBreach.
 	Breaches []Breach
@@ -57,21 +57,22 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Text
 }
 
-// Breach is one policy rule that a configuration would break.
+// Breach is one policy rule that a configuration would violate.
 type Breach struct {
-	// Tree and Node name the node whose rule is broken; Policy is the policy in force there.
+	// Tree and Node name the node that violates the rule; Policy is the policy in force there.
 	Tree, Node, Policy string
 	// Resource is empty if the rule is not about a single one.
 	Resource string
-	// Text says the rule with its numbers.
+	// Text states the rule with its numbers.
 	Text string
 }
 
-// MaxErrorText is about how much of a refusal's text names things of the same kind.
+// MaxErrorText is the approximate number of bytes that a refusal spends on listing objects of one kind.
 const MaxErrorText = 4 * MaxReason
 
-// Join joins the refusals of parts of one change, which may be nil, so that a person is told at once what stands in the way.
-// The first counts; others are told along with it if they are of its kind and it is one that every part can have.
+// Join merges the refusals of parts of one change; both may be nil. A caller then learns about all of them at once. The
+// first refusal determines kind and field; other is merged only if it has the same kind, and every part can have a
+// refusal of that kind.
 func (e *Error) Join(other *Error) *Error {
 	switch {
 	case e == nil:
@@ -88,12 +89,12 @@ func (e *Error) Join(other *Error) *Error {
 	return e
 }
 
-// Errorf makes a refusal of a kind about a field, which may be empty.
+// Errorf returns a refusal of a kind about a field, which may be empty.
 func Errorf(kind Kind, field, format string, args ...any) *Error {
 	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// NewBreachError makes the refusal that lists every breach.
+// NewBreachError returns the refusal that lists every breach.
 func NewBreachError(breaches []Breach) *Error {
 	first := breaches[0]
 	err := Errorf(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node), resourceClause(first), first.Text)
@@ -108,7 +109,7 @@ func NewBreachError(breaches []Breach) *Error {
 	return err
 }
 
-// resourceClause names what the rule is about, if it is about one resource.
+// resourceClause names the resource of a rule, if it concerns a single one.
 func resourceClause(b Breach) string {
 	if b.Resource == "" {
 		return ""

@@ -1,36 +1,37 @@
 package quota
 
-// AllocationInfo is a reader's own copy of one allocation.
+// AllocationInfo is a copy of one allocation for readers.
 type AllocationInfo struct {
 	ID     string
 	Claims []ClaimInfo
 	Labels []Label
 	// Fence is unique and larger than that of every earlier grant.
 	Fence uint64
-	// GrantedAt is ledger time; GrantedWall is for people.
+	// GrantedAt is ledger time; GrantedWall is the wall clock, for people.
 	GrantedAt   Instant
 	GrantedWall int64
 	Principal   Principal
-	// State is where it is in its life.
-	State State
-	// Forced is true if it was held whatever the limits said.
+	State       State
+	// Forced is true if the allocation was granted regardless of limits.
 	Forced bool
-	// ReservedUntil is ledger time; 0 if it is not a reservation.
+	// ReservedUntil is ledger time; 0 if the allocation is not a reservation.
 	ReservedUntil Instant
-	// TTL is how long a renewal extends a lease, ExpiresAt when it ends unless it is renewed; 0 if it is no lease.
+	// TTL is how long a renewal extends a lease, ExpiresAt when the lease ends unless it is renewed. Both are 0 if the
+	// allocation is not a lease.
 	TTL       Span
 	ExpiresAt Instant
-	// RevokedBy is the id of the allocation that a lease has to give way to: it ends at ExpiresAt whatever its holder does.
+	// RevokedBy is the id of the allocation in favour of which the lease is revoked: it ends at ExpiresAt and cannot be
+	// renewed beyond that.
 	RevokedBy string
-	// Unclaimed is true for a lease that was granted from the queue and whose caller has not come for it.
+	// Unclaimed is true for a lease that was granted from the queue and not yet collected by its caller.
 	Unclaimed bool
 	// Data are user data, sorted by key.
 	Data []Label
-	// Priority in the queue.
+	// Priority orders the queue.
 	Priority int64
-	// Waiting is its place in the queue; nil unless it waits.
+	// Waiting is the place in the queue; nil unless the request waits.
 	Waiting *WaitingInfo
-	// Preempted are those that its grant ended; PreemptedBy is the id of the one that ended it.
+	// Preempted are the allocations that its grant ended; PreemptedBy is the id of the allocation that ended it.
 	Preempted   []Preempted
 	PreemptedBy string
 	// Ended is true for a tombstone; then EndedAt and EndedWall are set.
@@ -39,7 +40,7 @@ type AllocationInfo struct {
 	EndedWall int64
 }
 
-// State is where an allocation is in its life. The numbers are part of the snapshot format.
+// State is the state of an allocation. The numbers are part of the snapshot format.
 type State uint8
 
 // The closed list of states.
@@ -52,9 +53,9 @@ const (
 	Cancelled    State = 5
 	// Waiting holds nothing yet.
 	Waiting State = 6
-	// TimedOut had its deadline come while it waited.
+	// TimedOut: the deadline passed while the request waited.
 	TimedOut State = 7
-	// Abandoned had no sign of its caller while it waited.
+	// Abandoned: the caller stopped sending heartbeats while the request waited.
 	Abandoned State = 8
 )
 
@@ -62,9 +63,10 @@ const (
 type WaitingInfo struct {
 	Since     Instant
 	SinceWall int64
-	// Until is when it gives up, KeepUntil when it is dropped without a sign of its caller.
+	// Until is the deadline, KeepUntil the time at which the request is dropped unless a heartbeat arrives.
 	Until, KeepUntil Instant
-	// Position is its place in its line, from 1; Line says for people where that is. Both are known only to a View.
+	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people. Both
+	// are set only by a View.
 	Position int
 	Line     string
 }
@@ -73,40 +75,41 @@ type WaitingInfo struct {
 type ClaimInfo struct {
 	Tree, Node string
 	Amounts    Vector
-	// Picks are the items asked for, Items those that it holds, by resource and name.
+	// Picks are the requested items, Items the held ones, by resource and name.
 	Picks []Pick
 	Items []HeldItem
 	// Placed is the path of the node where the claim is counted.
 	Placed string
 	Standing
-	// Group is the one that is counted for the claim; empty if none is.
+	// Group is the group that the claim counts for; empty if it counts for none.
 	Group string
 }
 
-// HeldItem is an item in an allocation.
+// HeldItem is an item of an allocation.
 type HeldItem struct {
 	Resource, Name, State string
-	// Data are its user data, sorted by key.
+	// Data are the item's user data, sorted by key.
 	Data []Label
-	// UpdatedWall is for people.
+	// UpdatedWall is the wall clock, for people.
 	UpdatedWall int64
 }
 
 // AllocationFilter selects held allocations; all given conditions must hold.
 type AllocationFilter struct {
-	// Tree, if not empty, wants a claim in that tree; Node, if not empty, wants it placed at that node or below.
+	// Tree, if not empty, selects allocations with a claim in that tree; Node, if not empty, those with a claim placed at
+	// that node or below.
 	Tree, Node string
-	// Labels must all be there.
+	// Labels must all be present.
 	Labels []Label
-	// Leases wants only leases.
+	// Leases selects leases only.
 	Leases bool
 }
 
 // AllocationPage is one page of held allocations in the order of their fences.
 type AllocationPage struct {
 	Allocations []AllocationInfo
-	// Next is the fence to continue after; 0 on the last page. A page may be short although more follow, because a
-	// page looks at a bounded number of records.
+	// Next is the fence to continue after; 0 on the last page. A page may be short although more follow, because it is
+	// built from a bounded number of records.
 	Next uint64
 }
 
@@ -115,33 +118,33 @@ type TreeSummary struct {
 	Name      string
 	Policy    string
 	Resources []Resource
-	// Nodes counts nodes, the root included; Claims counts held claims in the tree.
+	// Nodes counts nodes, including the root; Claims counts held claims in the tree.
 	Nodes, Claims int
 }
 
-// NodeUsage is the standing of one node.
+// NodeUsage is the configuration and usage of one node.
 type NodeUsage struct {
 	Path string
-	// Policy is the one in force, own or inherited.
+	// Policy is the policy in force, own or inherited.
 	Policy    string
 	Resources []ResourceUsage
-	// Applications are how many run in the subtree; MaxApplications is the most that may, 0 for no limit.
+	// Applications is the number of applications that run in the subtree; MaxApplications is its limit, 0 for none.
 	Applications    int
 	MaxApplications Amount
 }
 
-// ResourceUsage is the standing of one resource at one node.
+// ResourceUsage is the limit and usage of one resource at one node.
 type ResourceUsage struct {
 	Resource Resource
-	// Set is the limit as configured; Effective is what admission applies.
+	// Set is the configured limit; Effective is the limit that admission applies.
 	Set, Effective Limit
-	// Own is held at the node itself, Subtree at the node and below.
+	// Own is the amount held at the node itself, Subtree the amount held at the node and below.
 	Own, Subtree Amount
-	// Headroom is what a claim at this node could get now: the least room on the path to the root, never negative.
-	// It means nothing if Bounded is false: then no node on the path is limited.
+	// Headroom is the amount that a claim at this node could get now: the smallest remainder on the path to the root,
+	// never negative. It is meaningful only if Bounded; otherwise no node on the path is limited.
 	Headroom Amount
 	Bounded  bool
-	// Over is how much the subtree holds above the node's limit.
+	// Over is the amount by which the subtree exceeds the node's limit.
 	Over Amount
 }
 
@@ -163,52 +166,54 @@ type Revision struct {
 	// Changes holds the first MaxRevisionChanges of ChangeCount changes.
 	Changes     []Change
 	ChangeCount int
-	// Undo is how to take it back, tree by tree; meaningful only if Undoable.
+	// Undo reverts the revision, tree by tree; it is meaningful only if Undoable.
 	Undo     []TreeUndo
 	Undoable bool
 }
 
-// TreeUndo is how a tree was before a revision.
+// TreeUndo is the state of a tree before a revision.
 type TreeUndo struct {
 	Name string
-	// Added by the revision; then nothing else is set. Removed by it; then Nodes holds all of it.
+	// Added is true if the revision added the tree; then nothing else is set. Removed is true if it removed the tree; then
+	// Nodes holds all of it.
 	Added, Removed bool
 	TreeSettings
-	// Resources are empty if some are itemized and the revision has left all as they were: their names may be many.
+	// Resources are empty if some are itemized and the revision left all unchanged, because they may have many names.
 	Resources []Resource
-	// Nodes that the revision changed or removed, as they were before, by the paths of before.
+	// Nodes are the nodes that the revision changed or removed, as they were before, under their earlier paths.
 	Nodes []NodeSpec
-	// AddedPaths are those of nodes that the revision added.
+	// AddedPaths are the paths of nodes that the revision added.
 	AddedPaths []string
-	// Moves lead from the paths of after to those of before, in the order in which they are to be done.
+	// Moves lead from the later paths back to the earlier ones, in the order in which to apply them.
 	Moves []Move
 }
 
 // Counts are the sizes of a ledger.
 type Counts struct {
 	Trees, Nodes, Held, Ended, Waiting, Items int
-	// Leases are those of the held allocations that end unless they are renewed.
+	// Leases is the number of held allocations that end unless they are renewed.
 	Leases int
-	// Sizes are what they take in bytes; MostLiveBytes is the bound of Sizes.Live.
+	// Sizes are estimates in bytes; MostLiveBytes is the bound of Sizes.Live.
 	Sizes         Sizes
 	MostLiveBytes int64
 }
 
-// ItemInfo is a reader's own copy of one item.
+// ItemInfo is a copy of one item for readers.
 type ItemInfo struct {
 	ItemName
 	State string
-	// Owner is the user of the allocation that holds it, Allocation its id and Fence its fence; empty if nobody does.
+	// Owner is the user of the allocation that holds the item, Allocation its id and Fence its fence; all are empty if the
+	// item is not held.
 	Owner, Allocation string
 	Fence             uint64
 	Data              []Label
-	// Updated is when state, owner or data last changed, or the holder last renewed.
+	// Updated is the time of the last change of state, owner or data, or of the holder's last renewal.
 	Updated     Instant
 	UpdatedWall int64
-	// Expires is when it goes unless somebody holds it; 0 for never.
+	// Expires is when the item is removed unless it is held; 0 for never.
 	Expires     Instant
 	ExpiresWall int64
-	// Leaving is true if it is not configured any more.
+	// Leaving is true if the configuration does not list the item any more.
 	Leaving bool
 }
 
@@ -224,16 +229,17 @@ type ItemPage struct {
 	Next *ItemName
 }
 
-// ItemCount is the standing of one itemized resource.
+// ItemCount is the usage of one itemized resource.
 type ItemCount struct {
 	Tree, Resource string
-	// States counts items by state, Owners by the user who holds them, where nobody is the empty name. Both are sorted.
+	// States counts items by state, Owners by holding user; the empty name counts items that are not held. Both are
+	// sorted.
 	States, Owners []NamedCount
-	// Waiting counts the requests that wait for items of the resource.
+	// Waiting is the number of requests that wait for items of the resource.
 	Waiting int
 }
 
-// NamedCount is how many there are of something.
+// NamedCount is a number with the name of what it counts.
 type NamedCount struct {
 	Name  string
 	Count int
@@ -247,7 +253,7 @@ type QueueFilter struct {
 // QueuePage is one page of waiting requests in the order of the queue.
 type QueuePage struct {
 	Requests []QueuedInfo
-	// Next continues; nil on the last page.
+	// Next is where the next page begins; nil on the last page.
 	Next *QueueTurn
 }
 
@@ -257,37 +263,37 @@ type QueueTurn struct {
 	Arrival  uint64
 }
 
-// QueuedInfo is a waiting request with what stands in its way.
+// QueuedInfo is a waiting request with the violations that block it.
 type QueuedInfo struct {
 	Allocation AllocationInfo
 	Decision   Decision
 }
 
-// EventKind says what happened. The numbers are part of the snapshot format.
+// EventKind is the kind of an event. The numbers are part of the snapshot format.
 type EventKind uint8
 
 // The closed list of kinds.
 const (
 	// EventDenied: a request was denied.
 	EventDenied EventKind = 1
-	// EventPreempted: an allocation was ended to make room for another.
+	// EventPreempted: an allocation was ended in favour of another.
 	EventPreempted EventKind = 2
-	// EventExpired: a reservation was not confirmed in time, or a lease not renewed.
+	// EventExpired: a reservation was not confirmed in time, or a lease was not renewed.
 	EventExpired EventKind = 3
-	// EventRestored: a preempted allocation holds again, because the reservation that preempted it was not confirmed.
+	// EventRestored: a preempted allocation is held again, because the reservation that preempted it was not confirmed.
 	EventRestored EventKind = 4
-	// EventRevoked: a lease was told that it has to give way.
+	// EventRevoked: the revocation of a lease was announced.
 	EventRevoked EventKind = 5
-	// EventDropped: a request left the queue, because its deadline came or its caller did not come back.
+	// EventDropped: a request left the queue, because its deadline passed or its caller stopped sending heartbeats.
 	EventDropped EventKind = 6
 )
 
-// Event is something that happened to one allocation. It is never changed after it was made.
+// Event is a change of one allocation. It is immutable.
 type Event struct {
-	// Number counts up by one.
+	// Number increases by one from event to event.
 	Number uint64
 	Kind   EventKind
-	// ID is the allocation's or request's, By that of the allocation that caused it.
+	// ID is the id of the allocation or request, By that of the allocation that caused the event.
 	ID, By string
 	Stamp  Stamp
 	// Request and Decision are set for a denial.
@@ -295,43 +301,44 @@ type Event struct {
 	Decision *Decision
 }
 
-// PrincipalUsage is the standing of one user or group in a tree.
+// PrincipalUsage is the limits and usage of one user or group in a tree.
 type PrincipalUsage struct {
 	Name string
-	// Groups has, for a user, the group that is counted for each running application, by application.
+	// Groups maps, for a user, each running application to the group that it counts for.
 	Groups []Label
-	// Nodes where it holds something or is limited, parents before children, siblings by name.
+	// Nodes are those where the principal holds something or is limited, parents before children, siblings by name.
 	Nodes []PrincipalNode
 }
 
-// PrincipalNode is the standing of one user or group at one node.
+// PrincipalNode is the limits and usage of one user or group at one node.
 type PrincipalNode struct {
 	Path string
 	// Used is sorted by resource, without zeros.
 	Used Vector
-	// Applications are those that run, sorted.
+	// Applications are the running ones, sorted.
 	Applications []string
-	// Limits are sorted by resource; MaxApplications is 0 for no limit. Wildcard is true if they are those of the wildcard.
+	// Limits are sorted by resource; MaxApplications is 0 for no limit. Wildcard is true if the limits are those of the
+	// wildcard.
 	Limits          Vector
 	MaxApplications Amount
 	Wildcard        bool
 }
 
-// HeldClaims says where in a tree claims are held. Each claim counts once at its node, not again above it; an allocation that
-// has several there counts for each.
+// HeldClaims counts the held claims of a tree by node. A claim counts at its own node only, not at the ancestors; an
+// allocation with several claims counts once for each.
 type HeldClaims struct {
-	// Nodes are counts by path, in the order of a walk, without zeros.
+	// Nodes are counts by path, parents before children, siblings by name, without zeros.
 	Nodes []NamedCount
 	// Next is the path to continue after; More is false on the last page.
 	Next string
 	More bool
 }
 
-// WaitingClaim is a claim of a request that waits.
+// WaitingClaim is a claim of a waiting request.
 type WaitingClaim struct {
-	// Node is the path of the nearest node that exists now.
+	// Node is the path of the nearest existing node.
 	Tree, Node string
-	// Picks are the items asked for. They are never changed in place.
+	// Picks are the requested items. They are never changed in place.
 	Picks []Pick
 }
 
@@ -342,14 +349,14 @@ type EventPage struct {
 	Next uint64
 }
 
-// Sizes are what the parts of a ledger take, in bytes, as the ledger estimates it. Of allocations, waiting requests and items
-// they count what each has beyond Bounds.FreeBytes: how many there are has bounds of its own.
+// Sizes are the estimated sizes of the parts of a ledger, in bytes. Allocations, waiting requests and items count only
+// the part of each record beyond Bounds.FreeBytes, because their numbers have bounds of their own.
 type Sizes struct {
-	// Allocations are those that are held, Waiting the requests in the queue.
+	// Allocations are the held ones, Waiting the requests in the queue.
 	Allocations, Waiting, Items, Trees int64
-	// Ended are the tombstones. They, the history and the events have bounds beyond which the oldest is forgotten.
+	// Ended are the tombstones. Beyond their bounds the oldest tombstones, revisions and events are forgotten.
 	Ended, History, Events int64
 }
 
-// Live is what is bounded together, because nothing of it can be forgotten.
+// Live is the size that LiveBytes bounds: the parts that cannot be forgotten.
 func (s Sizes) Live() int64 { return s.Allocations + s.Waiting + s.Items + s.Trees }

@@ -2,14 +2,14 @@ package quota
 
 import "strconv"
 
-// LimitKind tells the three values of a limit apart. The numbers are part of the log format.
+// LimitKind is the kind of a limit. The numbers are part of the log format.
 type LimitKind uint8
 
 // The closed list of kinds.
 const (
 	// Unset leaves the limit to the node's policy.
 	Unset LimitKind = 0
-	// Limited allows at most an amount; zero is an amount.
+	// Limited allows at most an amount, which may be zero.
 	Limited LimitKind = 1
 	// Unlimited sets no bound at this node.
 	Unlimited LimitKind = 2
@@ -22,13 +22,11 @@ type Limit struct {
 	Amount Amount
 }
 
-// AtMost is a limit of an amount.
 func AtMost(a Amount) Limit { return Limit{Kind: Limited, Amount: a} }
 
-// NoLimit is the unlimited limit.
 func NoLimit() Limit { return Limit{Kind: Unlimited} }
 
-// String is the limit in words: a number, "unlimited" or "unset".
+// String is the limit as text: a number, "unlimited" or "unset".
 func (l Limit) String() string {
 	switch l.Kind {
 	case Limited:
@@ -40,7 +38,8 @@ func (l Limit) String() string {
 	return "unset"
 }
 
-// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. Policies resolve unset before.
+// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. An unset limit must be resolved by
+// its policy first.
 func (l Limit) Ceiling() Amount {
 	if l.Kind == Limited {
 		return l.Amount

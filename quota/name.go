@@ -2,20 +2,20 @@ package quota
 
 import "strings"
 
-// Characters beyond letters and digits.
+// Characters allowed beyond letters, digits and underscores.
 const (
 	NodeNameExtra     = "_.@+-"
 	ResourceNameExtra = "_./-"
 )
 
-// IsName tells whether s may name a tree or a node: 1 to MaxName letters, digits and _ . @ + -, beginning with a
-// letter, a digit or _.
+// IsName reports whether s is a valid name of a tree or a node: 1 to MaxName letters, digits and _ . @ + -, beginning
+// with a letter, a digit or _.
 func IsName(s string) bool { return validWord(s, NodeNameExtra) }
 
-// IsResourceName is the same for resources, which may hold slashes but no @ or +.
+// IsResourceName reports whether s is a valid name of a resource. It may contain slashes but no @ or +.
 func IsResourceName(s string) bool { return validWord(s, ResourceNameExtra) }
 
-// IsItemName is the same as IsName for items, which may have longer names.
+// IsItemName reports whether s is a valid name of an item: like IsName, with at most MaxItemName bytes.
 func IsItemName(s string) bool { return validLong(s, NodeNameExtra, MaxItemName) }
 
 func validWord(s, extra string) bool { return validLong(s, extra, MaxName) }
@@ -36,7 +36,7 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// IsVisible tells whether s is at most max visible ASCII characters.
+// IsVisible reports whether s consists of at most max visible ASCII characters.
 func IsVisible(s string, max int) bool {
 	for i := range len(s) {
 		if s[i] < '!' || s[i] > '~' {
@@ -46,7 +46,7 @@ func IsVisible(s string, max int) bool {
 	return len(s) <= max
 }
 
-// CheckPath refuses what cannot be the path of a node; the empty path is the root.
+// CheckPath refuses a path that cannot name a node. The empty path is the root.
 func CheckPath(path, field string, depth int) *Error {
 	if path == "" {
 		return nil
@@ -67,7 +67,7 @@ func CheckPath(path, field string, depth int) *Error {
 	return nil
 }
 
-// ParentPath cuts the last name off; the parent of a top node is the root, the empty path.
+// ParentPath removes the last name. The parent of a top-level node is the root, the empty path.
 func ParentPath(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i]
@@ -75,7 +75,6 @@ func ParentPath(path string) string {
 	return ""
 }
 
-// ChildPath is the path of a child.
 func ChildPath(path, name string) string {
 	if path == "" {
 		return name
@@ -83,15 +82,14 @@ func ChildPath(path, name string) string {
 	return path + "/" + name
 }
 
-// LastName is the last name of a path.
 func LastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// IsWithin tells whether path is the node at top or below it.
+// IsWithin reports whether path is the node at top or below it.
 func IsWithin(path, top string) bool {
 	return top == "" || path == top || strings.HasPrefix(path, top) && path[len(top)] == '/'
 }
 
-// Clip keeps quoted input short in messages.
+// Clip shortens quoted input for messages.
 func Clip(s string) string {
 	if len(s) > 2*MaxID {
 		return s[:2*MaxID] + "..."

@@ -4,44 +4,46 @@ package quota
 type Configuration struct {
 	// Revision after the change.
 	Revision uint64
-	// Changes tree by tree: resources, then nodes parents before children, removed nodes last. Empty if everything was so
-	// already.
+	// Changes are listed tree by tree: resources, then nodes, parents before children, removed nodes last. They are empty
+	// if the configuration was as specified already.
 	Changes []Change
-	// Over lists what is above a limit in the changed trees, at most MaxOver.
-	// A repeat does not list them again.
+	// Over lists usage above a limit in the changed trees, at most MaxOver entries. The answer to a repeated request does
+	// not list it again.
 	Over []Overuse
 	// Effects is set in a dry run only.
 	Effects *Effects
 }
 
-// Effects is what a change of configuration would do to the requests to come.
+// Effects is how a change of configuration would affect later requests.
 type Effects struct {
-	// Rooms are the nodes whose room for a claim appears or vanishes, at most MaxOver.
+	// Rooms are the nodes that gain or lose headroom, at most MaxOver.
 	Rooms []RoomChange
-	// Admitted are the ids of requests that were denied lately and would be granted, newest first, at most MaxOver.
+	// Admitted are the ids of recently denied requests that would be granted, newest first, at most MaxOver.
 	Admitted []string
 }
 
-// RoomChange is a node whose room for a resource appears or vanishes. An amount means nothing if it is not bounded.
+// RoomChange is the headroom of a node for a resource before and after a change. An amount is meaningful only if it is
+// bounded.
 type RoomChange struct {
 	Tree, Node, Resource        string
 	Before, After               Amount
 	BeforeBounded, AfterBounded bool
 }
 
-// MaxOver bounds the list of nodes over a limit in a Configuration.
+// MaxOver bounds each list of a Configuration and its Effects.
 const MaxOver = 100
 
-// Overuse is a node, or a user or group at a node, that holds more than its limit: nothing is evicted, it only cannot grow.
+// Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted; the holder
+// cannot grow.
 type Overuse struct {
 	Tree, Node, Resource string
 	Limit, Used          Amount
-	// Kind says what is limited, OfResource or OfApplications, Holder whose limit it is.
+	// Kind is the kind of limit, OfResource or OfApplications; Holder is its owner.
 	Kind   ViolationKind
 	Holder Holder
 }
 
-// ChangeKind says what happened to a piece of configuration. The numbers are part of the snapshot format.
+// ChangeKind is the kind of a change. The numbers are part of the snapshot format.
 type ChangeKind uint8
 
 // The closed list of change kinds.
@@ -60,6 +62,6 @@ type Change struct {
 	// "forest", "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
 	// "overtake" or, for a moved node, "path".
 	Field string
-	// Before and After are texts; empty for what was or is not there.
+	// Before and After are texts; empty if the field is absent.
 	Before, After string
 }

@@ -2,22 +2,22 @@ package quota
 
 import "cmp"
 
-// Unit says what an [Amount] of a resource counts. The numbers are part of the log format.
+// Unit is the unit of a resource's amounts. The numbers are part of the log format.
 type Unit uint8
 
 // The closed list of units.
 const (
 	// Count counts whole things: servers, cores, licences.
 	Count Unit = 1
-	// Milli counts thousandths: cpu in milli.
+	// Milli counts thousandths, for example of a CPU.
 	Milli Unit = 2
 	// Bytes counts bytes.
 	Bytes Unit = 3
-	// Items are named.
+	// Items counts named items.
 	Items Unit = 4
 )
 
-// String is the unit's word in configuration files.
+// String is the unit's name in configuration files.
 func (u Unit) String() string {
 	switch u {
 	case Count:
@@ -32,52 +32,51 @@ func (u Unit) String() string {
 	return "unknown"
 }
 
-// Resource is a registered resource of a tree. A name that is not registered is refused, so that a typo never passes
-// silently.
+// Resource is a registered resource of a tree. Requests for an unregistered name are refused, which catches typos.
 type Resource struct {
 	Name string
 	Unit Unit
-	// Items say which items there are; nil unless the unit is Items. Never changed in place.
+	// Items specifies the items; nil unless the unit is Items. It is never changed in place.
 	Items *ItemSpec
 }
 
-// ItemSpec says which items there are of an itemized resource, and what becomes of them.
+// ItemSpec specifies the items of a resource and their states.
 type ItemSpec struct {
-	// Names are sorted; if there are none, items are made on demand.
+	// Names are sorted; if empty, items are created on demand.
 	Names []string
-	// Min and Max are how many there are on demand.
+	// Min and Max bound the number of items created on demand.
 	Min, Max int
-	// Lifespan is how long an item on demand stays after it was last given back, unless somebody holds it; 0 is for ever.
+	// Lifespan is how long an idle item created on demand exists after it was last returned; 0 is for ever.
 	Lifespan Span
-	// State is that of a new item, Released that of one that is given back, both FreeState if empty; Expired that of one
-	// whose lease has expired or was taken away, Released if empty.
+	// State is the state of a new item; Released that of a returned item, both FreeState if empty. Expired is the state of
+	// an item whose lease expired or was revoked; Released if empty.
 	State, Released, Expired string
-	// TTL of a lease of such an item if the request names none; 0 leaves it to the tree.
+	// TTL is the default for leases of such items; 0 takes the default of the tree.
 	TTL Span
-	// Turns are changes of state by time, at most one from each state, sorted by it.
+	// Turns are timed changes of state, at most one from each state, sorted by From.
 	Turns []Turn
 	// Queueing of requests for the items.
 	Queueing Queueing
 }
 
-// Turn changes the state of an item that nobody holds when it was in it for a while.
+// Turn changes the state of an idle item that has been in the state From for a while.
 type Turn struct {
 	From, To string
 	After    Span
 }
 
-// States that have a meaning.
+// States with a predefined meaning.
 const (
-	// FreeState is what requests ask for that name no other.
+	// FreeState is the state requested by default.
 	FreeState = "free"
-	// LeasedState is what held items are in unless the request names another.
+	// LeasedState is the default state of held items.
 	LeasedState = "leased"
 )
 
-// OnDemand is true if items are made when they are needed.
+// OnDemand is true if items are created when needed.
 func (s *ItemSpec) OnDemand() bool { return len(s.Names) == 0 }
 
-// MaxItems is how many items there may be.
+// MaxItems is the largest number of items.
 func (s *ItemSpec) MaxItems() int {
 	if s.OnDemand() {
 		return s.Max
@@ -85,11 +84,11 @@ func (s *ItemSpec) MaxItems() int {
 	return len(s.Names)
 }
 
-// InitialState is what a new item is in.
+// InitialState is the state of a new item.
 func (s *ItemSpec) InitialState() string { return cmp.Or(s.State, FreeState) }
 
-// ReleasedState is what an item is in after its holder gave it back.
+// ReleasedState is the state of an item that its holder returned.
 func (s *ItemSpec) ReleasedState() string { return cmp.Or(s.Released, FreeState) }
 
-// ExpiredState is what an item is in after the lease of its holder has expired or was taken away.
+// ExpiredState is the state of an item whose lease expired or was revoked.
 func (s *ItemSpec) ExpiredState() string { return cmp.Or(s.Expired, s.ReleasedState()) }

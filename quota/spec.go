@@ -9,79 +9,80 @@ type Label struct {
 type NodeSpec struct {
 	// Path joins the names from the root down with slashes; empty for the root.
 	Path string
-	// Policy is the name of the subtree's policy; empty inherits the parent's, and means "open" at a root.
+	// Policy is the name of the subtree's policy; empty inherits the parent's, or means DefaultPolicy at a root.
 	Policy string
-	// Limits holds the set limits, sorted by resource; what is absent is unset.
+	// Limits holds the set limits, sorted by resource; absent ones are unset.
 	Limits []ResourceLimit
 	// Labels are sorted by key.
 	Labels []Label
-	// Hard nodes let no claim from below borrow further up. Only policies with soft nodes know it.
+	// Hard keeps claims from below from borrowing further up. It applies only under policies with soft borrowing.
 	Hard bool
-	// Principals limit users and groups in the subtree, in the order in which groups are looked for.
+	// Principals limit users and groups in the subtree. The order decides which of a user's groups is counted.
 	Principals []PrincipalLimit
-	// Defaults say what an unset limit means below the node, sorted by resource; the nearest ancestor that says it counts.
+	// Defaults are the limits that unset limits below the node take, sorted by resource; the nearest ancestor with a
+	// default counts.
 	Defaults []ResourceLimit
-	// Borrow bounds how much the subtree may hold beyond its limit, Lend how much of its unused limit others may hold; both
-	// sorted by resource. Only policies with bounded borrowing know them.
+	// Borrow bounds how much the subtree may hold beyond its limit, Lend how much of its unused limit others may hold.
+	// Both are sorted by resource and apply only under policies with bounded borrowing.
 	Borrow, Lend []ResourceLimit
-	// Applications is the most applications that may run in the subtree; 0 is no limit.
+	// Applications is the largest number of applications that may run in the subtree; 0 is no limit.
 	Applications Amount
-	// Admins are the actors who may set limits below, sorted. If a tree names none at all, anybody may.
+	// Admins are the actors who may set limits below, sorted. If no node of a tree names admins, every actor may.
 	Admins []string
-	// Queueing says whether requests that wait for room here may be overtaken.
+	// Queueing determines whether requests that wait for capacity here may be overtaken.
 	Queueing Queueing
 }
 
-// Queueing says whether requests may overtake each other. The numbers are part of the log format.
+// Queueing determines whether requests may overtake each other. The numbers are part of the log format.
 type Queueing uint8
 
-// The closed list.
+// The closed list of values.
 const (
-	// InheritQueueing is the parent's; of a root, BestEffort; of items, Strict.
+	// InheritQueueing takes the parent's value; BestEffort at a root, Strict for items.
 	InheritQueueing Queueing = 0
-	// Strict: nobody overtakes.
+	// Strict: no request is overtaken.
 	Strict Queueing = 1
-	// BestEffort: later requests that fit may pass, until the first in the line has been there for TreeSettings.Overtake.
+	// BestEffort: later requests that fit may overtake the first one, until it has been first for TreeSettings.Overtake.
 	BestEffort Queueing = 2
 )
 
-// PrincipalLimit limits users and groups in the subtree of a node, each of them for itself.
+// PrincipalLimit limits users and groups in the subtree of a node, each one separately.
 type PrincipalLimit struct {
-	// Users and Groups are names. The user "*" is every user that the node does not name, each for itself; the group "*"
-	// is one common pot for everybody whose group is not found otherwise. A wildcard ends its list.
+	// Users and Groups are names. The user "*" stands for every user that the node does not name, each limited separately;
+	// the group "*" is one limit shared by all users without a matching group. A wildcard ends its list.
 	Users, Groups []string
-	// Limits are sorted by resource; what is absent is not limited.
+	// Limits are sorted by resource; absent resources are unlimited.
 	Limits Vector
-	// Applications is the most applications that may run; 0 is no limit.
+	// Applications is the largest number of applications that may run; 0 is no limit.
 	Applications Amount
 	// Description is free text.
 	Description string
 }
 
-// Wildcard is the user or group that stands for all that are not named.
+// Wildcard is the user or group that stands for all names not listed.
 const Wildcard = "*"
 
-// TreeSettings is what is configured of a tree as a whole.
+// TreeSettings is the configuration of a tree as a whole.
 type TreeSettings struct {
-	// Forest is the forest that the tree is in; empty if in none. A request may not draw from trees of two forests.
+	// Forest is the name of the tree's forest; empty for none. All trees of a request must be in the same forest.
 	Forest string
 	// RequireReason refuses changes of the tree without a reason.
 	RequireReason bool
-	// Maintenance holds every allocation at its named node, whatever the limits say.
+	// Maintenance grants every allocation at its named node regardless of limits.
 	Maintenance bool
-	// Leases say what leases with a claim in the tree may be.
+	// Leases bounds the leases with a claim in the tree.
 	Leases LeaseSettings
-	// Overtake is how long the first in a line may be overtaken; 0 means DefaultOvertake.
+	// Overtake is how long later requests may overtake the first one; 0 means DefaultOvertake.
 	Overtake Span
 }
 
-// LeaseSettings say what leases may be; 0 means the default for each.
+// LeaseSettings bounds leases; 0 means the default for each field.
 type LeaseSettings struct {
-	// Default is the TTL of requests that name none; 0 makes no leases of them.
+	// Default is the TTL of requests that name none; 0 makes such allocations permanent.
 	Default Span
 	// Max is the longest TTL that a request may name; 0 means MaxTTL.
 	Max Span
-	// Grace is how long the holder of a lease is told before it is preempted; 0 is not at all.
+	// Grace is the time between announcing the revocation of a lease and ending it; with 0 it ends at once.
 	Grace Span
 }
 
@@ -93,12 +94,12 @@ type TreeSpec struct {
 	Resources []Resource
 	// Nodes[0] is the root; parents come before their children.
 	Nodes []NodeSpec
-	// Moves are nodes that have got other paths since, in the order in which they are to be done. They are not part of the
-	// configuration: a move whose old path does not exist, or whose new one does, is passed over.
+	// Moves are renamed or moved nodes, in the order in which to apply them. They are not part of the configuration: a
+	// move is skipped if its old path does not exist or its new path does.
 	Moves []Move
 }
 
-// Move is a node that has got another path, with everything below it.
+// Move gives a node and its subtree another path.
 type Move struct {
 	From, To string
 }

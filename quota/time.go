@@ -1,16 +1,16 @@
 package quota
 
-// Instant is a point of ledger time: milliseconds since the cluster was born. It is assigned by the leader, rides in
-// every log entry and never decreases (docs/consistency.md, "Time").
+// Instant is a point of ledger time: milliseconds since the cluster was formed. The leader assigns it to every log
+// entry; it never decreases (docs/consistency.md, "Time").
 type Instant int64
 
-// Span is a length of ledger time in milliseconds.
+// Span is a duration of ledger time in milliseconds.
 type Span int64
 
 // Stamp is the time of one log entry.
 type Stamp struct {
 	// At is ledger time; the ledger takes max(now, At).
 	At Instant
-	// Wall is the leader's wall clock in milliseconds since 1970. It is kept for people; nothing is decided by it.
+	// Wall is the leader's wall clock in milliseconds since 1970. It is recorded for people; no decision depends on it.
 	Wall int64
 }

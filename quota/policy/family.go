@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Family is a node with its children, as far as one resource is concerned. All limits are effective.
+// Family is a node with its children, for one resource. All limits are effective.
 type Family struct {
-	// Limit of the node, Own what is held at the node itself.
+	// Limit is the node's limit, Own the amount held at the node itself.
 	Limit quota.Limit
 	Own   quota.Amount
 	// Children are the children's limits by name.
@@ -24,8 +24,8 @@ type ChildLimit struct {
 	Set bool
 }
 
-// CheckFamily returns the rule that a node and its children break for one resource, as a sentence with numbers, or "".
-// Under a node without limit, children are free.
+// CheckFamily returns the rule that a node and its children violate for one resource, as a sentence with numbers, or
+// "". Children of an unlimited node are unrestricted.
 func (p *Policy) CheckFamily(f Family) string {
 	if f.Limit.Kind != quota.Unlimited {
 		if p.ChildWithinParent {
@@ -43,7 +43,7 @@ func (p *Policy) CheckFamily(f Family) string {
 	return ""
 }
 
-// checkChildren names every child whose limit is above the node's, as far as MaxErrorText allows.
+// checkChildren lists the children whose limit exceeds the node's, as far as MaxErrorText allows.
 func checkChildren(f Family) string {
 	var above []string
 	length, hidden := 0, 0
@@ -69,7 +69,7 @@ func checkChildren(f Family) string {
 	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or raise its own first", strings.Join(above, ", "), f.Limit)
 }
 
-// checkSum names the first way in which the children break the rule about the sum of their limits.
+// checkSum returns the first violation of the rule about the sum of the children's limits.
 func (p *Policy) checkSum(f Family) string {
 	if p.Sum == SumUnbounded {
 		return ""

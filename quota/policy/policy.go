@@ -1,48 +1,49 @@
 // Package policy holds the replaceable rules of quota trees, as values.
 //
-// A [Policy] is a set of independent choices; [Presets] has one for each system that Quorate models, and
-// [Policy.CheckFamily] is the rule that a node's limits must keep towards its children's.
+// A [Policy] is a set of independent choices; [Presets] has one for each system that Quorate models.
+// [Policy.CheckFamily] checks the limits of a node against those of its children.
 package policy
 
 import "github.com/quorate/quorate/quota"
 
-// Policy is the replaceable rule set of a subtree, as a value of independent choices: what unset means, which limits may
-// be set and by whom, what happens to a claim at an unknown node, what may be borrowed and who may be preempted.
+// Policy is the replaceable rule set of a subtree, as a value of independent choices: the meaning of unset limits,
+// which limits may be set and by whom, how claims at unknown nodes are handled, what may be borrowed and which claims
+// may be preempted.
 //
-// A policy is pure, and a registered one never changes: another behaviour is another name ("strict@2"), so that replicas
-// of different versions agree. CONTRIBUTING.md shows how to add one.
+// A policy is pure, and a registered one never changes: different behaviour needs a different name ("strict@2"),
+// because replicas of different versions must agree. CONTRIBUTING.md shows how to add one.
 type Policy struct {
-	// Name is what configurations say; a name like those of nodes.
+	// Name is the name used in configurations; it follows the rules for names of nodes.
 	Name string
-	// Unset is what an unset limit means where no ancestor gives a default: NoLimit(), or AtMost(0) (CERN: a new child
-	// starts at zero). It is never Unset itself.
+	// Unset is the meaning of an unset limit where no ancestor gives a default: NoLimit(), or AtMost(0) (CERN: a new child
+	// starts at zero). Its kind is never quota.Unset.
 	Unset quota.Limit
 	// Sum bounds the sum of the children's limits.
 	Sum SumRule
-	// ChildWithinParent bounds each limit that a child has of its own by its parent's. An unset one is bounded by the
-	// parent anyway, whatever the default says (Keystone: the lesser of default and parent).
+	// ChildWithinParent bounds each limit that a child has of its own by its parent's. An unset one is always bounded by
+	// the parent, whatever the default is (Keystone: the lesser of default and parent).
 	ChildWithinParent bool
 	// FamilyRule, if not nil, is a further rule for a node and its children. It returns a sentence or "", like
 	// [Policy.CheckFamily], and depends on nothing but its argument.
 	FamilyRule func(Family) string
-	// UnknownNodes says what happens to a claim at a node that does not exist.
+	// UnknownNodes determines how a claim at a node that does not exist is handled.
 	UnknownNodes UnknownRule
 	// LeavesOnly refuses claims at nodes that have children.
 	LeavesOnly bool
-	// Borrowing says how claims of the subtree may go beyond the limits of their nodes.
+	// Borrowing determines how claims of the subtree may exceed the limits of their nodes.
 	Borrowing Borrowing
-	// Preemption says which claims a new one may end. It needs BorrowSoft.
+	// Preemption determines which claims a new one may end. It needs BorrowSoft.
 	Preemption Preemption
-	// LimitSetters says whose admins may set a node's limits.
+	// LimitSetters determines whose admins may set a node's limits.
 	LimitSetters LimitSetters
 }
 
-// SumRule says how the children's limits add up against their parent's.
+// SumRule bounds the sum of the children's limits by their parent's limit.
 type SumRule uint8
 
 // The closed list of rules. The sources differ on whether a node's own use counts; see docs/adr/0013.
 const (
-	// SumUnbounded allows overbooking.
+	// SumUnbounded allows overcommitment.
 	SumUnbounded SumRule = iota
 	// SumWithinLimit: at most the parent's limit (CERN).
 	SumWithinLimit
@@ -50,59 +51,61 @@ const (
 	SumWithinLimitLessOwn
 )
 
-// UnknownRule says what happens to a claim at a node that does not exist; the nearest known ancestor's policy decides.
+// UnknownRule determines how a claim at a node that does not exist is handled; the policy of the nearest existing
+// ancestor decides.
 type UnknownRule uint8
 
 // The closed list of rules.
 const (
 	// RefuseUnknown refuses the request.
 	RefuseUnknown UnknownRule = iota
-	// CountAtAncestor counts it at the nearest known ancestor (Zuul's unknown tenant).
+	// CountAtAncestor counts the claim at the nearest existing ancestor (Zuul's unknown tenant).
 	CountAtAncestor
-	// CreateUnknown creates the missing nodes, with the defaults, for as long as something is held there (Keystone's
-	// project without a limit of its own).
+	// CreateUnknown creates the missing nodes, with the defaults, for as long as they hold something (Keystone's project
+	// without a limit of its own).
 	CreateUnknown
 )
 
-// Borrowing says how claims may go beyond the limits of their nodes.
+// Borrowing determines how claims may exceed the limits of their nodes.
 type Borrowing uint8
 
 // The closed list of ways.
 const (
-	// BorrowNothing holds every claim to every limit on its path.
+	// BorrowNothing applies every limit on a claim's path.
 	BorrowNothing Borrowing = iota
-	// BorrowSoft counts a claim at the lowest node from which everything up to the top has capacity, or can be given
+	// BorrowSoft counts a claim at the lowest node from which every node up to the top has capacity, or can be given
 	// capacity (the soft nodes of the quota-manager).
 	BorrowSoft
-	// BorrowBounded lets a node hold more than its limit, up to a bound, as far as others lend (Kueue's cohorts).
+	// BorrowBounded lets a node exceed its limit, up to a bound, by what others lend (Kueue's cohorts).
 	BorrowBounded
 )
 
-// Preemption is a set of reasons to end other claims. Only soft borrowing knows them.
+// Preemption is a set of reasons to end other claims. It applies only under soft borrowing.
 type Preemption uint8
 
 const (
 	// PreemptLower ends claims of lower priority.
 	PreemptLower Preemption = 1 << iota
-	// PreemptBorrowers ends claims that borrow what the owner of a share claims, whatever the priority.
+	// PreemptBorrowers ends claims that borrow from the share of another node when a claim of that node needs it, whatever
+	// the priority.
 	PreemptBorrowers
 	// PreemptNone is the empty set.
 	PreemptNone Preemption = 0
 )
 
-// LimitSetters says whose admins may set a node's limits, in a tree that names admins.
+// LimitSetters determines whose admins may set a node's limits, in a tree that names admins.
 type LimitSetters uint8
 
 // The closed list of answers.
 const (
-	// SetByAncestors: those of any ancestor.
+	// SetByAncestors: admins of any ancestor.
 	SetByAncestors LimitSetters = iota
-	// SetByParent: those of the parent only (CERN).
+	// SetByParent: admins of the parent only (CERN).
 	SetByParent
 )
 
-// Effective is the limit in force where set was configured and fallback is the default that the nearest ancestor gives,
-// or Unset. The result is never Unset.
+// Effective is the limit in force, given the configured limit and the default of the nearest ancestor that has one, or
+// Unset. The result is never Unset.
 func (p *Policy) Effective(set, fallback quota.Limit) quota.Limit {
 	switch {
 	case set.Kind != quota.Unset:
@@ -113,7 +116,7 @@ func (p *Policy) Effective(set, fallback quota.Limit) quota.Limit {
 	return p.Unset
 }
 
-// contradiction says which choices exclude each other, or "". It is asked when a policy is registered.
+// contradiction describes choices that exclude each other, or returns "". It is called when a policy is registered.
 func (p *Policy) contradiction() string {
 	soft := p.Borrowing == BorrowSoft
 	switch {

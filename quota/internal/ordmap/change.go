@@ -2,7 +2,7 @@ package ordmap
 
 import "slices"
 
-// Set stores value under key, replacing what was there.
+// Set stores value under key, replacing the previous value.
 func (m *Map[V]) Set(key uint64, value V) {
 	if m.owner == nil {
 		m.owner = new(owner)
@@ -23,7 +23,7 @@ func (m *Map[V]) Set(key uint64, value V) {
 	}
 }
 
-// set stores a value below an owned page that has room, and reports whether the key is new.
+// set stores a value below an owned page that is not full, and reports whether the key is new.
 func (p *page[V]) set(o *owner, key uint64, value V) bool {
 	if p.leaf() {
 		i, found := p.search(key)
@@ -48,8 +48,8 @@ func (p *page[V]) set(o *owner, key uint64, value V) bool {
 	return isNew
 }
 
-// split moves the upper part of a full owned page to a new one. It moves little, because keys mostly arrive in
-// ascending order and the left page will then stay as full as it is.
+// split moves the upper part of a full owned page to a new one. It moves only an eighth: keys mostly arrive in
+// ascending order, and the left page then stays as full as it is.
 func (p *page[V]) split(o *owner) *page[V] {
 	at := fanout * 7 / 8
 	right := newPage[V](o, p.leaf())
@@ -67,7 +67,7 @@ func (p *page[V]) split(o *owner) *page[V] {
 	return right
 }
 
-// Delete removes a key and reports whether it was there.
+// Delete removes a key and reports whether it was present.
 func (m *Map[V]) Delete(key uint64) bool {
 	if m.root == nil {
 		return false
@@ -86,7 +86,7 @@ func (m *Map[V]) Delete(key uint64) bool {
 	return true
 }
 
-// delete removes a key from below an owned page and reports whether it was there.
+// delete removes a key below an owned page and reports whether it was present.
 func (p *page[V]) delete(o *owner, key uint64) bool {
 	if p.leaf() {
 		i, found := p.search(key)
@@ -111,7 +111,8 @@ func (p *page[V]) delete(o *owner, key uint64) bool {
 	return true
 }
 
-// mergeAround joins child i with a neighbour if both together leave room, so that pages do not stay almost empty.
+// mergeAround joins child i with a neighbour if both fit in three quarters of a page, which prevents almost empty
+// pages.
 func (p *page[V]) mergeAround(o *owner, i int) {
 	for _, left := range [...]int{i - 1, i} {
 		if left < 0 || left+1 >= len(p.children) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// From yields keys and values in ascending order, beginning with the first key that is not below the given one. The map
+// From yields keys and values in ascending order, starting with the first key that is not below the given one. The map
 // must not be changed during the loop.
 func (m *Map[V]) From(key uint64) iter.Seq2[uint64, V] {
 	return func(yield func(uint64, V) bool) {
@@ -18,7 +18,7 @@ func (m *Map[V]) From(key uint64) iter.Seq2[uint64, V] {
 // All yields all keys and values in ascending order.
 func (m *Map[V]) All() iter.Seq2[uint64, V] { return m.From(0) }
 
-// ascend yields what is not below key and reports whether to go on.
+// ascend yields the entries that are not below key and reports whether to continue.
 func (p *page[V]) ascend(key uint64, yield func(uint64, V) bool) bool {
 	if p.leaf() {
 		first, _ := p.search(key)
@@ -46,7 +46,7 @@ func (m *Map[V]) Backward() iter.Seq2[uint64, V] {
 	}
 }
 
-// descend yields everything and reports whether to go on.
+// descend yields all entries and reports whether to continue.
 func (p *page[V]) descend(yield func(uint64, V) bool) bool {
 	for i := len(p.keys) - 1; p.leaf() && i >= 0; i-- {
 		if !yield(p.keys[i], p.values[i]) {

@@ -1,8 +1,8 @@
-// Package ordmap keeps values in the order of integer keys and can be frozen in constant time.
+// Package ordmap keeps values in the order of integer keys and can be cloned in constant time.
 //
-// It is a B+ tree with copy on write. [Map.Clone] shares all pages between the two maps; whichever is changed first
-// copies the pages that it touches. So a snapshot of a million allocations stops the writer for microseconds, and the
-// reader of the clone needs no lock.
+// It is a B+ tree with copy on write. [Map.Clone] shares all pages between the two maps; the first one to be changed
+// copies the pages that it touches. A snapshot of a million allocations therefore stops the writer for microseconds,
+// and the reader of the clone needs no lock.
 package ordmap
 
 // fanout is the number of keys in a full page. 64 keys are eight cache lines: one binary search stays cheap, and a copy
@@ -27,7 +27,7 @@ type page[V any] struct {
 	keys     []uint64
 	values   []V
 	children []*page[V]
-	// keys and values live here, beside each other: to find one touches few cache lines.
+	// keySpace and valueSpace hold keys and values inside the page, so that a search touches few cache lines.
 	keySpace   [fanout]uint64
 	valueSpace [fanout]V
 }
@@ -37,13 +37,13 @@ func (p *page[V]) leaf() bool { return p.children == nil }
 // Len is the number of keys.
 func (m *Map[V]) Len() int { return m.size }
 
-// Clone returns a map of the same content in constant time. Afterwards both may be changed without effect on the other.
+// Clone returns a map with the same content in constant time. Changes of one map do not affect the other.
 func (m *Map[V]) Clone() Map[V] {
 	m.owner = new(owner)
 	return Map[V]{root: m.root, size: m.size, owner: new(owner)}
 }
 
-// Get returns the value of a key and whether it is there.
+// Get returns the value of a key and whether it is present.
 func (m *Map[V]) Get(key uint64) (V, bool) {
 	p := m.root
 	for p != nil && !p.leaf() {
@@ -67,7 +67,7 @@ func (m *Map[V]) Min() (uint64, V, bool) {
 	return 0, none, false
 }
 
-// search finds the place of key in the page and whether it is there.
+// search finds the position of key in the page and whether it is present.
 func (p *page[V]) search(key uint64) (int, bool) {
 	low, high := 0, len(p.keys)
 	for low < high {
@@ -81,7 +81,7 @@ func (p *page[V]) search(key uint64) (int, bool) {
 	return low, low < len(p.keys) && p.keys[low] == key
 }
 
-// childFor is the index of the child that holds key, if any does.
+// childFor is the index of the child that may hold key.
 func (p *page[V]) childFor(key uint64) int {
 	i, found := p.search(key)
 	if !found && i > 0 {
