@@ -184,7 +184,7 @@ func TestAllocateMakesUpAnID(t *testing.T) {
 func TestAllocateTellsOfDoubt(t *testing.T) {
 	_, server := startFake(t)
 	code, _, stderr := runQuorate(server, "", "allocate", "--id", "doubtful", "--at", "cern", "--amount", "cores=1", "--timeout", "300ms")
-	if code != cli.ExitUnavailable || !strings.Contains(stderr, "it may be held all the same; to know, repeat the command with --id doubtful") {
+	if code != cli.ExitUnavailable || !strings.Contains(stderr, "the request may have been granted nevertheless: to find out, repeat the command with --id doubtful") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

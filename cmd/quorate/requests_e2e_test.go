@@ -17,7 +17,7 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 		{"allocate --id late " + web, 3, "missing 30"},
 		{"allocation kept", 0, "reserved"},
 		{"confirm kept", 0, "confirmed"},
-		{"confirm kept", 0, "held already"},
+		{"confirm kept", 0, "confirmed before"},
 		{"cancel kept", 3, "release it"},
 		{"release kept", 0, "released"},
 		{"allocate --id dropped --reserve 1h " + web, 0, "reserved"},
@@ -59,7 +59,7 @@ func TestARemedyHelps(t *testing.T) {
 		{"explain" + wanted, 0, "it would be denied"},
 		{"explain --at cern:atlas/operations/web --amount cores=15", 0, "it would be granted"},
 		{"explain old;1", 0, "held"},
-		{"explain old;1 --user ann", 2, "without flags of a request"},
+		{"explain old;1 --user ann", 2, "without flags that describe a request"},
 		{"explain nobody", 1, "nobody"},
 		{"events --id new", 0, "denied"},
 	})

@@ -261,7 +261,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 func TestCertificatesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	certs := makeCerts(t)
-	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is there already") {
+	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is not overwritten") {
 		t.Errorf("%+v", end)
 	}
 	if end := runCommand(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days", "30"); end.code != 0 {
