@@ -9,6 +9,8 @@ import (
 // allocations owns the records of what is held, waits or has ended.
 type allocations struct {
 	*environment
+	forest *forest
+
 	byID           map[string]*Allocation // held, waiting and ended
 	held           sizedMap[*Allocation]  // by fence
 	ended          sizedMap[*Allocation]  // in the order of their ends

@@ -213,22 +213,22 @@ func (s *softPlacement) endVictims() {
 		}
 		for j := range victim.claims {
 			if !gone[claimRef{o.fence, j}] {
-				s.ledger.reclaimPath(victim.claims[j].at, s.moveClaim)
+				s.ledger.allocations.reclaimPath(victim.claims[j].at, s.moveClaim)
 			}
 		}
 	}
 }
 
 // reclaimAt lets claims that are counted above a node and belong below it slide down into freed room.
-func (l *Ledger) reclaimAt(n *node) {
+func (s *allocations) reclaimAt(n *node) {
 	if n.special {
-		l.reclaimPath(n, func(s claimRef, to *node) { l.moveClaim(s, to) })
+		s.reclaimPath(n, func(c claimRef, to *node) { s.moveClaim(c, to) })
 	}
 }
 
 // reclaimPath does so at the node and at every ancestor: each takes from its parent, in the order of seats, who belongs below it
 // and fits. Nobody comes down more than one node.
-func (l *Ledger) reclaimPath(n *node, move func(claimRef, *node)) {
+func (s *allocations) reclaimPath(n *node, move func(claimRef, *node)) {
 	for ; n.special && n.parent != nil; n = n.parent {
 		if n.borrows != policy.BorrowSoft || n.parent.borrowers == nil {
 			continue

@@ -27,12 +27,12 @@ func (a *Allocation) withClaimAt(i int, to *node, seat uint64) *Allocation {
 }
 
 // moveClaim counts a sitter's claim at another node, at the end of its order.
-func (l *Ledger) moveClaim(s claimRef, to *node) (was, is *Allocation) {
-	was, _ = l.allocations.held.Get(s.fence)
-	is = was.withClaimAt(s.claim, to, l.allocations.nextArrivalSeq(to))
-	l.refundNode(was, s.claim)
-	l.allocations.replaceRecord(is)
-	l.chargeNode(is, s.claim)
+func (s *allocations) moveClaim(c claimRef, to *node) (was, is *Allocation) {
+	was, _ = s.held.Get(c.fence)
+	is = was.withClaimAt(c.claim, to, s.nextArrivalSeq(to))
+	s.refundNode(was, c.claim)
+	s.replaceRecord(is)
+	s.chargeNode(is, c.claim)
 	return was, is
 }
 
@@ -48,12 +48,12 @@ func (s *allocations) nextArrivalSeq(at *node) uint64 {
 // moveClaim is a step of the trial.
 func (t *staged) moveClaim(s claimRef, to *node) {
 	t.noteDisplaced(s)
-	was, is := t.ledger.moveClaim(s, to)
+	was, is := t.ledger.allocations.moveClaim(s, to)
 	t.onUndo(func() {
-		t.ledger.refundNode(is, s.claim)
+		t.ledger.allocations.refundNode(is, s.claim)
 		was.claims[s.claim].sameTrack(&is.claims[s.claim])
 		t.ledger.allocations.replaceRecord(was)
-		t.ledger.chargeNode(was, s.claim)
+		t.ledger.allocations.chargeNode(was, s.claim)
 	})
 }
 
@@ -61,8 +61,8 @@ func (t *staged) moveClaim(s claimRef, to *node) {
 func (t *staged) removeClaim(s claimRef) {
 	t.noteDisplaced(s)
 	a, _ := t.ledger.allocations.held.Get(s.fence)
-	t.ledger.refundClaim(a, s.claim)
-	t.onUndo(func() { t.ledger.chargeClaim(a, s.claim) })
+	t.ledger.allocations.refundClaim(a, s.claim)
+	t.onUndo(func() { t.ledger.allocations.chargeClaim(a, s.claim) })
 }
 
 // noteDisplaced notes for a reservation where a claim was before it was moved for the first time. Its own claims, which may
@@ -208,7 +208,7 @@ func (pl planner) rebuildBorrowIndexes(t *tree) {
 		a, _ := pl.allocations.held.Get(s.fence)
 		c := &a.claims[s.claim]
 		if home := c.home(); home != c.at && home.mustRehome(c.at, s.slides) {
-			pl.moveClaim(s.claimRef, home)
+			pl.allocations.moveClaim(s.claimRef, home)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (n *node) overBy(r int, used quota.Amount) quota.Amount {
 
 // checkBounded says which nodes of a cohort would owe more than they may, in the order of the request, levels upwards. It
 // draws what the claims ask for from the pools, looks, and puts it back.
-func (l *Ledger) checkBounded(a *Allocation) []quota.Violation {
+func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	claims := a.plainClaims()
 	if !inCohort(claims) {
 		return nil
@@ -156,7 +156,7 @@ func (l *Ledger) checkBounded(a *Allocation) []quota.Violation {
 		violations = d.shortages(violations, before[i])
 	}
 	drawAll(claims, -1)
-	if len(violations) > 0 && l.level >= quota.LevelFive {
+	if len(violations) > 0 && e.level >= quota.LevelFive {
 		markTooLarge(violations, claims)
 	}
 	return violations

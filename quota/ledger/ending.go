@@ -44,10 +44,10 @@ func (a *Allocation) itemsNamed(names []quota.ItemName) itemSet {
 func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *Allocation {
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
-		l.refundClaim(a, i)
+		l.allocations.refundClaim(a, i)
 	}
 	for i := range a.claims {
-		l.reclaimAt(a.claims[i].at)
+		l.allocations.reclaimAt(a.claims[i].at)
 	}
 	l.forest.markChangedBy(a)
 	if !a.wantsItems() {
@@ -128,7 +128,7 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 // does; a lease that had to give way counts as preempted.
 func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
 	if a.state() == quota.Reserved {
-		_, restored = l.undoReservation(a, quota.Expired)
+		_, restored = cancellation{l}.undoReservation(a, quota.Expired)
 		return restored
 	}
 	if by := a.lease().revokedBy; by != "" {

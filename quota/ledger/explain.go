@@ -19,8 +19,8 @@ type search struct {
 
 // findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request. There is none for
 // a request that must not overtake others.
-func (l *Ledger) findRemedy(place func() (*Allocation, *quota.Error), denied quota.Decision) *quota.Remedy {
-	raises, releases := &search{ledger: l, place: place}, &search{ledger: l, place: place}
+func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), denied quota.Decision) *quota.Remedy {
+	raises, releases := &search{ledger: s.ledger, place: place}, &search{ledger: s.ledger, place: place}
 	return &quota.Remedy{Raises: raises.raises(denied), Releases: releases.releases(denied.Violations)}
 }
 

@@ -257,22 +257,22 @@ func (s *search) tryRelease(fence uint64, undo *undoList) {
 	a, _ := l.allocations.held.Get(fence) // perhaps others' releases have moved it
 	l.allocations.held.Delete(fence)
 	for i := range a.claims {
-		l.refundClaim(a, i)
+		l.allocations.refundClaim(a, i)
 	}
 	undo.onUndo(func() {
 		l.allocations.held.Set(fence, a)
 		for i := range slices.Backward(a.claims) {
-			l.chargeClaim(a, i)
+			l.allocations.chargeClaim(a, i)
 		}
 	})
 	undo.append(l.inventory.returnItems(a, released))
 	for i := range a.claims {
-		l.reclaimPath(a.claims[i].at, func(who claimRef, to *node) {
-			was, is := l.moveClaim(who, to)
+		l.allocations.reclaimPath(a.claims[i].at, func(who claimRef, to *node) {
+			was, is := l.allocations.moveClaim(who, to)
 			undo.onUndo(func() {
-				l.refundNode(is, who.claim)
+				l.allocations.refundNode(is, who.claim)
 				l.allocations.replaceRecord(was)
-				l.chargeNode(was, who.claim)
+				l.allocations.chargeNode(was, who.claim)
 			})
 		})
 	}

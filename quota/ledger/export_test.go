@@ -37,8 +37,8 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	a := l.allocations.byID[id]
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
-		l.refundClaim(a, i)
+		l.allocations.refundClaim(a, i)
 	}
 	l.keepEnded(a, quota.Cancelled, "")
-	return l.restoreDisplaced(a)
+	return cancellation{l}.restoreDisplaced(a)
 }

@@ -299,15 +299,15 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quo
 func (l *Ledger) shrinkAllocation(a, is *Allocation) {
 	l.forest.markChangedBy(a)
 	for i := range a.claims {
-		l.refundClaim(a, i)
+		l.allocations.refundClaim(a, i)
 	}
 	is.updateAddresses()
 	l.allocations.replaceRecord(is)
 	for i := range is.claims {
-		l.chargeClaim(is, i)
+		l.allocations.chargeClaim(is, i)
 	}
 	for i := range is.claims {
-		l.reclaimAt(is.claims[i].at)
+		l.allocations.reclaimAt(is.claims[i].at)
 	}
 	l.queue.unblockFreed(a)
 }

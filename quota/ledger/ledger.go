@@ -41,6 +41,7 @@ func New(b quota.Bounds) *Ledger {
 	l.forest.environment = env
 	l.forest.trees = map[string]*tree{}
 	l.allocations = newAllocations(env)
+	l.allocations.forest = &l.forest
 	l.queue = waitQueue{environment: env, deadlines: &l.deadlines, forest: &l.forest, allocations: &l.allocations}
 	l.inventory = newInventory(env)
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest

@@ -42,7 +42,7 @@ func (a *Allocation) groupOf(i int, p quota.Principal) string {
 // checkPrincipals says which limits of users, groups and applications the allocation would break: claims in the order of
 // the request, levels from the home up to the root, at each the user's, then the group's, then the node's own count of
 // applications. What several claims ask of one level is added up. Forced claims are not looked at.
-func (l *Ledger) checkPrincipals(a *Allocation) []quota.Violation {
+func (e *environment) checkPrincipals(a *Allocation) []quota.Violation {
 	p := a.principal()
 	if p.User == "" {
 		return nil
@@ -54,7 +54,7 @@ func (l *Ledger) checkPrincipals(a *Allocation) []quota.Violation {
 			if c.isForced() {
 				continue
 			}
-			s := c.standings(p, l.askerFor(a))
+			s := c.standings(p, e.askerFor(a))
 			for n := c.home(); n != nil; n = n.parent {
 				violations = s.check(violations, n, c.amounts)
 			}
@@ -65,7 +65,7 @@ func (l *Ledger) checkPrincipals(a *Allocation) []quota.Violation {
 	var s standings
 	for _, d := range demandsOf(a.claims, (*placedClaim).home) {
 		if d.node.tree != last {
-			last, s = d.node.tree, a.standings(p, d.node.tree, l.askerFor(a))
+			last, s = d.node.tree, a.standings(p, d.node.tree, e.askerFor(a))
 		}
 		if !s.forced {
 			violations = s.check(violations, d.node, d.amounts)

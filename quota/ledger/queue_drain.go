@@ -295,8 +295,8 @@ func (f *forest) graceOf(victim *Allocation, tree string) quota.Span {
 }
 
 // violationsWithoutPreemption lists all that is in the way of a request that may end nobody.
-func (l *Ledger) violationsWithoutPreemption(a *Allocation) []quota.Violation {
-	violations := l.askerFor(a).decide(a.plainClaims()).Violations
+func (e *environment) violationsWithoutPreemption(a *Allocation) []quota.Violation {
+	violations := e.askerFor(a).decide(a.plainClaims()).Violations
 	for i := range a.claims {
 		if c := &a.claims[i]; c.isSoft() {
 			violations = append(violations, c.inTheWay()...)

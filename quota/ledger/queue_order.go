@@ -198,9 +198,9 @@ func (who asker) appendOvertaking(violations []quota.Violation, n *node, r *reso
 }
 
 // softOvertakeViolations says for every claim that borrows softly whom it must not overtake on its way up.
-func (l *Ledger) softOvertakeViolations(a *Allocation) []quota.Violation {
+func (e *environment) softOvertakeViolations(a *Allocation) []quota.Violation {
 	var violations []quota.Violation
-	who := l.askerFor(a)
+	who := e.askerFor(a)
 	for i := range a.claims {
 		c := &a.claims[i]
 		if !c.isSoft() || len(c.at.tree.queues) == 0 {

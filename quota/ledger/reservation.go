@@ -56,7 +56,7 @@ func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 	if a := out.Allocation; a.isWaiting() {
 		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), quota.Cancelled, "")}
 	}
-	ended, restored := l.undoReservation(out.Allocation, quota.Cancelled)
+	ended, restored := cancellation{l}.undoReservation(out.Allocation, quota.Cancelled)
 	return Outcome{Allocation: ended, Restored: restored}
 }
 
@@ -71,28 +71,28 @@ func (s *allocations) checkCancel(id string) Outcome {
 
 // undoReservation ends a reservation that was not confirmed, and puts back what it displaced if all of that is still possible.
 // If nothing came in between, everything is as it was before the reservation (docs/adr/0059).
-func (l *Ledger) undoReservation(a *Allocation, state quota.State) (ended *Allocation, restored []string) {
-	unchanged := l.unchangedSince(a)
-	l.allocations.held.Delete(a.fence)
+func (c cancellation) undoReservation(a *Allocation, state quota.State) (ended *Allocation, restored []string) {
+	unchanged := c.unchangedSince(a)
+	c.allocations.held.Delete(a.fence)
 	for i := range a.claims {
-		l.refundClaim(a, i)
+		c.allocations.refundClaim(a, i)
 	}
 	if !unchanged {
-		l.inventory.returnItems(a, a.asFound())
+		c.inventory.returnItems(a, a.asFound())
 	}
-	ended = l.keepEnded(a, state, "")
+	ended = c.keepEnded(a, state, "")
 	if state == quota.Expired {
-		l.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
+		c.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	}
 	if unchanged {
-		if restored, ok := l.restoreExactly(a); ok {
+		if restored, ok := c.restoreExactly(a); ok {
 			return ended, restored
 		}
-		l.inventory.returnItems(a, a.asFound())
+		c.inventory.returnItems(a, a.asFound())
 	}
-	restored = l.restoreDisplaced(a)
-	l.forest.markChangedBy(a)
-	l.inventory.announceReturned(a)
+	restored = c.restoreDisplaced(a)
+	c.forest.markChangedBy(a)
+	c.inventory.announceReturned(a)
 	return ended, restored
 }
 

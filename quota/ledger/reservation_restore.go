@@ -8,19 +8,22 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
+// cancellation ends reservations that are not confirmed, and restores what they displaced.
+type cancellation struct{ *Ledger }
+
 // restoreDisplaced takes back what a reservation has displaced: a is the one that was cancelled or has lapsed, whose own claims are
 // booked no more. All that it had moved sits again where it was, in the seats of then, and all that it had preempted holds
 // again under the old fences; or nothing is put back, if anything of that was moved, ended or forgotten since, or would
 // put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If
 // nothing is put back, others slide down into the freed room as after a release.
-func (l *Ledger) restoreDisplaced(a *Allocation) (restored []string) {
-	r := newRestoring(l, a)
-	if a.more != nil && len(a.more.displaced) > 0 && r.restoreAll(a.more.displaced) {
-		return r.commit()
+func (c cancellation) restoreDisplaced(a *Allocation) (restored []string) {
+	again := newRestoring(c.Ledger, a)
+	if a.more != nil && len(a.more.displaced) > 0 && again.restoreAll(a.more.displaced) {
+		return again.commit()
 	}
-	r.rollback()
+	again.rollback()
 	for i := range a.claims {
-		l.reclaimAt(a.claims[i].at)
+		c.allocations.reclaimAt(a.claims[i].at)
 	}
 	return nil
 }
@@ -79,13 +82,13 @@ func (r *restoration) moveBack(d displacement) bool {
 	r.noteUsageBefore(c.at)
 	r.noteUsageBefore(from)
 	is := was.withClaimAt(d.claim, from, d.fromSeq)
-	l.refundNode(was, d.claim)
+	l.allocations.refundNode(was, d.claim)
 	l.allocations.replaceRecord(is)
-	l.chargeNode(is, d.claim)
+	l.allocations.chargeNode(is, d.claim)
 	r.onUndo(func() {
-		l.refundNode(is, d.claim)
+		l.allocations.refundNode(is, d.claim)
 		l.allocations.replaceRecord(was)
-		l.chargeNode(was, d.claim)
+		l.allocations.chargeNode(was, d.claim)
 	})
 	return true
 }
@@ -123,8 +126,8 @@ func (r *restoration) restoreVictim(last displacement) bool {
 	l.allocations.held.Set(a.fence, a)
 	r.onUndo(func() { l.allocations.held.Delete(a.fence) })
 	for i := range a.claims {
-		l.chargeClaim(a, i)
-		r.onUndo(func() { l.refundClaim(a, i) })
+		l.allocations.chargeClaim(a, i)
+		r.onUndo(func() { l.allocations.refundClaim(a, i) })
 	}
 	r.restored[a.id] = restoredVictim{tombstone, a}
 	return true
@@ -278,68 +281,68 @@ func (r *restoration) findNode(t *tree, id uint64) *node {
 // unchangedSince is true if nothing came between a reservation and now: all trees concerned have the version that it left,
 // all items concerned are where it left them, and all of its victims are remembered. Then its end restores what was before
 // it, also where that is over a limit, and nobody else moves.
-func (l *Ledger) unchangedSince(a *Allocation) bool {
+func (c cancellation) unchangedSince(a *Allocation) bool {
 	if a.more == nil || a.more.undo == nil {
 		return false
 	}
 	for _, v := range a.more.undo.trees {
-		if t := l.forest.trees[v.tree]; t == nil || t.version != v.after {
+		if t := c.forest.trees[v.tree]; t == nil || t.version != v.after {
 			return false
 		}
 	}
 	for _, b := range a.more.undo.items {
-		if !b.isUntouched(l) {
+		if !b.isUntouched(c.Ledger) {
 			return false
 		}
 	}
-	room := l.bounds.Held - l.allocations.held.Len() + 1 - len(a.more.preempted)
-	return room >= 0 && l.forest.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes && l.hasBytesFor(a)
+	room := c.bounds.Held - c.allocations.held.Len() + 1 - len(a.more.preempted)
+	return room >= 0 && c.forest.nodes+len(a.more.undo.nodes) <= c.bounds.Nodes && c.hasBytesFor(a)
 }
 
 // hasBytesFor is true if the ledger has no more bytes than it may, or than before the reservation, once its victims hold again.
-func (l *Ledger) hasBytesFor(a *Allocation) bool {
-	live := l.currentSizes().Live() - l.countedSize(a)
+func (c cancellation) hasBytesFor(a *Allocation) bool {
+	live := c.currentSizes().Live() - c.countedSize(a)
 	for _, p := range a.more.preempted {
-		if victim := l.allocations.byID[p.ID]; victim != nil {
-			live += l.countedSize(victim)
+		if victim := c.allocations.byID[p.ID]; victim != nil {
+			live += c.countedSize(victim)
 		}
 	}
-	return live <= max(l.bounds.LiveBytes, a.more.undo.liveBytes)
+	return live <= max(c.bounds.LiveBytes, a.more.undo.liveBytes)
 }
 
 // restoreExactly restores what was before a reservation that has ended now and whose trees are unchanged since. It answers the ids
 // of those that hold again; false if a victim is no longer remembered, and then nothing is restored.
-func (l *Ledger) restoreExactly(a *Allocation) (restored []string, ok bool) {
-	r := newRestoring(l, a)
-	r.exact = true
-	r.recreateNodes()
-	r.restoreItems()
-	if !r.restoreAll(a.more.displaced) {
-		r.rollback()
+func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool) {
+	again := newRestoring(c.Ledger, a)
+	again.exact = true
+	again.recreateNodes()
+	again.restoreItems()
+	if !again.restoreAll(a.more.displaced) {
+		again.rollback()
 		return nil, false
 	}
-	restored = r.commit()
+	restored = again.commit()
 	for _, v := range a.more.undo.trees {
-		l.forest.trees[v.tree].version = v.before
+		c.forest.trees[v.tree].version = v.before
 	}
-	l.announceRestored(a)
+	c.announceRestored(a)
 	return restored, true
 }
 
 // announceRestored lets requests be tried that wait for the items. Items on demand that went again are made anew only if
 // somebody may have come to wait for them meanwhile.
-func (l *Ledger) announceRestored(a *Allocation) {
-	if a.more.undo.arrival != l.queue.arrival {
-		l.inventory.announceReturned(a)
+func (c cancellation) announceRestored(a *Allocation) {
+	if a.more.undo.arrival != c.queue.arrival {
+		c.inventory.announceReturned(a)
 		return
 	}
 	for _, b := range a.more.undo.items {
-		s, it := b.find(l)
+		s, it := b.find(c.Ledger)
 		switch {
 		case it == nil:
-			l.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")
+			c.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")
 		case it.owner == 0:
-			l.queue.unblockItems(s.resource, it.state, it.name)
+			c.queue.unblockItems(s.resource, it.state, it.name)
 		}
 	}
 }

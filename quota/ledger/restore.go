@@ -105,7 +105,7 @@ func (ld *Restorer) AddHeld(image AllocationImage) error {
 			return err
 		}
 		a.claims[i].trackPrincipal(a.principal())
-		l.chargeClaim(a, i)
+		l.allocations.chargeClaim(a, i)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Remedy = s.ledger.findRemedy(func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
+		explained.Remedy = s.findRemedy(func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
 		out.Decision = &explained
 	}
 	return out
@@ -96,7 +96,7 @@ func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.Allocatio
 	l := s.ledger
 	decision := *waitingDecision(l.previewWaiter(w))
 	if remedy {
-		decision.Remedy = l.findRemedy(func() (*Allocation, *quota.Error) { return l.placeWaiter(w) }, decision)
+		decision.Remedy = s.findRemedy(func() (*Allocation, *quota.Error) { return l.placeWaiter(w) }, decision)
 	}
 	return decision, l.currentInfo(w.record)
 }
@@ -146,12 +146,12 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 		}
 	}
 	l.journal.events = image.events
-	l.rememberEnded(image)
+	l.allocations.rememberEnded(image)
 	return l, ld.requeueAll()
 }
 
 // rememberEnded files the ended allocations whose ids were denied lately: what a change would admit leaves them out.
-func (l *Ledger) rememberEnded(image *Snapshot) {
+func (s *allocations) rememberEnded(image *Snapshot) {
 	denied := map[string]bool{}
 	for _, e := range image.events {
 		if e.Kind == quota.EventDenied {
@@ -166,6 +166,6 @@ func (l *Ledger) rememberEnded(image *Snapshot) {
 			}
 		}
 	}
-	maps.DeleteFunc(ended, func(id string, _ *Allocation) bool { return l.allocations.byID[id] != nil })
-	maps.Copy(l.allocations.byID, ended)
+	maps.DeleteFunc(ended, func(id string, _ *Allocation) bool { return s.byID[id] != nil })
+	maps.Copy(s.byID, ended)
 }

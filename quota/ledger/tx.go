@@ -107,7 +107,7 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 		l.allocations.byID[a.id] = a
 		l.allocations.held.Set(a.fence, a)
 		for i := range a.claims {
-			l.chargeClaim(a, i)
+			l.allocations.chargeClaim(a, i)
 		}
 	} else {
 		a = t.staged.commit()
@@ -182,8 +182,8 @@ func (s *staged) rollback() {
 // chargeClaim counts a claim of the newcomer.
 func (s *staged) chargeClaim(i int) {
 	a := s.newcomer()
-	s.ledger.chargeClaim(a, i)
-	s.onUndo(func() { s.ledger.refundClaim(a, i) })
+	s.ledger.allocations.chargeClaim(a, i)
+	s.onUndo(func() { s.ledger.allocations.refundClaim(a, i) })
 }
 
 // newcomer is the present record of the allocation that is tried.

@@ -9,33 +9,33 @@ import (
 )
 
 // chargeClaim counts one claim of an allocation at its node and above.
-func (l *Ledger) chargeClaim(a *Allocation, i int) {
+func (s *allocations) chargeClaim(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.tree.claims++
 	for _, p := range c.amounts {
 		p.resource.holds++
 	}
-	l.chargeNode(a, i)
+	s.chargeNode(a, i)
 	if c.more != nil && c.more.track != nil {
 		c.more.track.add(c, 1)
 	}
 }
 
 // refundClaim is the inverse of book.
-func (l *Ledger) refundClaim(a *Allocation, i int) {
+func (s *allocations) refundClaim(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.tree.claims--
 	for _, p := range c.amounts {
 		p.resource.holds--
 	}
-	l.refundNode(a, i)
+	s.refundNode(a, i)
 	if c.more != nil && c.more.track != nil {
 		c.more.track.add(c, -1)
 	}
 }
 
 // chargeNode counts what depends on the node where the claim is counted; a claim that is moved departs and arrives.
-func (l *Ledger) chargeNode(a *Allocation, i int) {
+func (s *allocations) chargeNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims++
 	if c.more != nil && c.more.home != nil {
@@ -45,24 +45,24 @@ func (l *Ledger) chargeNode(a *Allocation, i int) {
 		c.at.addUsage(p.resource.index, p.amount)
 	}
 	if c.at.borrows == policy.BorrowSoft {
-		l.allocations.addBorrower(a, i)
+		s.addBorrower(a, i)
 	}
 }
 
 // refundNode is the inverse of arrive.
-func (l *Ledger) refundNode(a *Allocation, i int) {
+func (s *allocations) refundNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
-	l.forest.noteIdle(c.at)
+	s.forest.noteIdle(c.at)
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
-		l.forest.noteIdle(c.more.home)
+		s.forest.noteIdle(c.more.home)
 	}
 	for _, p := range c.amounts {
 		c.at.addUsage(p.resource.index, -p.amount)
 	}
 	if c.at.borrows == policy.BorrowSoft {
-		l.allocations.removeBorrower(a, i)
+		s.removeBorrower(a, i)
 	}
 }
 
