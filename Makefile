@@ -40,8 +40,8 @@ VULNCHECK ?=
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint vulncheck fmt generate check-generated golden fixture conformance original \
-  fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
+.PHONY: all help build test verify short lint vulncheck fmt generate check-generated golden fixture \
+  conformance original fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -51,9 +51,11 @@ help: ## list the targets
 build: ## build .bin/quorate
 	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
 
-test: ## all tests, with the race detector and full invariant checks; then SIMSEEDS (200) seeds of chaos in virtual time
+test: ## run the tests of all packages, with the race detector and full invariant checks
 	go test -race -tags invariants -timeout 30m ./...
-	go test -timeout 15m ./chaos/simtest -args -seeds $(SIMSEEDS)
+
+verify: ## run the exhaustive tests too: long random runs, 200 simulation seeds, attacks that take minutes, conformance
+	QUORATE_VERIFY=1 go test -race -tags invariants -timeout 60m ./...
 	$(MAKE) conformance
 
 conformance: ## run the unmodified clients of Boskos against three real servers
