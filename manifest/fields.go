@@ -26,7 +26,8 @@ func (p *parser) parseFlag(what, key string, sections map[string]value) bool {
 	return v.text == trueWord
 }
 
-// parseApplications reads the most applications that may run. Zero is no limit in the API, and looks like the opposite here.
+// parseApplications reads the most applications that may run. Zero is an error: it means unlimited in the API and looks
+// like the opposite in a manifest.
 func (p *parser) parseApplications(what string, sections map[string]value) int64 {
 	v, found := sections["applications"]
 	if !found {
@@ -46,7 +47,7 @@ func (p *parser) parseApplications(what string, sections map[string]value) int64
 	return most
 }
 
-// parseLimits reads what stands under limits, defaults, borrow or lend.
+// parseLimits reads one of the sections limits, defaults, borrow and lend.
 func (p *parser) parseLimits(
 	what, key string, sections map[string]value, units map[string]quoratev1.Unit,
 ) map[string]*quoratev1.Limit {
@@ -65,10 +66,10 @@ func (p *parser) parseLimits(
 	return parsed
 }
 
-// singular is how an error calls one entry of a section of limits.
+// singular is what errors call an entry of a section of limits.
 var singular = map[string]string{"limits": "limit", "defaults": "default", "borrow": "borrowing", "lend": "lending"}
 
-// registeredEntries are the entries of a section whose keys are resources of the tree.
+// registeredEntries returns the entries of a section whose keys are resources of the tree.
 func (p *parser) registeredEntries(
 	what, key string,
 	sections map[string]value,
@@ -91,7 +92,7 @@ func parseSetLimit(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 		return nil, fmt.Errorf("it is a quantity or the word %s, not %s", unlimitedWord, v.describeValue())
 	}
 	if v.text == unsetWord {
-		return nil, fmt.Errorf("leave the line out: what is not written is unset")
+		return nil, fmt.Errorf("leave the line out: a resource without a limit is unset")
 	}
 	return ParseLimit(v.text, unit)
 }
@@ -121,7 +122,7 @@ func (p *parser) parseLabels(what string, labels value) map[string]string {
 	return parsed
 }
 
-// parseNames reads a list of names of users, groups or admins, in its order.
+// parseNames reads a list of users, groups or admins and keeps its order.
 func (p *parser) parseNames(what, key string, sections map[string]value, most int) []string {
 	var parsed []string
 	lines := map[string]int{}
@@ -140,7 +141,7 @@ func (p *parser) parseNames(what, key string, sections map[string]value, most in
 	return parsed
 }
 
-// parseMoves reads the renamed nodes, in the order of the text: a later one may go on from where an earlier one ended.
+// parseMoves reads the moves of nodes in the order of the text, because a move may start where an earlier one ended.
 func (p *parser) parseMoves(moves value) []*quoratev1.Move {
 	var parsed []*quoratev1.Move
 	for _, e := range p.mapEntries("moves", moves, maxMoves) {

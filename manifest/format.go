@@ -11,10 +11,10 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Format writes trees as Parse reads them: sorted by name, nodes under their parents. The same trees give the same
-// text, in whatever order their parts come; only principals keep theirs. Moves are not written: they are done once.
+// Format formats trees as a manifest, sorted by name, with nodes under their parents. Equal trees give the same text in
+// whatever order their parts are; only principals keep their order. Moves are left out, because they are done once.
 //
-// It is an error if Parse could not read the same trees back, for example because a node's parent is missing.
+// Trees that Parse could not read back are an error, for example if the parent of a node is missing.
 func Format(trees []*quoratev1.Tree) ([]byte, error) {
 	all := value{kind: kindMap}
 	for _, t := range trees {
@@ -94,7 +94,7 @@ func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 	return v, nil
 }
 
-// familiesOf gives the children of every path, sorted; those of the root have the empty path.
+// familiesOf returns the children of every path, sorted; the root is the empty path.
 func familiesOf(nodes []*quoratev1.Node) (map[string][]*quoratev1.Node, error) {
 	known := map[string]bool{"": true}
 	for _, n := range nodes {
@@ -117,13 +117,13 @@ func familiesOf(nodes []*quoratev1.Node) (map[string][]*quoratev1.Node, error) {
 	return families, nil
 }
 
-// splitPath gives a path's parent, empty for the root, and its last name.
+// splitPath returns the parent of a path, empty for the root, and its last name.
 func splitPath(path string) (parent, name string) {
 	slash := strings.LastIndexByte(path, '/')
 	return path[:max(slash, 0)], path[slash+1:]
 }
 
-// formatter makes values of the nodes of one tree.
+// formatter formats the nodes of one tree.
 type formatter struct {
 	units    map[string]quoratev1.Unit
 	families map[string][]*quoratev1.Node
@@ -138,7 +138,7 @@ func (f formatter) nodeValue(n *quoratev1.Node) (value, error) {
 	return v, f.addShared(&v, n)
 }
 
-// addShared adds what comes after the registered resources in a tree, in the same order for every node.
+// addShared adds the sections that a tree and its nodes have in common, in the same order for all.
 func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 	for _, section := range []struct {
 		key    string
@@ -188,7 +188,7 @@ func (f formatter) principalValue(n *quoratev1.Node, principal *quoratev1.Princi
 	return v, nil
 }
 
-// quantitiesValue writes limits or amounts by resource, each in its unit.
+// quantitiesValue formats limits or amounts by resource, each in its unit.
 func quantitiesValue[L any](
 	f formatter, n *quoratev1.Node, limits map[string]L, write func(L, quoratev1.Unit) string,
 ) (value, error) {

@@ -97,7 +97,7 @@ func TestFormatRefuses(t *testing.T) {
 		"an unknown resource": {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"x": amount(1)}}, `limits "x", which is not registered`},
 		"a negative limit":    {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(-1)}}, "negative"},
 		"too large a limit":   {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(MaxAmount + 1)}}, "too large"},
-		"an unset limit":      {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}}, "what is not written is unset"},
+		"an unset limit":      {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}}, "a resource without a limit is unset"},
 		"not UTF-8":           {&quoratev1.Tree{Name: "t", Resources: cores, Labels: map[string]string{"x": "\xff"}}, "not UTF-8"},
 	}
 	for name, test := range tests {

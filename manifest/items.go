@@ -9,13 +9,13 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// itemKeys are those of items and, of these, those that only make sense for items on demand.
+// itemKeys are the keys of items, and onDemandKeys those that only items on demand may have.
 var (
 	itemKeys     = []string{"expired", "lifespan", "max", "min", "names", "queueing", "released", "state", "ttl", "turns"}
 	onDemandKeys = []string{"lifespan", "max", "min"}
 )
 
-// itemSpec reads which items there are of a resource: by name, or made on demand.
+// itemSpec reads the items of a resource, which are named or made on demand.
 func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 	what := fmt.Sprintf("items of %q", resource)
 	sections := p.knownSections(what, v, itemKeys...)
@@ -38,7 +38,7 @@ func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 	return spec
 }
 
-// checkStock refuses what is neither named nor made on demand, or both.
+// checkStock requires that items are either named or made on demand.
 func (p *parser) checkStock(what string, v value, sections map[string]value, spec *quoratev1.ItemSpec) {
 	if _, named := sections["names"]; named {
 		for _, key := range onDemandKeys {
@@ -86,7 +86,7 @@ func (p *parser) itemNames(what string, sections map[string]value) []string {
 	return slices.Sorted(slices.Values(p.parseNames(what, "names", map[string]value{"names": list}, maxItems)))
 }
 
-// itemCount reads how many items there are, at least or at most.
+// itemCount reads the least or most number of items.
 func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 	v, found := sections[key]
 	if !found {
@@ -129,7 +129,7 @@ func (p *parser) parseState(what, key string, sections map[string]value) string 
 	return v.text
 }
 
-// parseTurns reads the changes of state by time, at most one from each state. They come sorted by it.
+// parseTurns reads the timed changes of state, at most one from each state, sorted by that state.
 func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1.Turn {
 	var parsed []*quoratev1.Turn
 	lines := map[string]int{}
@@ -168,7 +168,7 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 
 func byState(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) }
 
-// itemsValue writes which items there are.
+// itemsValue formats the items of a resource.
 func itemsValue(spec *quoratev1.ItemSpec) value {
 	v := value{kind: kindMap}
 	v.addFilled("names", namesValue(slices.Sorted(slices.Values(spec.GetNames()))))

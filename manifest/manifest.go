@@ -1,7 +1,7 @@
-// Package manifest turns trees into text that people keep in files, and back.
+// Package manifest parses and formats manifests, the YAML files in which people keep trees.
 //
-// A manifest is one YAML document made of maps, lists and single-line values, nothing else of YAML: no anchors, tags or
-// further documents. Every value is read as it is written, so a tenant named no stays "no". An example:
+// A manifest is one YAML document of maps, lists and single-line values. Anchors, tags and further documents are
+// errors. Every value is a text as written, so a tenant named no stays "no". An example:
 //
 //	trees:
 //	  cern:
@@ -23,11 +23,11 @@
 // limits, defaults, applications, admins, principals, moves and nodes; all keys of a node: policy, hard, labels,
 // queueing, limits, defaults, borrow, lend, applications, admins, principals and nodes. A resource has a unit, or
 // items: their names, or how many are made on demand (min, max, lifespan), and state, released, expired, ttl, turns
-// and queueing. What they mean is said at the messages Tree, Node and ItemSpec of the API. Times are written as 90s,
+// and queueing. The messages Tree, Node and ItemSpec of the API document them. Times are written as 90s,
 // 30m or 1h30m.
 //
-// A limit is a quantity, or the word unlimited; a resource that is not named is unset, and the node's policy says what
-// that means. A key with nothing after it is an error, since that is what a file looks like that was cut off.
+// A limit is a quantity, or the word unlimited. A resource that is not listed is unset; the policy of the node defines
+// what that means. A key with nothing after it is an error, because a truncated file ends with one.
 package manifest
 
 import (
@@ -36,11 +36,11 @@ import (
 	"regexp"
 )
 
-// Bounds of a manifest; those of single values are the same as the API's.
+// Bounds of a manifest. Those of single values are the same as the API's.
 const (
-	// MaxSize is the most bytes that Parse reads.
+	// MaxSize is the most bytes that Parse accepts.
 	MaxSize = 4 << 20
-	// MaxTrees is the most trees in one manifest, since they are applied together.
+	// MaxTrees is the most trees in one manifest, because they are applied together.
 	MaxTrees = 100
 
 	maxNodes          = 20_000
@@ -59,7 +59,7 @@ const (
 	maxTurns          = 16 // of one resource
 )
 
-// reportedProblems is how many problems Parse names before it only counts the rest.
+// reportedProblems is the most problems that an error of Parse names; the rest are counted.
 const reportedProblems = 10
 
 var (
@@ -68,9 +68,9 @@ var (
 	itemName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,252}$`)
 )
 
-// Error is one thing that is wrong in a manifest, with its place.
+// Error is a problem in a manifest with its position.
 type Error struct {
-	// File is the name that was given to Parse.
+	// File is the name that was passed to Parse.
 	File string
 	// Line and Column count from 1, columns in characters.
 	Line, Column int
@@ -78,12 +78,12 @@ type Error struct {
 	Message string
 }
 
-// Error puts the place first, as compilers do, so that editors can jump to it.
+// Error returns the position and the message in the format of compilers, so that editors can jump to it.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// joinProblems reports the first problems, one a line, and how many more there are.
+// joinProblems returns an error with the first problems, one a line, and the number of the others.
 func joinProblems(problems []error) error {
 	if more := len(problems) - reportedProblems; more > 0 {
 		problems = append(problems[:reportedProblems:reportedProblems], fmt.Errorf("and %d more", more))

@@ -9,11 +9,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path,
-// resources and admins by name, whatever the order of the text. Principals and moves keep it, since it means something.
+// Parse reads a manifest; errors use file as its name. Trees are sorted by name, their nodes by path, and resources and
+// admins by name. Principals and moves keep the order of the text, which is significant.
 //
-// An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies
-// are not checked here: the server knows them.
+// The error joins an *Error for each of the first ten problems. Names of policies are not checked, because only the
+// server knows them.
 func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 	root, err := readText(file, text)
 	if err != nil {
@@ -36,7 +36,7 @@ var (
 	)
 )
 
-// parser makes messages of maps and gathers what is wrong with them.
+// parser makes messages of maps and collects their problems.
 type parser struct {
 	file     string
 	problems []error
@@ -96,7 +96,7 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 	return t
 }
 
-// nodeParser goes down the nodes of one tree.
+// nodeParser parses the nodes of one tree.
 type nodeParser struct {
 	*parser
 	units map[string]quoratev1.Unit
@@ -128,7 +128,7 @@ func (w *nodeParser) parseNode(path string, depth int, e entry) {
 	w.parseNodes(path, depth+1, sections["nodes"])
 }
 
-// parseShared is what the root of a tree and the nodes below it can both have.
+// parseShared parses the sections that the root of a tree and its nodes have in common.
 func (p *parser) parseShared(what string, sections map[string]value, units map[string]quoratev1.Unit) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy:       p.parseWord(what, "policy", sections),
@@ -167,7 +167,7 @@ func (p *parser) parseResources(what string, resources value) ([]*quoratev1.Reso
 	return known, units
 }
 
-// parseResource reads what one resource counts; nil if that is not said.
+// parseResource parses a resource; nil if it has neither a unit nor items.
 func (p *parser) parseResource(e entry) *quoratev1.Resource {
 	sections := p.knownSections(fmt.Sprintf("resource %q", e.key), e.value, "items", "unit")
 	unit, counted := sections["unit"]
@@ -204,13 +204,13 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 	p.addProblem(
 		unit.line,
 		unit.column,
-		"the unit of %q is one of count, milli, bytes; what has names is written {items: {names: [a, b]}}",
+		"the unit of %q is one of count, milli, bytes; named items are written {items: {names: [a, b]}}",
 		name,
 	)
 	return nil
 }
 
-// knownSections are the entries of a map that has only known keys.
+// knownSections returns the values of a map whose keys must be among allowed.
 func (p *parser) knownSections(what string, m value, allowed ...string) map[string]value {
 	if m.kind != kindMap {
 		p.addProblem(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "), m.describeValue())
@@ -227,7 +227,7 @@ func (p *parser) knownSections(what string, m value, allowed ...string) map[stri
 	return found
 }
 
-// mapEntries are those of a map with free keys; none if it is absent.
+// mapEntries returns the entries of a map whose keys are names; none if it is absent.
 func (p *parser) mapEntries(what string, m value, most int) []entry {
 	switch {
 	case m.line == 0: // absent
@@ -242,7 +242,7 @@ func (p *parser) mapEntries(what string, m value, most int) []entry {
 	return m.entries
 }
 
-// listItems are those of a list; none if it is absent.
+// listItems returns the items of a list; none if it is absent.
 func (p *parser) listItems(what string, list value, most int) []value {
 	switch {
 	case list.line == 0: // absent

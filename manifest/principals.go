@@ -6,7 +6,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// parsePrincipals reads the limits of users and groups. Their order is kept: it is the order in which groups are looked for.
+// parsePrincipals reads the limits of users and groups. It keeps their order, in which groups are matched.
 func (p *parser) parsePrincipals(what string, list value, units map[string]quoratev1.Unit) []*quoratev1.PrincipalLimit {
 	var parsed []*quoratev1.PrincipalLimit
 	for i, item := range p.listItems("principals", list, maxPrincipals) {
@@ -30,7 +30,7 @@ func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1
 	return limit
 }
 
-// parseAmounts reads limits that are amounts only: who is not limited is not listed.
+// parseAmounts reads limits that must be amounts: a principal without a limit for a resource is not listed.
 func (p *parser) parseAmounts(
 	what string,
 	sections map[string]value,

@@ -17,7 +17,7 @@ const (
 	unsetWord     = "unset"
 )
 
-// Words for what is or is not so.
+// Words for booleans.
 const (
 	trueWord  = "true"
 	falseWord = "false"
@@ -50,20 +50,19 @@ var suffixes = []struct {
 }
 
 const (
-	// milliSuffix stands for a thousandth, and only the unit of thousandths has it.
+	// milliSuffix means a thousandth. Only the unit milli has it.
 	milliSuffix = "m"
-	// maxQuantity is the most bytes of text of an amount: enough for every amount, with room for decimals.
+	// maxQuantity is the most bytes of an amount as text, which suffices for every amount with decimals.
 	maxQuantity = 64
 )
 
 // MaxAmount is the largest amount that ParseQuantity reads: 2^62-1 base units, the most that the ledger takes. It
-// repeats quota.MaxAmount, since this package knows the API only; a test of cmd/quorate holds both against each
-// other.
+// repeats quota.MaxAmount, because this package imports the API only; a test of cmd/quorate compares both.
 const MaxAmount int64 = 1<<62 - 1
 
 var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
 
-// UnitName is the word for a unit: count, milli, bytes or items. An unspecified unit is count.
+// UnitName returns the name of a unit: count, milli, bytes or items. An unspecified unit is count.
 func UnitName(unit quoratev1.Unit) string {
 	if name, found := unitNames[unit]; found {
 		return name
@@ -71,11 +70,11 @@ func UnitName(unit quoratev1.Unit) string {
 	return unitNames[quoratev1.Unit_UNIT_COUNT]
 }
 
-// ParseQuantity reads an amount as people write it and answers base units: a decimal number and one of the suffixes
-// k M G T P E (thousands), Ki Mi Gi Ti Pi Ei (powers of 1024), or, for the unit milli only, m (thousandths). For milli,
-// the plain number counts whole things: "2" is 2,000 base units, "500m" is 500.
+// ParseQuantity parses an amount and returns base units. An amount is a decimal number with an optional suffix: k M G T
+// P E (powers of 1000), Ki Mi Gi Ti Pi Ei (powers of 1024), or m (thousandths) for the unit milli. For milli, a number
+// without a suffix counts whole things: "2" is 2,000 base units, "500m" is 500.
 //
-// It is an error if the amount is negative, does not come out in whole base units, or exceeds MaxAmount.
+// An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
 		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
@@ -105,7 +104,7 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	return amount.Num().Int64(), nil
 }
 
-// factorOf is how many base units one of the suffix is.
+// factorOf returns how many base units one with the suffix is.
 func factorOf(suffix string, unit quoratev1.Unit) (*big.Rat, error) {
 	one := big.NewRat(1, 1)
 	if unit == quoratev1.Unit_UNIT_MILLI {
@@ -140,9 +139,9 @@ func baseUnits(unit quoratev1.Unit) string {
 	return "things"
 }
 
-// FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest
-// digits, milli as whole things or with m, counts and items as they are. ParseQuantity reads the result back as the
-// same amount, from 0 to MaxAmount.
+// FormatQuantity formats an amount exactly: bytes with the suffix that leaves the fewest digits, milli as whole things
+// or with m, counts and items without a suffix. ParseQuantity returns the same amount for the result, from 0 to
+// MaxAmount.
 func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 	plain := strconv.FormatInt(amount, 10)
 	switch unit {
@@ -174,8 +173,8 @@ func shortestText(amount int64, best string) string {
 	return best
 }
 
-// RoundQuantity writes an amount for a table: exactly if that is short, and otherwise, which only happens to bytes,
-// rounded down to two decimals and marked with ~.
+// RoundQuantity formats an amount for a table: exactly if that is short, and otherwise rounded down to two decimals and
+// marked with ~. Only bytes are ever rounded.
 func RoundQuantity(amount int64, unit quoratev1.Unit) string {
 	const short = 7
 	exact := FormatQuantity(amount, unit)
@@ -194,7 +193,7 @@ func RoundQuantity(amount int64, unit quoratev1.Unit) string {
 	return fmt.Sprintf("~%d.%02d%s", whole, part, largest.name)
 }
 
-// ParseLimit reads a limit: a quantity, or one of the words unlimited and unset.
+// ParseLimit parses a limit: a quantity, or one of the words unlimited and unset.
 func ParseLimit(text string, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	switch text {
 	case unlimitedWord:
@@ -209,7 +208,7 @@ func ParseLimit(text string, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}, nil
 }
 
-// FormatLimit writes a limit as ParseLimit reads it; no limit at all is unset.
+// FormatLimit formats a limit for ParseLimit; nil is unset.
 func FormatLimit(limit *quoratev1.Limit, unit quoratev1.Unit) string {
 	switch v := limit.GetValue().(type) {
 	case *quoratev1.Limit_Amount:

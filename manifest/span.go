@@ -8,7 +8,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Longest times, the same as the API's.
+// The longest times, the same as the API's.
 const (
 	maxTTL      = 7 * 24 * time.Hour
 	maxGrace    = time.Hour
@@ -16,7 +16,7 @@ const (
 	maxLifespan = 366 * 24 * time.Hour // also of an item in a state
 )
 
-// parseSpan reads a time up to most under a key, in milliseconds; 0 if it is absent.
+// parseSpan reads the time under a key in milliseconds, at most most; 0 if it is absent.
 func (p *parser) parseSpan(what, key string, sections map[string]value, most time.Duration) int64 {
 	v, found := sections[key]
 	if !found {
@@ -33,14 +33,14 @@ func (p *parser) parseSpan(what, key string, sections map[string]value, most tim
 	return span
 }
 
-// durationMs reads a time as Go writes it and answers whole milliseconds.
+// durationMs parses a duration in Go's format and returns milliseconds.
 func durationMs(text string, most time.Duration) (int64, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%.64q is not a time: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
 	case d <= 0:
-		return 0, fmt.Errorf("%q is not a time that passes: it is more than 0; leave the line out for the default", text)
+		return 0, fmt.Errorf("%q is not positive: write a longer time, or leave the line out for the default", text)
 	case d%time.Millisecond != 0:
 		return 0, fmt.Errorf("%q is not a whole number of milliseconds", text)
 	case d > most:
@@ -49,7 +49,7 @@ func durationMs(text string, most time.Duration) (int64, error) {
 	return d.Milliseconds(), nil
 }
 
-// formatSpan writes milliseconds as short as durationMs reads them: 48h, not 48h0m0s.
+// formatSpan formats milliseconds in the shortest form that durationMs reads: 48h, not 48h0m0s.
 func formatSpan(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	if d.Milliseconds() != ms {
@@ -65,20 +65,20 @@ func formatSpan(ms int64) string {
 	return text
 }
 
-// addSpan leaves zeros out.
+// addSpan adds a time unless it is zero.
 func (v *value) addSpan(key string, ms int64) {
 	if ms != 0 {
 		v.addEntry(key, value{text: formatSpan(ms), plain: true})
 	}
 }
 
-// queueings are the words for the ways in which requests wait.
+// queueings are the names of the orders in which requests wait.
 var queueings = map[quoratev1.Queueing]string{
 	quoratev1.Queueing_QUEUEING_STRICT:      "strict",
 	quoratev1.Queueing_QUEUEING_BEST_EFFORT: "best-effort",
 }
 
-// parseQueueing reads whether requests may overtake each other.
+// parseQueueing reads the order in which requests wait.
 func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1.Queueing {
 	v, found := sections["queueing"]
 	if !found {
@@ -93,7 +93,7 @@ func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1
 	return quoratev1.Queueing_QUEUEING_UNSPECIFIED
 }
 
-// parseLeases reads what leases in a tree may be; nil if everything is the default.
+// parseLeases reads the lease settings of a tree; nil if there are none.
 func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.LeaseSettings {
 	v, found := sections["leases"]
 	if !found {
@@ -102,7 +102,7 @@ func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.
 	of := "leases of " + what
 	terms := p.knownSections(of, v, "grace", "max-ttl", "ttl")
 	if v.kind == kindMap && len(v.entries) == 0 {
-		p.addProblem(v.line, v.column, "%s say nothing: write leases: {ttl: 30m}, or leave the line out", of)
+		p.addProblem(v.line, v.column, "%s are empty: write leases: {ttl: 30m}, or leave the line out", of)
 	}
 	settings := &quoratev1.LeaseSettings{
 		DefaultTtlMs: p.parseSpan(of, "ttl", terms, maxTTL),

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// A map or list of up to flowLevels levels is written on one line, {limits: {cores: 20}}, if that stays below flowWidth
-// bytes.
+// A map or list of up to flowLevels levels is written on one line, {limits: {cores: 20}}, if the line is shorter than
+// flowWidth bytes.
 const (
 	flowLevels = 2
 	flowWidth  = 100
 )
 
-// plainText is what every reader of YAML takes for a text without quotes, except for the words that old ones know.
+// plainText matches texts that need no quotes, except for yamlWords, to which old YAML readers give a meaning.
 var (
 	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
 	yamlWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
@@ -24,42 +24,42 @@ func (v *value) addEntry(key string, child value) {
 	v.entries = append(v.entries, entry{key: key, value: child})
 }
 
-// addFilled leaves empty maps and lists out.
+// addFilled adds a map or list unless it is empty.
 func (v *value) addFilled(key string, child value) {
 	if len(child.entries)+len(child.items) > 0 {
 		v.addEntry(key, child)
 	}
 }
 
-// addText leaves empty texts out.
+// addText adds a text unless it is empty.
 func (v *value) addText(key, text string) {
 	if text != "" {
 		v.addEntry(key, value{text: text})
 	}
 }
 
-// addFlag leaves out what is not so.
+// addFlag adds true, and omits false.
 func (v *value) addFlag(key string, is bool) {
 	if is {
 		v.addEntry(key, value{text: trueWord, plain: true})
 	}
 }
 
-// addCount leaves zeros out.
+// addCount adds a number unless it is zero.
 func (v *value) addCount(key string, count int64) {
 	if count != 0 {
 		v.addEntry(key, value{text: strconv.FormatInt(count, 10), plain: true})
 	}
 }
 
-// writeEntries puts each entry on a line of its own, short maps and lists included.
+// writeEntries writes each entry on a line of its own.
 func writeEntries(text *strings.Builder, depth int, entries []entry) {
 	for _, e := range entries {
 		writeEntry(text, depth, strings.Repeat("  ", depth), e)
 	}
 }
 
-// writeEntry writes what stands at depth; start is what its line begins with, the indentation or a dash in it.
+// writeEntry writes an entry at a depth; start is the indentation of its line, which may have a dash.
 func writeEntry(text *strings.Builder, depth int, start string, e entry) {
 	start += quoteText(e.key) + ":"
 	text.WriteString(start)
@@ -86,7 +86,7 @@ func writeItem(text *strings.Builder, depth int, dash string, item value) {
 	writeEntries(text, depth, item.entries[1:])
 }
 
-// flowText writes a text, or a map or list of so many levels, for one line.
+// flowText returns a value for one line; false if it has more levels than that.
 func flowText(v value, levels int) (string, bool) {
 	if v.plain {
 		return v.text, true
