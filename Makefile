@@ -51,11 +51,22 @@ help: ## list the targets
 build: ## build .bin/quorate
 	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
 
-test: ## run the tests of all packages, with the race detector and full invariant checks
-	go test -race -tags invariants -timeout 30m ./...
+test: ## test all packages, with the race detector and full invariant checks; under 8 minutes on two cores
+	@echo "make test: looking for modules; the first time they are downloaded"
+	@go list -deps -test ./... >/dev/null
+	@echo "make test: compiling with the race detector, then testing; each package prints a line when it is done"
+	go test -race -tags invariants -timeout 20m ./...
 
-verify: ## run the exhaustive tests too: long random runs, 200 simulation seeds, attacks that take minutes, conformance
-	QUORATE_VERIFY=1 go test -race -tags invariants -timeout 60m ./...
+# Packages whose tests call internal/verify do less in make test. Their random runs and simulations of single-threaded
+# code go without the race detector: make test runs a part of each with it.
+EXHAUSTIVE = $(shell grep -rl --include='*_test.go' '/internal/verify"' . | xargs -n1 dirname | sort -u)
+SEQUENTIAL = ./chaos/simtest ./fsm ./internal/% ./quota/%
+
+verify: ## run what make test shortens or skips: long random runs, 200 seeds, clusters of real servers, Boskos clients
+	@echo "make verify: simulations and random runs"
+	QUORATE_VERIFY=1 go test -tags invariants -timeout 30m $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
+	@echo "make verify: servers, with the race detector"
+	QUORATE_VERIFY=1 go test -race -tags invariants -timeout 30m $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
 	$(MAKE) conformance
 
 conformance: ## run the unmodified clients of Boskos against three real servers
@@ -64,7 +75,7 @@ conformance: ## run the unmodified clients of Boskos against three real servers
 original: ## replay the recorded exchanges against Boskos itself; builds half of Kubernetes the first time
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m ./original
 
-short: ## quick tests only, no race detector
+short: ## make test without the race detector and with still fewer random runs
 	go test -short ./...
 
 lint: $(TOOLS) ## check the rules for code, protocol and imports
@@ -93,7 +104,8 @@ check-generated: generate ## fail if gen/ or go.mod does not match its sources
 	go mod tidy -diff
 
 golden: ## rewrite golden files; read the diff before you commit it
-	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
+	QUORATE_VERIFY=1 go test \
+	  $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
 
 fixture: ## keep a data folder of VERSION=v0.4.0 for later versions; its commit must be in released/commits.txt
 	go test -count=1 ./cmd/quorate -run '^TestFoldersOfReleasedVersions$$' -args -write-fixture=$(VERSION)
@@ -111,8 +123,8 @@ sim: ## clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time,
 	go test -count $(SIMCOUNT) ./cluster/...
 	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS) -first $(SEED)
 
-e2e: ## run everything that drives the real binary, verbosely
-	go test -count=1 -v ./cmd/...
+e2e: ## run all tests of the real binary, verbosely
+	QUORATE_VERIFY=1 go test -count=1 -v ./cmd/...
 
 demo: build ## three real servers play the CERN script and lose their leader
 	QUORATE=$(BIN)/quorate examples/demo.sh

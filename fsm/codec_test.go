@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/quotatest"
 )
@@ -25,7 +26,7 @@ var asDecoded = cmp.Options{
 }
 
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		commands := rapid.SliceOfN(quotatest.AllCommands(), 1, 20).Draw(t, "commands")
 		stamp := quota.Stamp{At: quota.Instant(rapid.Int64().Draw(t, "at")), Wall: rapid.Int64().Draw(t, "wall")}
 		data, err := EncodeEntry(stamp, commands)

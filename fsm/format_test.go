@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/quotatest"
 )
@@ -87,7 +88,7 @@ func TestFormatOf(t *testing.T) {
 		}
 		check(t, c)
 	}
-	rapid.Check(t, func(t *rapid.T) { check(t, quotatest.AllCommands().Draw(t, "command")) })
+	verify.Check(t, func(t *rapid.T) { check(t, quotatest.AllCommands().Draw(t, "command")) })
 }
 
 // leaves are messages of a type that say one thing each, for every field however deep.

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -45,7 +46,7 @@ func moments() *rapid.Generator[[]moment] {
 // TestReplay (I10): the same commands give the same bytes and the same outcomes, however they are gathered into entries
 // and batches, and with a snapshot and restore at any point.
 func TestReplay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		bounds := quotatest.Bounds().Draw(t, "bounds")
 		list := moments().Draw(t, "moments")
 		one := replay(t, bounds, list, func(string) bool { return true }, func() bool { return false })

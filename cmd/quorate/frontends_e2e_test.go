@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // TestYuniKornCases: what YuniKorn accepts is converted, what it rejects is not.
@@ -33,6 +35,7 @@ func TestYuniKornCases(t *testing.T) {
 // TestYuniKornOverACluster is a day of a scheduler with three replicas: queues are applied, one pod runs, one is too
 // many, and every node shows a dashboard the same limits and usage.
 func TestYuniKornOverACluster(t *testing.T) {
+	verify.Only(t) // TestYuniKornCases is the quick one of its kind
 	t.Parallel()
 	nodes, servers := threeServers(t), map[string]*process{}
 	for _, f := range nodes {

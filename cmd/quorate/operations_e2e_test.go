@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // The page of operations is played section by section, each in an empty folder and a shell of its own, which it may leave
@@ -27,6 +29,9 @@ var (
 	fixedPorts   = regexp.MustCompile(`127\.0\.0\.1:(7[123]0\d|8080)\b`)
 )
 
+// quickSections are those that make test plays.
+var quickSections = map[string]bool{"Bootstrap": true, "Restore": true}
+
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	sections := readOperations(t)
@@ -36,6 +41,9 @@ func TestOperations(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			if !quickSections[name] {
+				verify.Only(t)
+			}
 			t.Parallel()
 			newOperator(t).playSection(t, sections, name)
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // callers take one core after the other through the Go client, as applications do, until they are stopped. After some they
@@ -170,6 +171,7 @@ func TestRollingRestart(t *testing.T) {
 // TestUpgradeFromThePreviousRelease goes from one version to the next, server by server under load. What came with the new
 // level is refused until all are upgraded and the level was raised; from then on the old version does not take part.
 func TestUpgradeFromThePreviousRelease(t *testing.T) {
+	verify.Only(t) // builds the previous release; TestRollingRestart is the quick one of its kind
 	t.Parallel()
 	_, old := previousRelease.buildOnce(t, previous)
 	f := startFleet(t, old)

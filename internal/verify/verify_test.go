@@ -1,6 +1,13 @@
 package verify
 
-import "testing"
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 func TestLevels(t *testing.T) {
 	for value, full := range map[string]bool{"": false, "0": false, "1": true} {
@@ -15,5 +22,19 @@ func TestLevels(t *testing.T) {
 				t.Errorf("skipped %v, scale %d, enabled %v", skipped, got, Enabled())
 			}
 		})
+	}
+}
+
+func TestCheckRunsFewerChecks(t *testing.T) {
+	t.Setenv(variable, "")
+	given := os.Getenv("RAPID_CHECKS") != ""
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given {
+		t.Skip("the number of checks is given")
+	}
+	runs := 0
+	Check(t, func(*rapid.T) { runs++ })
+	if strconv.Itoa(runs) != quickChecks {
+		t.Errorf("the property ran %d times, want %s", runs, quickChecks)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -15,7 +16,7 @@ import (
 // every outcome, on who holds which item in which state, and on what is due when.
 func TestItemsAgainstOracle(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, agreeOnItems)
+	verify.Check(t, agreeOnItems)
 }
 
 // FuzzItems does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz with

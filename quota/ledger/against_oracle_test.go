@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -21,7 +22,7 @@ import (
 // everything that can be read afterwards.
 func TestAgainstOracle(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, agree)
+	verify.Check(t, agree)
 }
 
 // FuzzLedger does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz with
@@ -52,7 +53,7 @@ func agree(t *rapid.T) {
 // TestBorrowingAgainstOracle does the same with claims that borrow, push each other up and out, and slide down.
 func TestBorrowingAgainstOracle(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, agreeOnBorrowing)
+	verify.Check(t, agreeOnBorrowing)
 }
 
 func agreeOnBorrowing(t *rapid.T) {

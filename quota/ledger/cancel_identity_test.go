@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -24,7 +25,7 @@ func TestCancelIsIdentity(t *testing.T) {
 	var mu sync.Mutex
 	worlds := identityWorlds()
 	t.Cleanup(func() {
-		if t.Logf("%+v", all); all.worlds == len(worlds) && (all.undone < 500 || all.lapsed < 100 || all.restored < 50 || all.whileOver < 20) {
+		if t.Logf("%+v", all); all.worlds == len(worlds) && all.isTooLittle() {
 			t.Errorf("the test has seen too little: %+v", all)
 		}
 	})
@@ -32,7 +33,7 @@ func TestCancelIsIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var seen identitySeen
-			rapid.Check(t, func(t *rapid.T) { cancelIsIdentity(t, w, &seen) })
+			verify.Check(t, func(t *rapid.T) { cancelIsIdentity(t, w, &seen) })
 			mu.Lock()
 			defer mu.Unlock()
 			all.add(seen)
@@ -48,6 +49,12 @@ type identityWorld struct {
 
 // identitySeen counts what the test has met.
 type identitySeen struct{ undone, lapsed, restored, whileOver, between, worlds int }
+
+// isTooLittle reports whether the worlds together met too few cases to tell.
+func (s *identitySeen) isTooLittle() bool {
+	share := verify.Scale(10, 1) // a fifth of the runs, with room for luck
+	return s.undone < 500/share || s.lapsed < 100/share || s.restored < 50/share || s.whileOver < 20/share
+}
 
 func (s *identitySeen) add(more identitySeen) {
 	s.undone += more.undone

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -23,7 +24,7 @@ func TestCopyForPlans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var asked, changed, admitted atomic.Int64
-			rapid.Check(t, func(t *rapid.T) {
+			verify.Check(t, func(t *rapid.T) {
 				for _, out := range planOnCopies(t, commands, name == "items") {
 					asked.Add(1)
 					if c := out.Configuration; c != nil && !out.Repeated && len(c.Changes) > 0 {

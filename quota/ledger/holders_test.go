@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -17,7 +18,7 @@ import (
 
 // TestHolders gives random requests of users and groups, and random trees with cohorts, to the ledger and to a slow model
 // of both (holders_oracle_test.go), which must agree on every violation and on what everybody holds.
-func TestHolders(t *testing.T) { rapid.Check(t, holdersAgree) }
+func TestHolders(t *testing.T) { verify.Check(t, holdersAgree) }
 
 // FuzzHolders does the same with what a fuzzer finds.
 func FuzzHolders(f *testing.F) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -18,7 +19,7 @@ import (
 // maintenance. No model says what must come out, but what must hold after every command whatever came before is checked.
 func TestMixed(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, mixed)
+	verify.Check(t, mixed)
 }
 
 // FuzzMixed does the same with what a fuzzer finds.

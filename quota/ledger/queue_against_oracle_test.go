@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -19,7 +20,7 @@ import (
 // and on who waits where and why.
 func TestQueueAgainstOracle(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, agreeOnQueue)
+	verify.Check(t, agreeOnQueue)
 }
 
 func agreeOnQueue(t *rapid.T) {

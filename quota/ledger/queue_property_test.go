@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -24,7 +25,7 @@ func TestQueueProperties(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
+			verify.Check(t, func(t *rapid.T) {
 				queueProperties(t, commands, name == "borrowing" || name == "cohorts", name == "items")
 			})
 		})

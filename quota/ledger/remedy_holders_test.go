@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -15,7 +16,7 @@ import (
 // TestRemediesForHolders: where users, groups and applications are limited too, what is advised admits the request, and
 // nothing of it can be left out; no raise can be smaller; and where no release is advised, none of up to two would do.
 func TestRemediesForHolders(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{holdersTree(t, "t"), holdersTree(t, "u")}})
 		for i := range 12 {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -26,7 +27,7 @@ func TestRemedies(t *testing.T) {
 func TestRemediesUnderEveryPolicy(t *testing.T) {
 	for _, policy := range []string{"open", "strict", "nested", "capped", "project", "borrowing", "cohort"} {
 		t.Run(policy, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			verify.Check(t, func(t *rapid.T) {
 				l := ledger.New(quota.DefaultBounds())
 				for l.View().Counts().Trees < 2 {
 					l.Apply(quota.Stamp{}, policyTrees(t, policy))
@@ -116,7 +117,7 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 // releases are not the only ones.
 func testRemedies(t *testing.T, borrow bool) {
 	t.Helper()
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		stamp := quota.Stamp{}
 		for l.View().Counts().Trees < 2 {

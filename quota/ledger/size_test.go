@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -24,7 +25,7 @@ func heavyBounds(live int64) quota.Bounds {
 // image, keeps to the bounds, and decides alike from there on.
 func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 	refusals := 0
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		bounds := heavyBounds(rapid.Int64Range(8_000, 60_000).Draw(t, "bound"))
 		l := ledger.New(bounds)
 		commands := rapid.OneOf(quotatest.MixedCommands(), quotatest.ItemCommands())

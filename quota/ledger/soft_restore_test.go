@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -17,7 +18,7 @@ import (
 // TestCancelPutsBack: a reservation that is cancelled at once leaves everybody whom it has moved or preempted where they
 // were, in the same seats and groups, also if the ledger was loaded in between.
 func TestCancelPutsBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)
 		for i := range 20 {
 			before, over := heldBy(l), booksOf(l).over
@@ -53,7 +54,7 @@ func TestCancelPutsBack(t *testing.T) {
 
 // TestLateCancel: whatever happened since, all that were preempted hold again or none, and no node, user or group is over a limit for it.
 func TestLateCancel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)
 		for i := range 10 {
 			c, ok := quotatest.MixedCommands().Draw(t, "reserved").(quota.Allocate)

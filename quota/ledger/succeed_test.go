@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -43,7 +44,7 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 
 // TestSuccessorsAreSound: every invariant holds when any ledger succeeds another, and afterwards.
 func TestSuccessorsAreSound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		at := quota.Instant(0)
 		play := func(what string) {

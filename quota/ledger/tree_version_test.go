@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -20,7 +21,7 @@ func TestEqualTreeVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			returns := 0
-			rapid.Check(t, func(t *rapid.T) {
+			verify.Check(t, func(t *rapid.T) {
 				l, seen, last := ledger.New(quota.DefaultBounds()), map[string][]string{}, map[string]uint64{}
 				playVersions(t, l, w, func() {
 					for _, tree := range l.Snapshot().Trees() {
@@ -36,7 +37,7 @@ func TestEqualTreeVersions(t *testing.T) {
 					}
 				})
 			})
-			if returns < 10 {
+			if returns < verify.Scale(1, 10) {
 				t.Errorf("a version came back %d times, too few to tell", returns)
 			}
 		})
@@ -48,7 +49,7 @@ func TestNoVersionsBelowLevelFive(t *testing.T) {
 	for name, w := range versionedWorlds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
+			verify.Check(t, func(t *rapid.T) {
 				l := ledger.New(quota.DefaultBounds())
 				l.SetLevel(quota.LevelFive - 1)
 				playVersions(t, l, w, func() {})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
@@ -20,7 +21,7 @@ import (
 // TestConfigurationAgainstOracle gives random changes of configuration, and claims in between, to the ledger and to an
 // oracle that keeps every past configuration. They must agree on every outcome and on everything that can be read
 // afterwards. The oracle of package quota knows more of claims, and less of configurations.
-func TestConfigurationAgainstOracle(t *testing.T) { rapid.Check(t, agree) }
+func TestConfigurationAgainstOracle(t *testing.T) { verify.Check(t, agree) }
 
 // FuzzConfiguration does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz
 // with -fuzzminimizetime=1x.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // oracle is a plain Go map: slow to list in order, obviously right.
@@ -43,7 +45,7 @@ func compare(t *rapid.T, m *Map[int], want oracle) {
 
 // TestAgainstGoMap changes a map and its clones at random and compares every one of them with a Go map at the end.
 func TestAgainstGoMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	verify.Check(t, func(t *rapid.T) {
 		type pair struct {
 			m    *Map[int]
 			want oracle
