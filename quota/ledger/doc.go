@@ -3,7 +3,34 @@
 // It is pure. Time, ids and order come in as arguments; there is no clock, no randomness, no I/O and no goroutine, so
 // that every replica that applies the same commands holds the same bytes.
 //
-// A [Ledger] changes only through [Ledger.Apply], one [quota.Command] at a time. Readers use a [View].
+// A [Ledger] changes only through [Ledger.Apply], one [quota.Command] at a time. Readers use a [View]. Questions that
+// change the state and restore it, such as dry runs, use a [Sandbox], which only exclusive access lends. A [Snapshot]
+// shares memory with the ledger and is read beside it; a [Restorer] builds a ledger from one.
+//
+// # Where to change what
+//
+//	what a command does                     ledger.go (the switch over all commands), then the file named after it
+//	how a request is decided                admission.go and tx.go; placement.go for its shape, principals_check.go for
+//	                                        users and groups, cohort.go and borrow.go for borrowing and preemption
+//	which rules a tree can follow           package quota/policy; config_rules.go asks them
+//	configuration: text to draft            config_draft.go, config_principals.go, inventory_config.go
+//	configuration: change, diff, install    config.go, config_change.go, config_diff.go, config_install.go, history.go
+//	what a dry run says about a change      config_rules.go (effects)
+//	trees, nodes and usage                  forest.go, usage.go
+//	records of allocations and their ends   allocation.go, ending.go, lease.go
+//	reservations                            reservation.go, reservation_restore.go, reservation_items.go
+//	waiting requests                        queue.go, queue_blockers.go (what they wait for), queue_drain.go (retrying),
+//	                                        queue_order.go (who may overtake)
+//	items                                   inventory.go, inventory_grant.go, inventory_change.go
+//	what ends by itself                     deadlines.go, ending.go
+//	events and facts                        journal.go
+//	answers to reads                        view.go, principals.go; sandbox.go and explain*.go for decisions
+//	bytes on disk                           snapshot.go, restore.go, and package fsm
+//	bounds in bytes                         size.go; all other bounds are quota.Bounds
+//	invariants                              verify.go, verify_parts.go
+//
+// DESIGN.md explains the components and follows an allocation, a waiting request, a borrowed claim and a change of
+// configuration through them.
 //
 // # Invariants
 //
@@ -11,10 +38,12 @@
 //
 //	I1  subtree usage of a node = its own usage + the sum over its children
 //	I2  own usage = sum over the claims placed at the node by held allocations
-//	I3  what a user or group holds at a node, and which applications run = what the held claims at home there and below say
+//	I3  what a user or group holds at a node, and which applications run = what the held claims of that node and those
+//	    below say
 //	I4  no admission raised any usage above a limit
+//	I5  an item has at most one holder, and holder and item name each other
 //	I6  under a policy that bounds the sum of children's limits, that sum is within the bound
-//	I7  a waiting request is queued at something that is in its way, and no waiting request could be granted
+//	I7  a waiting request is queued at a blocker that is in its way, and no waiting request could be granted
 //	I8  fences are unique and increasing
 //	I9  ledger time never decreases
 //	I10 replaying the same commands, in any batching, with a snapshot and restore at any point, gives the same bytes
