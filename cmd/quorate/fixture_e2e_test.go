@@ -114,7 +114,7 @@ func answerTo(t *testing.T, f serverFlags, question string) any {
 	return answer
 }
 
-// missingFields names what an answer said before and does not say now. What is new is no fault.
+// missingFields names what an answer said before and does not say now. New fields are not a fault.
 func missingFields(place string, before, now any) (lost []string) {
 	switch before := before.(type) {
 	case map[string]any:

@@ -65,7 +65,7 @@ func (r *release) buildOnce(t *testing.T, version string) (source, binary string
 }
 
 // buildVersion unpacks a version beside the binary under test, which is removed after all tests, and builds it. What this machine
-// cannot have, a history or a library of then, is no fault.
+// cannot have, such as the history or an old library, is not a fault.
 func (r *release) buildVersion(version string) {
 	r.folder = filepath.Join(filepath.Dir(binary), version)
 	r.binary = filepath.Join(r.folder, "quorate")

@@ -311,7 +311,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// elapsed is how long a command has waited, which is no matter of these tests.
+// elapsed is how long a command has waited, which these tests ignore.
 var elapsed = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
 // recordCommand runs a command line and adds what it printed.

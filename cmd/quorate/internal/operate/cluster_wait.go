@@ -20,7 +20,7 @@ const (
 	waitPause = 250 * time.Millisecond
 )
 
-// waitOptions are the conditions to wait for; negative numbers are no condition.
+// waitOptions are the conditions to wait for; negative numbers are ignored.
 type waitOptions struct {
 	*cli.Env
 
