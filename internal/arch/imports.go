@@ -6,6 +6,7 @@ package arch
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -13,26 +14,30 @@ import (
 // module is the prefix of every package of ours.
 const module = "github.com/quorate/quorate/"
 
-// mayImport says which packages of ours a package may import. A package is named by the first folder of its import
-// path, below internal by the first two, and stands for all packages below it. A package that is not listed is a
-// violation, so a new one is a decision.
+// mayImport says which packages of ours a package may import. A name stands for all packages below it that have no rule
+// of their own. A package without a rule is a violation, so a new one is a decision.
 var mayImport = map[string]string{
 	"internal/yamldoc": "",
 
-	"quota":    "",
+	"quota":           "",
+	"quota/internal":  "",
+	"quota/policy":    "quota",
+	"quota/ledger":    "quota quota/policy quota/internal",
+	"quota/quotatest": "quota quota/policy quota/ledger",
+
 	"gen":      "",
-	"fsm":      "quota gen",
-	"cluster":  "fsm quota",
-	"activity": "cluster quota",
+	"fsm":      "quota quota/ledger gen",
+	"cluster":  "fsm quota quota/ledger",
+	"activity": "cluster quota quota/ledger",
 	"pki":      "",
-	"rpc":      "activity cluster quota gen pki",
+	"rpc":      "activity cluster quota quota/ledger gen pki",
 	"client":   "gen",
 	"manifest": "gen internal/yamldoc",
 	"compat":   "gen internal/yamldoc",
-	"server":   "internal/yamldoc rpc activity cluster fsm quota gen pki client manifest compat examples",
-	"chaos":    "client gen quota server",
+	"server":   "internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
+	"chaos":    "client gen quota quota/ledger server",
 	"examples": "",
-	"cmd":      "internal/yamldoc server rpc activity cluster fsm quota gen pki client manifest compat examples",
+	"cmd":      "internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
 }
 
 // onlyInTests are packages that test the code itself or help tests. They may import everything, and nothing that ships
@@ -125,15 +130,20 @@ func whyForbidden(from, imported string, ships bool) string {
 	if slices.ContainsFunc(strings.Fields(rule.imports), func(name string) bool { return within(imported, name) }) {
 		return rule.reason
 	}
-	if from == "quota" && ships && !isPure(imported) {
+	if within(from, "quota") && ships && !isPure(imported) {
 		return "the domain is pure"
 	}
 	return ""
 }
 
 // ruleName is the name by which the rules know a package, and whether it is one of ours.
-func ruleName(path string) (string, bool) {
-	rest, ours := strings.CutPrefix(path, module)
+func ruleName(importPath string) (string, bool) {
+	rest, ours := strings.CutPrefix(importPath, module)
+	for name := rest; name != "."; name = path.Dir(name) {
+		if _, listed := mayImport[name]; listed {
+			return name, ours
+		}
+	}
 	parts := strings.SplitN(rest, "/", 3)
 	if parts[0] == "internal" && len(parts) > 1 {
 		return parts[0] + "/" + parts[1], ours
