@@ -1,7 +1,7 @@
-// Package compat holds what the converters of other systems' configurations share.
+// Package compat has the code that the converters of other systems' configurations share.
 //
-// Each converter is a package below this one. It reads the text of its system, and answers trees of ours with notes on
-// what a reader of the original should know, or all problems at once.
+// Each converter is a package below this one. It reads the configuration of its system and returns trees with notes on
+// what differs from the original, or all problems at once.
 package compat
 
 import (
@@ -17,12 +17,12 @@ const MaxSize = 4 << 20
 // reportedProblems is how many problems an error writes before it only counts the rest.
 const reportedProblems = 1000
 
-// Conversion is a configuration of another system in our words.
+// Conversion is a converted configuration.
 type Conversion struct {
 	// Trees are complete, as ApplyTrees takes them: sorted by name, nodes by path, resources by name.
 	Trees []*quoratev1.Tree
-	// Notes say what was left out, renamed or read with goodwill, one sentence each, in the order of the text. Read
-	// them once after a conversion.
+	// Notes say what was left out, renamed or corrected, one sentence each, in the order of the text. The user should
+	// read them once after a conversion.
 	Notes []string
 }
 
@@ -31,10 +31,10 @@ func (c *Conversion) Note(format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
 }
 
-// Problems are all the reasons why a configuration cannot be converted, in the order of the text.
-type Problems []string //nolint:errname // the plural of what people read, one on each line
+// Problems are the reasons why a configuration cannot be converted, in the order of the text.
+type Problems []string //nolint:errname // a list of texts
 
-// Error writes a problem on each line: the first 1,000, and how many more there are.
+// Error returns the first 1,000 problems, one a line, and the number of the others.
 func (p Problems) Error() string {
 	shown := []string(p)
 	if more := len(p) - reportedProblems; more > 0 {
@@ -48,7 +48,7 @@ func (p *Problems) Add(format string, args ...any) {
 	*p = append(*p, fmt.Sprintf(format, args...))
 }
 
-// Err is nil if there is no problem.
+// Err returns the problems, or nil if there are none.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (p Problems) Err() error {
 	return p
 }
 
-// CheckSize refuses what is longer than MaxSize.
+// CheckSize returns an error for a text longer than MaxSize.
 func CheckSize(data []byte) error {
 	if len(data) > MaxSize {
 		return Problems{fmt.Sprintf("the text has %d bytes; up to %d are read: split it", len(data), MaxSize)}

@@ -90,9 +90,9 @@ func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenan
 	return &grant{allocation.GetId(), resources[0]}, nil
 }
 
-// allocateItem allocates. With a request id it waits, under an id that every repetition has too: while the request waits or
-// its lease is held, a repetition gets its place, or the same item once more. Without one it is denied if it does not
-// fit, or if other requests wait.
+// allocateItem allocates an item. A request with a request id waits, under an allocation id that every repetition has
+// too: a repetition keeps the position in the queue, or gets the same item again. A request without one is denied if it
+// does not fit or other requests wait.
 func (s *server) allocateItem(
 	ctx context.Context, a acquisition, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
@@ -101,20 +101,20 @@ func (s *server) allocateItem(
 		return s.api.Allocations.Allocate(ctx, r)
 	}
 	r.Mode, r.KeepMs = quoratev1.Mode_MODE_WAIT, requestTTL.Milliseconds()
-	life := newAllocationIDs(a, r)
+	ids := newAllocationIDs(a, r)
 	for n := 0; ; {
-		r.Id = life.idOf(n)
+		r.Id = ids.idOf(n)
 		granted, err := s.api.Allocations.Allocate(ctx, r)
 		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			return granted, err
 		}
-		if n, err = life.firstUnended(n, func(n int) (bool, error) { return s.hasEnded(ctx, life.idOf(n)) }); err != nil {
+		if n, err = ids.firstUnended(n, func(n int) (bool, error) { return s.hasEnded(ctx, ids.idOf(n)) }); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// addExpiration adds when an item would go if it were given back now, which only dynamic types with a lifespan have.
+// addExpiration adds when an item would be removed if it were released now. Only dynamic types with a lifespan have it.
 func (s *server) addExpiration(ctx context.Context, tree string, r *resource) error {
 	items, err := s.listAllItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
 	for _, item := range items {

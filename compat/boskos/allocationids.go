@@ -24,14 +24,15 @@ var errNotOne = errors.New("the allocation does not hold one item")
 // newID returns an id that is not in use.
 func newID(prefix string) string { return prefix + uuid.NewString() }
 
-// allocationIDs are the ids of the allocations that one request id stands for, one after the other: when one has ended, the
-// same request id is a new request. The first is number 0.
+// allocationIDs are the ids of the consecutive allocations of one request id: when an allocation has ended, the same
+// request id is a new request. The first allocation is number 0.
 //
-// The ledger forgets an ended id after ten minutes. A request id that is used again and again meets its first life anew
-// then; if another one is still held, it gets a second item, as in the original. No known client uses one twice.
+// The ledger forgets an ended id after ten minutes. A request id that is used after that begins at number 0 again; if a
+// later allocation is still held, the request gets a second item, as in the original. No known client uses a request id
+// twice.
 type allocationIDs struct{ base string }
 
-// newAllocationIDs makes the ids from everything that makes the request, so that the same id never stands for two contents.
+// newAllocationIDs derives the ids from the whole content of the request, so that one id never has two contents.
 func newAllocationIDs(a acquisition, r *quoratev1.AllocateRequest) allocationIDs {
 	hash := sha256.New()
 	parts := []string{a.requestID, a.rtype, a.state, a.dest, a.owner}
@@ -46,8 +47,8 @@ func newAllocationIDs(a acquisition, r *quoratev1.AllocateRequest) allocationIDs
 
 func (l allocationIDs) idOf(n int) string { return fmt.Sprintf("%s/%d", l.base, n) }
 
-// firstUnended finds the first life after one that has ended which has not ended. Each begins when the one before has ended,
-// so there is no gap between those that have.
+// firstUnended returns the first allocation after n that has not ended. Allocation n has ended. Each allocation begins
+// after the one before has ended, so a binary search finds it.
 func (l allocationIDs) firstUnended(n int, ended func(n int) (bool, error)) (int, error) {
 	last, next := n, n+1
 	for step := 1; ; step *= 2 {
@@ -75,7 +76,7 @@ func (l allocationIDs) firstUnended(n int, ended func(n int) (bool, error)) (int
 	return next, nil
 }
 
-// hasEnded tells whether an id has had its life; one that is unknown has not.
+// hasEnded reports whether the allocation of an id has ended; an unknown one has not.
 func (s *server) hasEnded(ctx context.Context, id string) (bool, error) {
 	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
 	if isUnknown(err) {

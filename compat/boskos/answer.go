@@ -20,7 +20,7 @@ func postOnly(name string, do answer) http.Handler {
 	})
 }
 
-// getOnly answers the call that only looks.
+// getOnly answers the call that only reads.
 func getOnly(do answer) http.Handler {
 	return newAnswerHandler(http.MethodGet, do, func(*http.Request) string { return "/metric only accepts GET" })
 }
@@ -48,7 +48,7 @@ func newAnswerHandler(method string, do answer, otherMethod func(*http.Request) 
 	})
 }
 
-// checkText refuses parameters that are no text: nothing in the ledger is anything else.
+// checkText refuses parameters that are not UTF-8, because all texts in the ledger are.
 func checkText(r *http.Request) error {
 	for key, values := range r.URL.Query() {
 		if slices.ContainsFunc(append(values, key), func(text string) bool { return !utf8.ValidString(text) }) {
@@ -70,12 +70,12 @@ func badRequest(format string, args ...any) error {
 	return &failure{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// notAvailable is said of items that are not to be had, and of names that are unknown. Clients look at the text.
+// notAvailable is the answer for items that cannot be acquired, and for unknown names. Clients compare the text.
 func notAvailable(name string) error {
 	return &failure{http.StatusNotFound, fmt.Sprintf("no available resource %s, try again later.", name)}
 }
 
-// noType is said of unknown types. Clients look at the text.
+// noType is the answer for unknown types. Clients compare the text.
 func noType(name string) error {
 	return &failure{http.StatusNotFound, fmt.Sprintf("resource type %q does not exist", name)}
 }

@@ -1,4 +1,5 @@
-// Package boskos reads the configuration of Boskos, which leases named resources to test jobs.
+// Package boskos serves the HTTP API of Boskos, which leases named resources to test jobs, and converts its
+// configuration.
 package boskos
 
 import (
@@ -19,7 +20,7 @@ import (
 type Config struct {
 	// Entries are in the order of the file; a type may have several.
 	Entries []Entry
-	// TTL is that of the types that say none; DefaultTTL if nil.
+	// TTL is the TTL of types that do not set one; DefaultTTL if nil.
 	TTL *time.Duration
 	// Tenants are in the order of the file.
 	Tenants []Tenant
@@ -29,23 +30,24 @@ type Config struct {
 type Entry struct {
 	// Type is what clients ask for.
 	Type string
-	// State is what its resources begin with; "free" if the file does not say.
+	// State is the initial state of its resources; "free" if the file does not say.
 	State string
 	// Names are those of static resources, each unique in the file.
 	Names []string
 	// MinCount and MaxCount bound how many dynamic resources there are; 0 <= MinCount <= MaxCount.
 	MinCount, MaxCount int64
-	// Lifespan is how long a dynamic resource lives after a release; 0 is for ever.
+	// Lifespan is how long a dynamic resource stays after a release; 0 is without end.
 	Lifespan time.Duration
 	// Needs are how many resources of other types each resource of this one is made of.
 	Needs map[string]int64
-	// HasConfig is true if the entry says how its resources are made. That part is not read: it may hold credentials.
+	// HasConfig is true if the entry says how its resources are made. That part is not read, because it may have
+	// credentials.
 	HasConfig bool
-	// Cycle is what becomes of the resources by time.
+	// Cycle is how the resources change over time.
 	Cycle Cycle
 }
 
-// Count is the most resources that the entry stands for.
+// Count returns the most resources of the entry.
 func (e Entry) Count() int64 { return max(int64(len(e.Names)), e.MaxCount) }
 
 const (
@@ -54,7 +56,7 @@ const (
 	maxCount = 1 << 31
 	// maxState is the bound of states here.
 	maxState = 63
-	// maxPattern is how much of patterns of owners a label holds.
+	// maxPattern is the most bytes of a pattern of owners, which has to fit in a label.
 	maxPattern = 256
 	// maxNameBytes is the bound of DNS-1123 subdomains.
 	maxNameBytes = 253

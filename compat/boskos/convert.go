@@ -44,7 +44,8 @@ func Convert(data []byte) (*compat.Conversion, error) {
 	return c, nil
 }
 
-// spreadTrees spreads the types over as few trees as hold them. Each type keeps its tree until the number of trees doubles.
+// spreadTrees distributes the types over as few trees as can have them. A type keeps its tree until the number of trees
+// doubles.
 func spreadTrees(pools []*pool) []*quoratev1.Tree {
 	for n := uint32(1); ; n *= 2 {
 		all := make([]*quoratev1.Tree, n)
@@ -69,7 +70,7 @@ func hashOf(text string) uint32 {
 	return hash.Sum32()
 }
 
-// pool is a type, all its entries together.
+// pool is a type with all its entries.
 type pool struct {
 	name  string
 	state string

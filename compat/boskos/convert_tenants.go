@@ -67,7 +67,7 @@ func nodeAt(tree *quoratev1.Tree, path string) *quoratev1.Node {
 	return node
 }
 
-// patternLabels hold the patterns, as many in each as it has room for.
+// patternLabels returns labels with the patterns, as many in each label as fit.
 func (t Tenant) patternLabels() map[string]string {
 	labels := map[string]string{}
 	key := LabelOwners

@@ -9,24 +9,24 @@ import (
 	"github.com/quorate/quorate/compat"
 )
 
-// extensionKey is the key, at the top of a file and in its entries, of what Boskos knows nothing of. Boskos ignores it,
-// so one file serves both.
+// extensionKey is the key of our extensions, at the top of a file and in its entries. Boskos ignores it, so one file
+// serves both.
 const extensionKey = "quorate"
 
-// DefaultTTL is how long a lease lasts that is not updated: what Boskos's reaper waits for by default.
+// DefaultTTL is how long a lease lasts without an update: the default of Boskos's reaper.
 const DefaultTTL = 30 * time.Minute
 
 // maxTTL bounds how long a lease lasts.
 const maxTTL = 7 * 24 * time.Hour
 
-// Cycle says what becomes of the resources of a type by time, without a reaper or cleaner.
+// Cycle is how resources of a type change over time, without a reaper or cleaner.
 type Cycle struct {
-	// TTL is how long a lease lasts that is not updated; 0 is for ever. Nil if the entry does not say.
+	// TTL is how long a lease lasts without an update; 0 is without end. Nil if the entry does not say.
 	TTL *time.Duration
-	// Released is the state of what is given back without one, that of new resources if empty; Expired that of what was
-	// not updated in time, that of Released if empty.
+	// Released is the state of resources that are released without one; the initial state if empty. Expired is the state
+	// of resources whose lease expired; Released if empty.
 	Released, Expired string
-	// Turns are changes of state by time.
+	// Turns are timed changes of state.
 	Turns []Turn
 }
 
@@ -36,13 +36,13 @@ type Turn struct {
 	After    time.Duration
 }
 
-// Tenant is a node at which the resources of some owners are counted.
+// Tenant is a node at which the resources of its owners are counted.
 type Tenant struct {
 	// Node is its path below the root.
 	Node string
 	// Owners are patterns, see LabelOwners.
 	Owners []string
-	// Limits are the most that may be held at once, by type.
+	// Limits are the most resources that may be held at once, by type.
 	Limits map[string]int64
 	// Also is a node of another tree, see LabelAlso.
 	Also string

@@ -10,9 +10,9 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// API is the part of the public API that the front end needs. The handlers in the process and the generated clients
-// both have it. A client that cannot fail over passes outages on to Boskos's clients, who repeat a call three
-// times in a quarter of a minute and no longer.
+// API is the part of the public API that the front end uses. The handlers in the process and the generated clients
+// implement it. A client that does not fail over passes outages on to Boskos's clients, which retry a call three times
+// within 15 seconds.
 type API struct {
 	Allocations Allocations
 	Items       Items

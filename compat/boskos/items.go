@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// mostLooks bounds how often a call looks again because what it saw has changed before it could act.
+// mostLooks bounds how often a call reads again because the item changed before the call could act.
 const mostLooks = 5
 
 // itemsNamed finds the items of a name in all trees. Static names are unique; a name that was made on demand may be
@@ -30,7 +30,7 @@ func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quo
 	return items, nil
 }
 
-// listAllItems gathers all pages of a list.
+// listAllItems returns all pages of a list.
 func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	for {
@@ -45,7 +45,7 @@ func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsR
 	}
 }
 
-// itemOf finds the item that an owner has, or says why there is none: no such name, or another owner.
+// itemOf returns the item that an owner has. The error says whether the name is unknown or the owner is another.
 func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	err := s.layout.withLayout(ctx, func(l *layout) (err error) {
@@ -69,10 +69,10 @@ func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Ite
 	}
 }
 
-// errLost is an item that was taken away after one has looked.
+// errLost is the error of an item that was lost after it was read.
 var errLost = connect.NewError(connect.CodeAborted, errors.New("the resource was lost meanwhile"))
 
-// withItem does something with an item that an owner has. If that has become untrue meanwhile, it looks again.
+// withItem calls do with an item that an owner has. If the item changed meanwhile, withItem reads it again.
 func (s *server) withItem(ctx context.Context, name, owner string, do func(*quoratev1.Item) error) error {
 	var err error
 	for range mostLooks {
@@ -87,7 +87,7 @@ func (s *server) withItem(ctx context.Context, name, owner string, do func(*quor
 	return err
 }
 
-// isLost tells whether an allocation did not have any more what it had a moment ago.
+// isLost reports whether an allocation no longer had the item.
 func isLost(err error) bool {
 	code := connect.CodeOf(err)
 	return code == connect.CodeFailedPrecondition || code == connect.CodeAborted || code == connect.CodeNotFound

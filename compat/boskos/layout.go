@@ -19,21 +19,21 @@ const (
 	mostTrees = 64
 )
 
-// layout is which types there are, in which trees, and whose claims are made at which nodes.
+// layout is the types, the trees that have them, and the nodes at which claims of tenants are made.
 type layout struct {
 	trees   []string
 	types   map[string]place
 	tenants []tenant
 }
 
-// place is where a type is.
+// place is the location of a type.
 type place struct {
 	tree string
-	// lifespan is true if its items go some time after they were given back.
+	// lifespan is true if its items are removed some time after their release.
 	lifespan bool
 }
 
-// layoutCache reads the layout from the trees and remembers it for a while.
+// layoutCache caches the layout, which it reads from the trees.
 type layoutCache struct {
 	api  Trees
 	name string
@@ -45,14 +45,14 @@ type layoutCache struct {
 
 func newLayouts(api Trees, name string) *layoutCache { return &layoutCache{api: api, name: name} }
 
-// errUnknown is a type or a name that is nowhere.
+// errUnknown is the error of an unknown type or name.
 var errUnknown = connect.NewError(connect.CodeNotFound, errors.New("there is no such thing"))
 
-// isUnknown is true for errUnknown, and for what the API itself does not know.
+// isUnknown reports whether err is errUnknown, or the not_found of the API.
 func isUnknown(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound }
 
-// withLayout does something with the layout, and once more with a fresh one if something was not found, so that a type that
-// was applied just now is there.
+// withLayout calls do with the layout, and again with a fresh one if do did not find something, because it may have
+// been applied just now.
 func (l *layoutCache) withLayout(ctx context.Context, do func(*layout) error) error {
 	for _, know := range []func(context.Context) (*layout, error){l.recentLayout, l.freshLayout} {
 		known, err := know(ctx)
@@ -66,7 +66,7 @@ func (l *layoutCache) withLayout(ctx context.Context, do func(*layout) error) er
 	return errUnknown
 }
 
-// recentLayout is the layout as it was a few seconds ago at most.
+// recentLayout returns the layout as of at most a few seconds ago.
 func (l *layoutCache) recentLayout(ctx context.Context) (*layout, error) {
 	l.mu.Lock()
 	known, read := l.known, l.read
@@ -80,13 +80,13 @@ func (l *layoutCache) recentLayout(ctx context.Context) (*layout, error) {
 	return l.renewLayout(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
 }
 
-// freshLayout is the layout now: what was applied before the call is in it.
+// freshLayout returns the current layout, with all changes that were applied before the call.
 func (l *layoutCache) freshLayout(ctx context.Context) (*layout, error) {
 	return l.renewLayout(ctx, nil)
 }
 
-// renewLayout reads the layout and remembers it, unless one is known that was read later. Several callers may do so at
-// once: a caller that has to wait for a leader must not delay callers that need none.
+// renewLayout reads the layout and caches it, unless the cached one was read later. The lock is not held meanwhile,
+// because a caller that has to wait for a leader must not delay callers that need none.
 func (l *layoutCache) renewLayout(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
 	begun := time.Now()
 	found, err := l.loadLayout(ctx, read)
@@ -124,7 +124,7 @@ func (l *layoutCache) loadLayout(ctx context.Context, read *quoratev1.ReadOption
 	return found, nil
 }
 
-// readTree is nil if there is none.
+// readTree returns nil if the tree does not exist.
 func (l *layoutCache) readTree(ctx context.Context, name string, read *quoratev1.ReadOptions) (*quoratev1.Tree, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // nothing was asked for

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// mostArrivals bounds how many waiting requests a node remembers; beyond it their waiting time is measured too short.
+// mostArrivals bounds how many waiting requests a node keeps; beyond it, measured waiting times are too short.
 const mostArrivals = 50_000
 
-// arrivalTimes remember when waiting requests came, for the metric that says how long they waited.
+// arrivalTimes are when waiting requests arrived, for the metric of waiting times.
 type arrivalTimes struct {
 	mu    sync.Mutex
 	known map[string]arrival
@@ -18,7 +18,7 @@ type arrival struct{ since, seen time.Time }
 
 func newArrivalTimes() *arrivalTimes { return &arrivalTimes{known: map[string]arrival{}} }
 
-// noteArrival remembers a request that waits since a time.
+// noteArrival keeps since when a request waits.
 func (a *arrivalTimes) noteArrival(id string, since time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *arrivalTimes) dropStale() {
 	}
 }
 
-// takeArrival answers since when a request waited, or else what the caller says, and forgets it.
+// takeArrival returns since when a request waited, or else otherwise, and removes it.
 func (a *arrivalTimes) takeArrival(id string, otherwise time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,11 +51,12 @@ func (a *arrivalTimes) takeArrival(id string, otherwise time.Time) time.Time {
 	return arrived.since
 }
 
-// mostRemembered bounds how many grants a node remembers; the ledger has no more items.
+// mostRemembered bounds how many grants a node keeps; the ledger has no more items.
 const mostRemembered = 100_000
 
-// grantMemory remembers which allocation an owner got an item by, from the grant to the release, as far as both came to this
-// node: then the release can do without a look at the item. What it says may be outdated, and is only tried.
+// grantMemory maps an item and its owner to the allocation, from the grant to the release. If both calls reach this
+// node, the release does not have to read the item first. An entry may be outdated, so the release falls back to
+// reading.
 type grantMemory struct {
 	mu  sync.Mutex
 	ids map[holding]string
@@ -70,12 +71,12 @@ func (m *grantMemory) noteGrant(h holding, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.ids) >= mostRemembered {
-		clear(m.ids) // those who hold something for so long can wait for a look
+		clear(m.ids) // later releases read the item
 	}
 	m.ids[h] = id
 }
 
-// takeGrant answers the id once; empty if it is not known.
+// takeGrant returns the id and removes it; empty if it is not known.
 func (m *grantMemory) takeGrant(h holding) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

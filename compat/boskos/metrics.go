@@ -125,8 +125,8 @@ func byKnownState(states map[string]int64) map[string]int64 {
 	return counts
 }
 
-// observeGrant counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted
-// together.
+// observeGrant counts a grant to a request that arrived at a time. States are chosen by callers: unknown ones are
+// counted together.
 func (m *metrics) observeGrant(a acquisition, since time.Time) {
 	labels := [4]string{a.rtype, knownState(a.state), knownState(a.dest), strconv.FormatBool(a.requestID != "")}
 	if !m.grants.admitLabels(labels) {

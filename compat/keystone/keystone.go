@@ -1,4 +1,4 @@
-// Package keystone reads the unified limits of OpenStack's Keystone.
+// Package keystone converts the unified limits of OpenStack's Keystone.
 package keystone
 
 import (
@@ -225,8 +225,8 @@ func (c *converter) convertLimit(what string, number int, l projectLimit, seen m
 	s.limits[id][name] = limit
 }
 
-// buildTrees puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones are
-// refused.
+// buildTrees puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones
+// are refused.
 func (c *converter) buildTrees() (*compat.Conversion, error) {
 	if err := c.problems.Err(); err != nil {
 		return nil, err

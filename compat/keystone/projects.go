@@ -31,7 +31,7 @@ func (p *place) newNode(id string) *quoratev1.Node {
 	return n
 }
 
-// placeProjects gives every project its place below its parent. Domains that projects only name are places too.
+// placeProjects finds the place of every project below its parent. Domains that only projects name get places too.
 func (c *converter) placeProjects(projects []numbered[project]) {
 	c.listed = len(projects) > 0
 	listed := map[string]*project{}
@@ -59,7 +59,7 @@ func (c *converter) placeProjects(projects []numbered[project]) {
 	}
 }
 
-// findPath finds the path of a project by that of its parent; below are those who wait for it.
+// findPath finds the path of a project from that of its parent; below are the projects whose path needs it.
 func (c *converter) findPath(id string, listed map[string]*project, below map[string]bool) string {
 	if known := c.places[id]; known != nil {
 		return known.path
@@ -92,7 +92,8 @@ func (c *converter) findPath(id string, listed map[string]*project, below map[st
 	return found.path
 }
 
-// ensurePlace makes sure that a project or domain with a limit has a node: directly below the root, if nothing else is known.
+// ensurePlace makes sure that a project or domain with a limit has a node, directly below the root if its parent is not
+// known.
 func (c *converter) ensurePlace(what, id string) bool {
 	if c.places[id] != nil {
 		return true

@@ -176,7 +176,8 @@ func pathOf(t *quoratev1.Tree, group string) (string, bool) {
 	return "", false
 }
 
-// amountsOf fills a request up with zeros, as far as a claim has room, and names what the tree does not have.
+// amountsOf adds zeros for the resources that a request does not name, as many as a claim may have, and reports
+// resources that the tree does not have.
 func amountsOf(t *quoratev1.Tree, request map[string]int64) (amounts map[string]int64, unknown []string) {
 	amounts = map[string]int64{}
 	for _, r := range t.GetResources() {

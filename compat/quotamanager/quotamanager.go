@@ -1,8 +1,8 @@
-// Package quotamanager reads the documents of the quota-manager of the Multi-Cluster App Dispatcher.
+// Package quotamanager converts the documents of the quota-manager of the Multi-Cluster App Dispatcher.
 //
-// The original accepts several roots, unknown parents, cycles and unreadable quotas without a word, and leaves out what
-// it cannot place. Here each of these is a problem, unless Lenient is asked for: then it is a note, and the tree
-// becomes what it becomes there.
+// The original silently accepts several roots, unknown parents, cycles and unreadable quotas, and leaves out nodes that
+// it cannot place. Here each of these is a problem. With the option Lenient they are notes, and the tree becomes the
+// same as in the original.
 package quotamanager
 
 import (
@@ -195,7 +195,7 @@ func (c *converter) readSingle(document json.RawMessage) {
 	}
 }
 
-// decodeDocument decodes a document, and notes the first key that it has in vain.
+// decodeDocument decodes a document, and notes the first key that is not read.
 func (c *converter) decodeDocument(what string, document json.RawMessage, into any) bool {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()

@@ -77,7 +77,7 @@ func (b *treeBuilder) addResources(names []string) {
 	}
 }
 
-// buildTree finds the root, and goes down from there, so that what hangs on nothing is left over.
+// buildTree adds the nodes from the root down. Nodes that it does not reach are faults.
 func (b *treeBuilder) buildTree() {
 	children := map[string][]string{}
 	root := ""
@@ -112,7 +112,7 @@ func (b *treeBuilder) buildTree() {
 	b.leftOver(reached)
 }
 
-// noteMisfits are values of a node that are not texts: its quotas, hard, and its parent.
+// noteMisfits reports values of a node that are not texts: its quotas, hard, and its parent.
 func (b *treeBuilder) noteMisfits(name string, n *nodeDocument) {
 	if n == nil {
 		return
@@ -136,7 +136,7 @@ func (b *treeBuilder) noteMisfit(name, what string, t text) {
 	}
 }
 
-// addChildren adds the nodes below a parent. A name has one parent, so nothing is reached twice.
+// addChildren adds the nodes below a parent. A name has one parent, so no node is reached twice.
 func (b *treeBuilder) addChildren(
 	children map[string][]string,
 	parent, path string,
@@ -186,7 +186,7 @@ func (b *treeBuilder) leftOver(reached map[string]bool) {
 	}
 }
 
-// nodesInCycles finds the nodes from which the way up comes back to them.
+// nodesInCycles returns the nodes that are their own ancestors.
 func (b *treeBuilder) nodesInCycles(names []string) map[string]bool {
 	cyclic := map[string]bool{}
 	walks := map[string]int{} // the walk up on which a node was met first

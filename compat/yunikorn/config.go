@@ -1,7 +1,7 @@
-// Package yunikorn speaks the words of Apache YuniKorn: it validates and converts its queue configuration, and answers
-// its REST calls about queues, users and groups from the public API.
+// Package yunikorn validates and converts the queue configuration of Apache YuniKorn, and serves its REST calls about
+// queues, users and groups from the public API.
 //
-// The reference is release 1.9.0 of the scheduler core, and the verdict on a configuration is the original's.
+// The reference is release 1.9.0 of the scheduler core: a configuration is accepted exactly if that accepts it.
 // docs/compatibility/yunikorn.md lists where the answers differ, and why.
 package yunikorn
 

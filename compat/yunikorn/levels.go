@@ -94,8 +94,8 @@ func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, abov
 	return changes
 }
 
-// scopedMap is a map that is taken back to an earlier state when a walk leaves a queue. So a walk over the queues costs
-// the size of the file; a copy of the map for every queue would cost its square.
+// scopedMap is a map that is restored to an earlier state when a walk leaves a queue. A walk over the queues therefore
+// takes time linear in the size of the file; a copy of the map for every queue would take quadratic time.
 type scopedMap[V any] struct {
 	values map[string]V
 	undo   []former[V]
@@ -115,7 +115,7 @@ func (s *scopedMap[V]) setValue(name string, value V) {
 	s.values[name] = value
 }
 
-// undoMark names the present state for back.
+// undoMark returns the current state for undoTo.
 func (s *scopedMap[V]) undoMark() int { return len(s.undo) }
 
 func (s *scopedMap[V]) undoTo(mark int) {

@@ -13,8 +13,8 @@ var (
 	pattern = regexp.MustCompile(`[\^$*+?()\[{}|]`)
 )
 
-// checkPlacement checks rules, chains and queues of placement rules. They place applications, which Quorate does not do, but
-// they are part of the verdict.
+// checkPlacement checks rules, chains and queues of placement rules. Quorate does not place applications, but YuniKorn
+// rejects configurations with faults in them.
 func (v *validator) checkPlacement(p *partition, root *node, path string) {
 	for i := range p.PlacementRules {
 		v.placementRule(&p.PlacementRules[i], fmt.Sprintf("%s.placementrules[%d]", path, i))

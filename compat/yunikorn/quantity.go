@@ -25,8 +25,8 @@ var factors = map[string]int64{
 	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
 }
 
-// parseQuantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths. The
-// result must fit in a signed 64 bit number.
+// parseQuantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths.
+// The result must fit in a signed 64 bit number.
 func parseQuantity(kind, text string) (int64, error) {
 	trimmed := strings.TrimSpace(text)
 	suffix := strings.TrimLeft(trimmed, "0123456789")
@@ -83,7 +83,8 @@ func readAmounts(written map[string]string, path, queue string) *reading {
 	return r
 }
 
-// exceedsAny names the first type of which small holds more than big allows. A type that big does not name is unlimited.
+// exceedsAny names the first type of which small holds more than big allows. A type that big does not name is
+// unlimited.
 func exceedsAny(big, small amounts) (string, bool) {
 	first, found := "", false
 	for kind, amount := range small {

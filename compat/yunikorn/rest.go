@@ -57,8 +57,8 @@ func getOnly(answer func(*http.Request) (any, error)) http.Handler {
 	return newAnswerHandler(http.MethodGet, answer)
 }
 
-// newAnswerHandler writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is
-// for the server to say. Other methods are refused; the empty method is any.
+// newAnswerHandler writes an answer or an error as JSON. Which web pages may read it, which the original leaves to
+// any, is for the server to say. Other methods are refused; the empty method is any.
 func newAnswerHandler(method string, answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

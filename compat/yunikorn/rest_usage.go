@@ -110,7 +110,7 @@ func (v *view) groupUsageOf(p *quoratev1.PrincipalUsage) *groupUsage {
 	return &groupUsage{p.GetName(), queues.RunningApplications, queues}
 }
 
-// principalUsage hangs the nodes of a user or group below each other, with all queues between them and root.
+// principalUsage builds the tree of queues of a user or group, with all queues between its nodes and root.
 func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	made := map[string]*queueUsage{}
 	root := v.ensureQueue("", made)
@@ -123,7 +123,7 @@ func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	return root
 }
 
-// ensureQueue makes the queue of a node and those above it, as far as they are not made.
+// ensureQueue returns the queue of a node, and makes it and those above it if necessary.
 func (v *view) ensureQueue(path string, made map[string]*queueUsage) *queueUsage {
 	if q := made[path]; q != nil {
 		return q

@@ -25,8 +25,8 @@ type view struct {
 	paths  map[string]string          // by queue, as it is spelled and in lower case
 }
 
-// findView finds the tree of the partition in the request's path: the one that was converted, or else one of the very name,
-// since trees that were not converted may have a + in theirs.
+// findView finds the tree of the partition in the request's path: the one that was converted, or else one of the very
+// name, since trees that were not converted may have a + in theirs.
 func (s *server) findView(r *http.Request) (*view, error) {
 	partition := r.PathValue("partition")
 	names := []string{treeName(partition)}
@@ -76,7 +76,7 @@ func newView(tree *quoratev1.Tree) *view {
 	return v
 }
 
-// pathOf finds a queue by its name, exactly or else without case.
+// pathOf finds a queue by its name, exactly or else ignoring case.
 func (v *view) pathOf(queue string) (string, bool) {
 	for _, name := range []string{queue, strings.ToLower(queue)} {
 		if path, found := v.paths[name]; found {
@@ -92,7 +92,7 @@ func splitPath(path string) (parent, name string) {
 	return path[:max(at, 0)], path[at+1:]
 }
 
-// collectPages gathers all pages of a list.
+// collectPages returns all pages of a list.
 func collectPages[T any](
 	ctx context.Context,
 	page func(ctx context.Context, token string) ([]T, string, error),

@@ -29,7 +29,7 @@ type entry struct {
 // isRoot tells whether the name alone makes a queue the root. The original compares so, anywhere in the tree.
 func (n *node) isRoot() bool { return n.Name == rootName }
 
-// newQueueTree makes the tree of a partition. Root is put above unless there is exactly one top queue and it is root, in any
+// newQueueTree makes the tree of a partition. It adds root unless there is exactly one top queue and it is root, in any
 // spelling. A root without limits takes those of the partition.
 func newQueueTree(p *partition, path string) (*node, *Problem) {
 	top, topPath := &queue{Name: rootName, Parent: true, Queues: p.Queues}, path

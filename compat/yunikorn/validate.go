@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Option changes how a configuration is judged.
+// Option configures Validate.
 type Option func(*validator)
 
 // Strict also refuses what the original lets pass although it is hardly meant: a named limit that hides the wildcard
@@ -18,8 +18,8 @@ type Option func(*validator)
 // passes strictly passes there; what passes there may be refused here.
 func Strict() Option { return func(v *validator) { v.strict = true } }
 
-// Validate tells whether YuniKorn would accept a queue configuration, given as YAML. The error is of type
-// [ConfigErrors]; its first is what YuniKorn itself would name.
+// Validate returns nil if YuniKorn would accept a queue configuration, given as YAML. The error is of type
+// [ConfigErrors]; its first element is the one that YuniKorn reports.
 //
 // Beyond the original there are bounds, so that a hostile text costs little more than its size: it has at most
 // [MaxSize] bytes and 200,000 values, a map has at most 256 keys, and queues are at most 64 levels below root.
@@ -28,7 +28,8 @@ func Validate(text []byte, options ...Option) error {
 	return problems.errOrNil()
 }
 
-// validateConfig reads and judges a configuration; the roots, one for each partition, are complete if there is no problem.
+// validateConfig reads and validates a configuration. The roots, one for each partition, are complete if there is no
+// problem.
 func validateConfig(text []byte, options []Option) (*checked, ConfigErrors) {
 	c, document, problems := parseConfig(text)
 	if len(problems) > 0 {
@@ -73,7 +74,7 @@ func (v *validator) keepProblem(problem Problem) {
 	v.problems = append(v.problems, problem)
 }
 
-// allProblems are the problems so far.
+// allProblems returns the problems so far.
 func (v *validator) allProblems() ConfigErrors {
 	if v.more == 0 {
 		return v.problems
@@ -81,7 +82,7 @@ func (v *validator) allProblems() ConfigErrors {
 	return append(v.problems, Problem{Rule: ruleBounds, Text: fmt.Sprintf("and %d more problems", v.more)})
 }
 
-// reportUnread tells, once, what of a map of quantities could not be read.
+// reportUnread reports, once, which quantities of a map could not be read.
 func (v *validator) reportUnread(r *reading) bool {
 	if !r.told {
 		r.told = true

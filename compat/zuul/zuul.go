@@ -1,4 +1,4 @@
-// Package zuul reads the tenant limits of a Nodepool configuration.
+// Package zuul converts the tenant limits of a Nodepool configuration.
 package zuul
 
 import (
@@ -88,8 +88,8 @@ type converter struct {
 	foreign    map[string]bool // the keys that are not Nodepool's own
 }
 
-// buildTree registers the resources and answers the whole. Nodepool's own are registered even if no tenant limits them, so that
-// requests can name them.
+// buildTree registers the resources and returns the conversion. Nodepool's own are registered even if no tenant limits
+// them, so that requests can name them.
 func (c *converter) buildTree() (*compat.Conversion, error) {
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		k := known[key]
@@ -156,7 +156,7 @@ func (c *converter) convertLimit(node *quoratev1.Node, tenant string, p compat.P
 	node.Limits[k.resource] = compat.AtMost(amount * k.factor)
 }
 
-// registerProvider takes a key for a resource of a provider, unless it would be taken for another.
+// registerProvider registers a key as a resource of a provider, unless it is the name of one of Nodepool's own.
 func (c *converter) registerProvider(tenant string, p compat.Pair) bool {
 	for key, k := range known {
 		if k.resource == p.Key {
