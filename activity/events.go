@@ -11,7 +11,7 @@ import (
 
 // recordEvent counts an event at the nodes of its claims, at all their ancestors, and at the itemized resources that
 // the claims request.
-func (r *Recorder) recordEvent(n cluster.Event, now stepNumber) {
+func (r *Recorder) recordEvent(n cluster.WatchEvent, now stepNumber) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
 	case ledger.FactGranted:
@@ -32,7 +32,7 @@ func (r *Recorder) recordEvent(n cluster.Event, now stepNumber) {
 }
 
 // waitTime returns how long a request that was granted from the queue had waited; 0 for others.
-func waitTime(n cluster.Event) quota.Span {
+func waitTime(n cluster.WatchEvent) quota.Span {
 	if n.Since == 0 {
 		return 0
 	}

@@ -22,7 +22,7 @@ type fakeNode struct {
 	ledger  *ledger.Ledger
 	at      quota.Instant
 	index   uint64
-	news    []cluster.Event
+	news    []cluster.WatchEvent
 	changed chan struct{}
 	// forgotten is the last position that the feed does not remember.
 	forgotten cluster.Position
@@ -35,18 +35,18 @@ func newFakeNode() *fakeNode {
 	return &fakeNode{ledger: ledger.New(quota.DefaultBounds()), at: 1000, changed: make(chan struct{})}
 }
 
-func (n *fakeNode) Events(after cluster.Position, most int) (cluster.EventPage, error) {
+func (n *fakeNode) ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if after.Compare(n.forgotten) < 0 {
-		return cluster.EventPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.FeedPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
 	}
-	from := slices.IndexFunc(n.news, func(x cluster.Event) bool { return x.Compare(after) > 0 })
+	from := slices.IndexFunc(n.news, func(x cluster.WatchEvent) bool { return x.Compare(after) > 0 })
 	if from < 0 {
 		from = len(n.news)
 	}
 	to := min(len(n.news), from+most)
-	b := cluster.EventPage{
+	b := cluster.FeedPage{
 		News:    slices.Clone(n.news[from:to]),
 		Next:    cluster.PositionAfter(n.index),
 		Behind:  len(n.news) - to,
@@ -85,7 +85,7 @@ func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 			number++
 			n.news = append(
 				n.news,
-				cluster.Event{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now},
+				cluster.WatchEvent{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now},
 			)
 		}
 	}

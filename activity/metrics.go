@@ -82,7 +82,7 @@ func (m *metrics) allCollectors() []prometheus.Collector {
 }
 
 // observeEvent counts an event once for each tree of the allocation.
-func (m *metrics) observeEvent(n cluster.Event, a quota.AllocationInfo) {
+func (m *metrics) observeEvent(n cluster.WatchEvent, a quota.AllocationInfo) {
 	if n.Kind == ledger.FactRevoked {
 		m.revocations.Inc()
 	}
@@ -103,7 +103,7 @@ func hasTree(claims []quota.ClaimInfo, tree string) bool {
 	return false
 }
 
-func (m *metrics) observeTree(tree string, n cluster.Event, a quota.AllocationInfo) {
+func (m *metrics) observeTree(tree string, n cluster.WatchEvent, a quota.AllocationInfo) {
 	switch n.Kind {
 	case ledger.FactGranted:
 		from := "request"

@@ -16,8 +16,8 @@ import (
 
 // Node is the part of [cluster.Node] that a Recorder uses.
 type Node interface {
-	// Events returns events after a position of the log.
-	Events(after cluster.Position, most int) (cluster.EventPage, error)
+	// ReadFeed returns events after a position of the log.
+	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read calls a function with the state, as fresh as the options require.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 }
@@ -122,7 +122,7 @@ func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		b, err := r.node.Events(r.position, eventsAtOnce)
+		b, err := r.node.ReadFeed(r.position, eventsAtOnce)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@
 //	raft.go, instrumented_fsm.go             raft and the guards around its stores and transport
 //	leader.go, clock.go, expire.go           one leadership: its tasks, its ledger time, expiry
 //	propose.go, proposal_queue.go            writes: group commit of many callers into one log entry
-//	read.go, read_batcher.go, readindex.go   linearizable and stale reads, events
+//	read.go, read_batcher.go, readindex.go   linearizable and stale reads, the feed of watch events
 //	autopilot.go, health.go                  what the leader does with members by itself
 //	membership.go, config_change.go          what operators do with members
 //	poll.go, peer_answers.go, members.go     what other nodes report, and what gossip says

@@ -57,7 +57,7 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the error type of Propose, Read, Events, ReadIndex, WaitLeader, Ready, Save, Restore and the membership
+// Error is the error type of Propose, Read, ReadFeed, ReadIndex, WaitLeader, Ready, Save, Restore and the membership
 // changes.
 type Error struct {
 	Reason Reason

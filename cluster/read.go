@@ -202,37 +202,37 @@ func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// Events of the state machine; see package fsm.
+// The feed of watch events of the state machine; see package fsm.
 type (
-	// Position is a position in the event feed, the same on all nodes.
+	// Position is a position in the feed, the same on all nodes.
 	Position = fsm.Position
-	// Event is one event with its position.
-	Event = fsm.News
-	// EventPage is a range of the event feed.
-	EventPage = fsm.Bulletin
+	// WatchEvent is one watch event with its position.
+	WatchEvent = fsm.News
+	// FeedPage is a range of the feed.
+	FeedPage = fsm.Bulletin
 )
 
-// EventFeedSize is the number of events that a node keeps.
-const EventFeedSize = fsm.FeedSize
+// FeedSize is the number of watch events that a node keeps.
+const FeedSize = fsm.FeedSize
 
-// PositionAfter returns the position after all events of the entry at index: where to continue after a read at that
-// index.
+// PositionAfter returns the position after all watch events of the entry at index: where to continue after a read at
+// that index.
 func PositionAfter(index uint64) Position { return fsm.After(index) }
 
 // LatestPosition is the position after everything that a node has applied when it is asked.
 func LatestPosition() Position { return fsm.Latest() }
 
-// Events returns at most limit (at least one) events after a position, from what this node has applied. The page says
-// where and when to continue. It works on every node. The error is Forgotten if the events after the position are no
-// longer kept.
-func (n *Node) Events(after Position, limit int) (EventPage, error) {
+// ReadFeed returns at most limit (at least one) watch events after a position, from what this node has applied. The
+// page says where and when to continue. It works on every node. The error is Forgotten if the events after the position
+// are no longer kept.
+func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
 	if err := n.checkServing(); err != nil {
-		return EventPage{}, err
+		return FeedPage{}, err
 	}
-	bulletin, err := n.ledger.News(after, limit)
+	page, err := n.ledger.News(after, limit)
 	if err != nil {
-		return EventPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
+		return FeedPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
 			"continue from its index", n.config.ID, after.Index)
 	}
-	return bulletin, nil
+	return page, nil
 }

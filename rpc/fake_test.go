@@ -37,7 +37,7 @@ type fakeCluster struct {
 	members []cluster.Member
 	changed chan struct{}
 	// news are all facts so far; those up to forgotten are not remembered.
-	news      []cluster.Event
+	news      []cluster.WatchEvent
 	forgotten cluster.Position
 	more      chan struct{}
 	// hangUp closes connections that nobody uses. Without it every server waits a second for them in its shutdown.
@@ -71,7 +71,7 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
 		for _, fact := range c.ledger.TakeFacts() {
 			number++
-			c.news = append(c.news, cluster.Event{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
+			c.news = append(c.news, cluster.WatchEvent{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
 		}
 	}
 	close(c.more)
@@ -79,19 +79,19 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 	return outcomes, c.index
 }
 
-// Events is the feed: every node has applied everything.
-func (c *fakeCluster) Events(after cluster.Position, most int) (cluster.EventPage, error) {
+// ReadFeed is the feed: every node has applied everything.
+func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if after == cluster.LatestPosition() {
 		after = cluster.PositionAfter(c.index)
 	}
 	if after.Compare(c.forgotten) < 0 {
-		return cluster.EventPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.FeedPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
 	}
-	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.Event, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
+	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.WatchEvent, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
 	to := min(len(c.news), from+most)
-	b := cluster.EventPage{
+	b := cluster.FeedPage{
 		News: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
 	}
 	if b.Behind > 0 {

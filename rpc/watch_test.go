@@ -231,7 +231,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			defer node.mu.Unlock()
 			node.index++
 			for i := range n {
-				node.news = append(node.news, cluster.Event{
+				node.news = append(node.news, cluster.WatchEvent{
 					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: ledger.Fact{Kind: ledger.FactGranted, Allocation: &ledger.Allocation{}},
 				})
 			}

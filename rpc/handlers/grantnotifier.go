@@ -57,7 +57,7 @@ func (d *GrantNotifier) subscribe(id string) chan struct{} {
 	if d.idle == nil {
 		d.idle = make(chan struct{})
 		from := cluster.LatestPosition()
-		if bulletin, err := d.node.Events(from, 1); err == nil {
+		if bulletin, err := d.node.ReadFeed(from, 1); err == nil {
 			from = bulletin.Next
 		}
 		go d.followFeed(from, d.idle)
@@ -92,10 +92,10 @@ func (d *GrantNotifier) stopIfIdle() {
 // themselves.
 func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{}) {
 	for {
-		bulletin, err := d.node.Events(from, feedBatch)
+		bulletin, err := d.node.ReadFeed(from, feedBatch)
 		if err != nil {
 			d.notifyAll()
-			bulletin = cluster.EventPage{Next: cluster.LatestPosition(), Changed: afterPause()}
+			bulletin = cluster.FeedPage{Next: cluster.LatestPosition(), Changed: afterPause()}
 		}
 		d.notifyChanged(bulletin.News)
 		from = bulletin.Next
@@ -117,7 +117,7 @@ func afterPause() <-chan struct{} {
 	return closed
 }
 
-func (d *GrantNotifier) notifyChanged(news []cluster.Event) {
+func (d *GrantNotifier) notifyChanged(news []cluster.WatchEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range news {

@@ -17,8 +17,8 @@ type Node interface {
 	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 	// ProposeBatched is Propose for what comes often and need not be carried out at once.
 	ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
-	// Events are facts behind a position of the log, as far as this node has applied it. Any node can.
-	Events(after cluster.Position, most int) (cluster.EventPage, error)
+	// ReadFeed returns watch events after a position of the log, as far as this node has applied it. Any node can.
+	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 	// Sandbox is Read for questions that change the state and restore it. All others wait meanwhile.

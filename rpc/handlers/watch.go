@@ -27,7 +27,7 @@ const (
 	watchReads = 256
 	watchPause = 10 * time.Millisecond
 	// WatchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
-	WatchLag = cluster.EventFeedSize / 2
+	WatchLag = cluster.FeedSize / 2
 )
 
 // WatchAllocations streams what happens to allocations, from the feed of this node.
@@ -67,7 +67,7 @@ type Watcher struct {
 
 // StreamChanges sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
 func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) error {
-	bulletin, err := w.Node.Events(from, watchReads)
+	bulletin, err := w.Node.ReadFeed(from, watchReads)
 	if err != nil {
 		return wire.ToError(err)
 	}
@@ -82,14 +82,14 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 		if bulletin.Behind == 0 && !w.waitForMore(ctx, bulletin.Changed) {
 			return nil
 		}
-		if bulletin, err = w.Node.Events(bulletin.Next, watchReads); err != nil {
+		if bulletin, err = w.Node.ReadFeed(bulletin.Next, watchReads); err != nil {
 			return wire.ToError(err)
 		}
 	}
 }
 
 // sendPage sends what concerns the caller, and at times that there is nothing.
-func (w *Watcher) sendPage(b cluster.EventPage) error {
+func (w *Watcher) sendPage(b cluster.FeedPage) error {
 	for _, n := range b.News {
 		if !w.filter.matchesAllocation(n.Allocation) {
 			continue
@@ -123,7 +123,7 @@ func (w *Watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool
 	}
 }
 
-func heartbeatMessage(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
+func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchAllocationsResponse {
 	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
 	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
 		message.Number = b.Next.Number
@@ -142,7 +142,7 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
 }
 
-func fromNews(n cluster.Event) *quoratev1.WatchAllocationsResponse {
+func fromNews(n cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
 	return &quoratev1.WatchAllocationsResponse{
 		Change: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(n.Allocation.Info()),
 		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
@@ -150,7 +150,7 @@ func fromNews(n cluster.Event) *quoratev1.WatchAllocationsResponse {
 }
 
 // tooSlowError cuts a caller off while it can still go on where it was.
-func tooSlowError(b cluster.EventPage) error {
+func tooSlowError(b cluster.FeedPage) error {
 	return wire.NewProblem(connect.CodeResourceExhausted, fmt.Sprintf(
 		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
 		b.Behind, b.Next.Index, b.Next.Number,

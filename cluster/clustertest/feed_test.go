@@ -19,7 +19,7 @@ func readEvents(t *testing.T, n *cluster.Node, after cluster.Position,
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
-		b, err := n.Events(after, 3)
+		b, err := n.ReadFeed(after, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestNewsBehindASnapshotAreForgotten(t *testing.T) {
 		c.MustPropose(quota.Release{ID: "a0"})
 		c.StartNode(late)
 		c.AwaitConverged()
-		_, err := c.Node(late).Events(cluster.PositionAfter(5), 1)
+		_, err := c.Node(late).ReadFeed(cluster.PositionAfter(5), 1)
 		if cluster.ReasonOf(err) != cluster.Forgotten {
 			t.Errorf("it was answered %v", err)
 		}
