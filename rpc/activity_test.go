@@ -25,7 +25,9 @@ type fakeLog struct {
 	minIndex uint64
 }
 
-func (l *fakeLog) Series(_ context.Context, key activity.Key, minIndex uint64) ([]activity.Step, cluster.ReadInfo, error) {
+func (l *fakeLog) Series(
+	_ context.Context, key activity.Key, minIndex uint64,
+) ([]activity.Step, cluster.ReadInfo, error) {
 	l.minIndex = minIndex
 	if key != l.key {
 		return nil, cluster.ReadInfo{}, &quota.Error{Kind: quota.NotFound, Field: "node", Text: "nothing was seen"}

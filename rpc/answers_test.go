@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
-	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// TestAnswersMustBeTaken: a caller that does not receive its answer loses its place, and a stream that lasts longer than any answer
-// goes on.
+// TestAnswersMustBeTaken: a caller that does not receive its answer loses its place, and a stream that lasts longer
+// than any answer goes on.
 func TestAnswersMustBeTaken(t *testing.T) {
 	d := oneNode(t)
 	mux := http.NewServeMux()

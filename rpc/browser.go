@@ -20,14 +20,15 @@ const (
 // maxOrigins bounds how many origins may be named.
 const maxOrigins = 16
 
-// Browsers say which web pages may call a server. A browser carries the calls of every page that its user looks at, from
-// inside the user's network, so that neither an address nor a firewall tells a page from its user. The zero value serves
-// pages of the server itself alone.
+// Browsers say which web pages may call a server. A browser carries the calls of every page that its user looks at,
+// from inside the user's network, so that neither an address nor a firewall tells a page from its user. The zero
+// value serves pages of the server itself alone.
 type Browsers struct {
 	// Origins are those of other pages that may call and read, such as "https://quotas.example.org"; at most 16.
 	Origins []string
-	// LoopbackOnly refuses calls to other hosts than this machine itself and Hosts. It is for servers that are open to this
-	// machine alone: the name of a page may be made to stand for 127.0.0.1, and then the page is one of the server itself.
+	// LoopbackOnly refuses calls to other hosts than this machine itself and Hosts. It is for servers that are open
+	// to this machine alone: the name of a page may be made to stand for 127.0.0.1, and then the page is one of the
+	// server itself.
 	LoopbackOnly bool
 	Hosts        []string
 }
@@ -97,7 +98,8 @@ func answerPreflight(header http.Header) {
 	header.Set("Access-Control-Max-Age", "7200")
 }
 
-// checkHost refuses names that may have been made to stand for this machine. A call without a host does not come from a browser.
+// checkHost refuses names that may have been made to stand for this machine. A call without a host does not come from
+// a browser.
 func (b Browsers) checkHost(host string) error {
 	if !b.LoopbackOnly || host == "" {
 		return nil
@@ -118,8 +120,8 @@ func (b Browsers) checkHost(host string) error {
 var errCrossSite = errors.New("a web page of another site sent this call, and no page of another site may: name its origin in the setting " +
 	"cors-origin if it should")
 
-// checkSite refuses what a page of another site makes a browser send. What only follows a link to here changes nothing and
-// is shown to the user alone.
+// checkSite refuses what a page of another site makes a browser send. What only follows a link to here changes
+// nothing and is shown to the user alone.
 func (b Browsers) checkSite(protection *http.CrossOriginProtection, r *http.Request) error {
 	if protection.Check(r) != nil {
 		return errCrossSite

@@ -130,7 +130,8 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestTurnsEndWithTheirAnswers: in every protocol, whatever the answer is. A turn that went on would stop the second call.
+// TestTurnsEndWithTheirAnswers: in every protocol, whatever the answer is. A turn that went on would stop the second
+// call.
 func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
@@ -165,8 +166,8 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	}
 }
 
-// TestLargeRequestsAreDecodedInTurn: while one is decoded, others wait, and small ones do not. The turn ends before the request is
-// carried out, also for one that is refused.
+// TestLargeRequestsAreDecodedInTurn: while one is decoded, others wait, and small ones do not. The turn ends before
+// the request is carried out, also for one that is refused.
 func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	leave, err := d.admission.Decoding.WaitTurn(t.Context(), nil, 0)

@@ -143,7 +143,9 @@ func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledg
 	return n.lend(ctx, o, func() { fn(n.ledger.View()) })
 }
 
-func (n *fakeNode) Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error) {
+func (n *fakeNode) Sandbox(
+	ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox),
+) (cluster.ReadInfo, error) {
 	return n.lend(ctx, o, func() {
 		n.alone = true
 		fn(n.ledger.Sandbox())

@@ -267,8 +267,8 @@ func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestTheRelayingNodeComesToLead: the leader hands the leadership to the very node that relayed the call, which then carries
-// it out, whole.
+// TestTheRelayingNodeComesToLead: the leader hands the leadership to the very node that relayed the call, which then
+// carries it out, whole.
 func TestTheRelayingNodeComesToLead(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {

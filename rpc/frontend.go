@@ -19,9 +19,9 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// Services are clients of the API for code in the process of a node. Their calls reach the node's own handler without a
-// socket: it serves reads, and relays a write to the leader as it does for any other caller. A write is also repeated under
-// its id, for as long as the caller's deadline allows, while leaders change.
+// Services are clients of the API for code in the process of a node. Their calls reach the node's own handler without
+// a socket: it serves reads, and relays a write to the leader as it does for any other caller. A write is also
+// repeated under its id, for as long as the caller's deadline allows, while leaders change.
 type Services struct {
 	Allocations quoratev1connect.AllocationServiceClient
 	Trees       quoratev1connect.TreeServiceClient
@@ -37,16 +37,17 @@ type FrontEnd struct {
 	New func(Services) http.Handler
 }
 
-// FrontEnd is the handler of a front end behind what every call passes: a look at what carries it, observation, recovery, a
-// place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
+// FrontEnd is the handler of a front end behind what every call passes: a look at what carries it, observation,
+// recovery, a place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are
+// on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
 	a := s.admission
 	served := a.AdmitFrontEnd(withDefaultDeadline(a.LimitFrontEndBody(forbidCaching(make(s.services)))))
 	return s.screenCalls(s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, s.traces.TraceFrontEnd(served)))))
 }
 
-// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it was
-// called for.
+// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that
+// it was called for.
 func (s *Server) LimitConnections(server *http.Server) { s.admission.LimitConnections(server) }
 
 func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
@@ -66,12 +67,12 @@ func withDefaultDeadline(next http.Handler) http.Handler {
 // localHost stands for this node in the URLs of calls that do not leave the process.
 const localHost = "http://in-process"
 
-// localServices are clients of this server's API. What their calls pass is less than the network's callers do: a front end
-// was admitted and observed for the call that it serves, and its requests are no larger than that one.
+// localServices are clients of this server's API. What their calls pass is less than the network's callers do: a
+// front end was admitted and observed for the call that it serves, and its requests are no larger than that one.
 func (s *Server) localServices(streams context.Context, api http.Handler) Services {
 	a := s.admission
 	handler := a.EndWithServer(streams, a.LimitTime(s.forwarder.ForwardWrites(api)))
-	handler = observe.ObserveFrontEnd(a.ShareTicket(s.observer.RecoverPanics(handler)))
+	handler = observe.ShareRecord(a.ShareTicket(s.observer.RecoverPanics(handler)))
 	client := &inprocess.Transport{
 		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
 	}
@@ -139,7 +140,8 @@ func (s *Server) skipEncoding(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// hasTime reports whether another attempt could end before the deadline; if not, the reason why this one failed says more.
+// hasTime reports whether another attempt could end before the deadline; if not, the reason why this one failed says
+// more.
 func hasTime(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return !limited || time.Until(deadline) > admission.AnswerMargin+relay.RelayPause

@@ -20,7 +20,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out once.
+// TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out
+// once.
 func TestFrontEndsWriteAnywhere(t *testing.T) {
 	follower, leader := twoNodes(t)
 	var s Services
@@ -121,8 +122,8 @@ func TestFrontEndsWatch(t *testing.T) {
 	}
 }
 
-// TestFrontEndsShareTheirCallersPlaces: a call of a front end holds one place, which it gives back while a request waits, its
-// requests have its id, and its code is its own.
+// TestFrontEndsShareTheirCallersPlaces: a call of a front end holds one place, which it gives back while a request
+// waits, its requests have its id, and its code is its own.
 func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	d := fullNode(t)
 	var allocate func(ctx context.Context) error
@@ -204,7 +205,8 @@ func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
 	}
 }
 
-// TestFrontEndsOutliveLeaders: one that refuses connections, one that has been deposed, one that dies before it answers.
+// TestFrontEndsOutliveLeaders: one that refuses connections, one that has been deposed, one that dies before it
+// answers.
 func TestFrontEndsOutliveLeaders(t *testing.T) {
 	for name, dead := range map[string]func(t *testing.T) string{
 		"refuses connections": closedPort,

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
+
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/procedures"
 )
@@ -24,8 +25,8 @@ func (s *Server) checkReady() error {
 // serveLivez answers as long as the process does.
 func serveLivez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// serveReadyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason. What else is
-// wrong with a node that serves, such as its disk, follows as a warning.
+// serveReadyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason.
+// What else is wrong with a node that serves, such as its disk, follows as a warning.
 func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if err := s.checkReady(); err != nil {
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")

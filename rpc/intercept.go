@@ -20,7 +20,9 @@ import (
 )
 
 // handlerOptions are what all our Connect handlers share. Interceptors run in this order.
-func handlerOptions(validator protovalidate.Validator, elements *wirelimit.Checker, t observe.Traces) []connect.HandlerOption {
+func handlerOptions(
+	validator protovalidate.Validator, elements *wirelimit.Checker, t observe.Traces,
+) []connect.HandlerOption {
 	return append(codec.Options(elements), connect.WithInterceptors(append(t.HandlerInterceptors(),
 		observe.Afterwards(observe.NoteCode),
 		observe.Afterwards(wire.BoundText),
@@ -30,7 +32,8 @@ func handlerOptions(validator protovalidate.Validator, elements *wirelimit.Check
 }
 
 // newValidator knows the rules of every request beforehand, so that the first call is not slower than the second. All
-// servers of a process share it, since compiling the rules takes longer than everything else that a server does to begin.
+// servers of a process share it, since compiling the rules takes longer than everything else that a server does to
+// begin.
 var newValidator = sync.OnceValues(compileRules)
 
 func compileRules() (protovalidate.Validator, error) {

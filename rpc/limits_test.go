@@ -67,7 +67,8 @@ func wantOverloaded(t *testing.T, err error, setting string) {
 	}
 }
 
-// TestTooManyCalls: what comes beyond is answered at once in every protocol, and what keeps the cluster going is let in.
+// TestTooManyCalls: what comes beyond is answered at once in every protocol, and what keeps the cluster going is let
+// in.
 func TestTooManyCalls(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 1})
 	goOn := make(chan struct{})
@@ -238,8 +239,8 @@ func TestTooManyBytes(t *testing.T) {
 	eventually(t, "all of it is given back", func() bool { return small.InUse.Load() == 0 && large.InUse.Load() == 0 })
 }
 
-// TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
-// what it did receive where to go on.
+// TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and
+// finds in what it did receive where to go on.
 func TestAStalledReaderIsCutOff(t *testing.T) {
 	d := limited(t, admission.Limits{SendPatience: time.Second})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))

@@ -145,8 +145,8 @@ func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string
 	return w, doors
 }
 
-// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the listener for nodes, where raft's configuration says that the
-// leader is. What gossip says of its API and of its version is of no account at level 5.
+// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the listener for nodes, where raft's configuration
+// says that the leader is. What gossip says of its API and of its version is of no account at level 5.
 func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	w, doors := wired(t, relay.InternalLevel, "n1", "n2")
 	follower, leader := doors["n1"], doors["n2"]
@@ -172,8 +172,8 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	}
 }
 
-// TestEarlierMembersAreCalledAsBefore: below level 5 a member of an earlier version has no listener for nodes. One that went back to
-// such a version is found again although it said otherwise before.
+// TestEarlierMembersAreCalledAsBefore: below level 5 a member of an earlier version has no listener for nodes. One
+// that went back to such a version is found again although it said otherwise before.
 func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
 	w, doors := wired(t, relay.InternalLevel-1, "n1", "n2")
 	follower := doors["n1"]
@@ -272,12 +272,13 @@ func TestURLsOfNodes(t *testing.T) {
 		}
 	}
 	p := relay.Peers{Network: true, Level: func() uint32 { return 1 }}
-	if url := p.UrlOf(cluster.Member{ID: "n1"}); url != "" {
+	if url := p.URLOf(cluster.Member{ID: "n1"}); url != "" {
 		t.Errorf("a member without an address is at %s", url)
 	}
 }
 
-// FuzzListenerForNodes sends arbitrary bytes behind the first that HTTP/2 begins with: the server answers others afterwards.
+// FuzzListenerForNodes sends arbitrary bytes behind the first that HTTP/2 begins with: the server answers others
+// afterwards.
 func FuzzListenerForNodes(f *testing.F) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	f.Add([]byte(preface))

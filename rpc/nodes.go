@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// ServeNodes answers calls of other nodes on the listener of the network until it is closed, which the node does when it ends, or
-// until Shutdown.
+// ServeNodes answers calls of other nodes on the listener of the network until it is closed, which the node does when
+// it ends, or until Shutdown.
 func (s *Server) ServeNodes() error {
 	l := s.network.Calls()
 	if err := s.nodes.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -53,8 +53,8 @@ func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Hand
 	return s.receiveCalls(s.admitNode(a.EndWithServer(streams, call)))
 }
 
-// admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be taken in
-// asks that, and one that was removed.
+// admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be
+// taken in asks that, and one that was removed.
 func (s *Server) admitNode(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := relay.NodeCallOf(r.Context())
@@ -82,9 +82,9 @@ func (s *Server) isStrict() bool {
 	return s.network != nil && s.node.Level().Current >= relay.InternalLevel
 }
 
-// refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would say of a
-// client's certificate. Members of earlier versions relay over the listener for clients, with their certificate if they have one,
-// for as long as the feature level allows them.
+// refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would
+// say of a client's certificate. Members of earlier versions relay over the listener for clients, with their
+// certificate if they have one, for as long as the feature level allows them.
 func (s *Server) refuseInternal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {

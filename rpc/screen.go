@@ -33,8 +33,8 @@ func newRefused(registerer prometheus.Registerer) (*prometheus.CounterVec, error
 	return refused, nil
 }
 
-// screenCalls refuses calls for what carries them, before anything of them is read: the page that a browser shows, the host that
-// is called, the certificate of the connection.
+// screenCalls refuses calls for what carries them, before anything of them is read: the page that a browser shows,
+// the host that is called, the certificate of the connection.
 func (s *Server) screenCalls(next http.Handler) http.Handler {
 	certified := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.checkCaller(r); err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"sync/atomic"
 	"time"
 
@@ -52,8 +52,8 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 	return handlers.NewActivity(node, log)
 }
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network,
-// Browsers and Peers are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups,
+// Network, Browsers and Peers are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -153,10 +153,10 @@ func New(c Config) (*Server, error) {
 		Self: s.id, Transport: s.transport, Security: c.Security, Network: c.Network != nil,
 		Level: func() uint32 { return c.Node.Level().Current },
 	}
-	errorLog := c.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+	s.http = newHTTPServer(c.Logger)
 	s.forwarder = &relay.Forwarder{
 		ID: s.id, Node: s.node, Peers: s.peers, Transport: s.transport, Table: known, Traces: spans, Metrics: counters,
-		ErrorLog: errorLog, WriteError: s.observer.WriteError,
+		WriteError: s.observer.WriteError, Proxy: httputil.ReverseProxy{ErrorLog: s.http.ErrorLog},
 	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
@@ -167,25 +167,24 @@ func New(c Config) (*Server, error) {
 	s.services = s.localServices(streams, api)
 	routes := s.clientRoutes(streams, api, c.Metrics)
 	s.mountFrontEnds(routes, c.FrontEnds)
-	s.http = newHTTPServer(calls, s.screenCalls(routes), errorLog)
+	s.http.Handler, s.http.BaseContext = s.screenCalls(routes), func(net.Listener) context.Context { return calls }
 	s.admission.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
 	s.admission.KeyByMember(s.nodes, func(ctx context.Context) string { return relay.NodeCallOf(ctx).ID })
 	return s, nil
 }
 
-// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS.
-func newHTTPServer(calls context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
+// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS. It has no handler yet.
+func newHTTPServer(logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler: handler, Protocols: protocols,
-		ErrorLog:          errorLog,
+		Protocols:         protocols,
+		ErrorLog:          logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		ReadHeaderTimeout: admission.HeaderPatience,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: admission.CallsPerConnection},
-		BaseContext:       func(net.Listener) context.Context { return calls },
 	}
 }
 
@@ -232,7 +231,8 @@ func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler
 	return mux
 }
 
-// receiveCalls is what every call passes first: it is observed, gets its ticket, and a panic ends no more than the call.
+// receiveCalls is what every call passes first: it is observed, gets its ticket, and a panic ends no more than the
+// call.
 func (s *Server) receiveCalls(next http.Handler) http.Handler {
 	return s.observer.ObserveCalls(s.admission.IssueTicket(s.observer.RecoverPanics(next)))
 }

@@ -31,7 +31,8 @@ func clientFrom(t *testing.T, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// announce sends the headers of calls with a body of which nothing ever comes, and returns a function that waits for the answers.
+// announce sends the headers of calls with a body of which nothing ever comes, and returns a function that waits for
+// the answers.
 func announce(t *testing.T, client *http.Client, url, kind string, count int) (ended chan string) {
 	t.Helper()
 	ended = make(chan string, count)
@@ -320,7 +321,8 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 	}
 }
 
-// TestMembersAndClientsHavePlacesOfTheirOwn: calls that a member relays find room when clients have taken all of theirs.
+// TestMembersAndClientsHavePlacesOfTheirOwn: calls that a member relays find room when clients have taken all of
+// theirs.
 func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	c := newFakeCluster()
 	leader, follower := openWith(t, c, "n1", admission.Limits{Calls: 2}), openWith(t, c, "n2", admission.Limits{})
@@ -372,7 +374,8 @@ func TestMembersHaveShares(t *testing.T) {
 	}
 }
 
-// TestBodiesThatNobodyReads: a connection on which a body was announced to what reads none is closed when the body does not come.
+// TestBodiesThatNobodyReads: a connection on which a body was announced to what reads none is closed when the body
+// does not come.
 func TestBodiesThatNobodyReads(t *testing.T) {
 	d := oneNode(t)
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/nothing"} {

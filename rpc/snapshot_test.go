@@ -44,7 +44,9 @@ func (s *threeNodes) save(t *testing.T, id string) []byte {
 	return nil
 }
 
-func (s *threeNodes) restore(t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte) (*quoratev1.RestoreResponse, error) {
+func (s *threeNodes) restore(
+	t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte,
+) (*quoratev1.RestoreResponse, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -116,8 +118,8 @@ func TestRestoresThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAFileThatComesTooSlowly: a caller that announces a file and sends nothing, or next to nothing, does not keep others from
-// restoring.
+// TestAFileThatComesTooSlowly: a caller that announces a file and sends nothing, or next to nothing, does not keep
+// others from restoring.
 func TestAFileThatComesTooSlowly(t *testing.T) {
 	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID

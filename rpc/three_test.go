@@ -53,8 +53,8 @@ func startThreeNodes(t *testing.T) *threeNodes {
 	return s
 }
 
-// listenLow takes a port below those that systems give to outgoing connections, because a server that was lost comes back
-// to its own.
+// listenLow takes a port below those that systems give to outgoing connections, because a server that was lost comes
+// back to its own.
 func listenLow(t *testing.T) net.Listener {
 	t.Helper()
 	for range 1000 {
@@ -97,7 +97,9 @@ func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient 
 }
 
 // insist asks node after node until the request is decided, as a client does that has no better one.
-func (s *threeNodes) insist(ctx context.Context, from int, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (s *threeNodes) insist(
+	ctx context.Context, from int, r *quoratev1.AllocateRequest,
+) (*quoratev1.AllocateResponse, error) {
 	for i := from; ; i++ {
 		answer, err := s.client(fmt.Sprint("n", i%3+1)).Allocate(ctx, r)
 		waits := err == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
@@ -110,8 +112,8 @@ func (s *threeNodes) insist(ctx context.Context, from int, r *quoratev1.Allocate
 // follower is one that does not lead.
 func (s *threeNodes) follower() string { return s.Followers()[0].Status().ID }
 
-// TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice, and they
-// are granted in that order, once each. Whoever watches goes on with another node and sees the same.
+// TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice,
+// and they are granted in that order, once each. Whoever watches goes on with another node and sees the same.
 func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 	s := startThreeNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

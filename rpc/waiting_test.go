@@ -186,7 +186,8 @@ func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {
 	}
 }
 
-// TestACallGoesOnWithoutALeader: this node applies what the next leader writes, and that is all that a waiting call needs.
+// TestACallGoesOnWithoutALeader: this node applies what the next leader writes, and that is all that a waiting call
+// needs.
 func TestACallGoesOnWithoutALeader(t *testing.T) {
 	d := fullNode(t)
 	lease := patiently("a", 30*time.Second)

@@ -20,7 +20,9 @@ import (
 )
 
 // watch opens a stream that ends with the test.
-func (d *testServer) watch(t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
+func (d *testServer) watch(
+	t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption,
+) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -33,7 +35,9 @@ func (d *testServer) watch(t *testing.T, r *quoratev1.WatchAllocationsRequest, o
 }
 
 // changes receives so many changes, without heartbeats.
-func changes(t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int) []*quoratev1.WatchAllocationsResponse {
+func changes(
+	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int,
+) []*quoratev1.WatchAllocationsResponse {
 	t.Helper()
 	var list []*quoratev1.WatchAllocationsResponse
 	for len(list) < n && stream.Receive() {
@@ -121,7 +125,9 @@ func TestWatching(t *testing.T) {
 }
 
 // heartbeatWithout wants the first message to be one without a change.
-func heartbeatWithout(t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse]) *quoratev1.WatchAllocationsResponse {
+func heartbeatWithout(
+	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse],
+) *quoratev1.WatchAllocationsResponse {
 	t.Helper()
 	if !stream.Receive() || stream.Msg().GetAllocation() != nil || stream.Msg().GetIndex() == 0 {
 		t.Fatalf("got %v, %v", stream.Msg(), stream.Err())
@@ -222,7 +228,8 @@ func TestASilentStreamIsAlive(t *testing.T) {
 	})
 }
 
-// TestASlowCallerIsCutOffWhereItCanGoOn: it never holds anybody up, and learns its place while that is still remembered.
+// TestASlowCallerIsCutOffWhereItCanGoOn: it never holds anybody up, and learns its place while that is still
+// remembered.
 func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}

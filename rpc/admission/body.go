@@ -17,19 +17,22 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// MaxDrained is how much of a body that is too large is read and thrown away, so that its sender gets to see the answer.
+// MaxDrained is how much of a body that is too large is read and thrown away, so that its sender gets to see the
+// answer.
 const MaxDrained = 16 << 20
 
-// How long a body may take: a grace, and then as long as its sender keeps to bodyRate, in bytes a second; in no case longer than
-// bodyPatience.
+// How long a body may take: a grace, and then as long as its sender keeps to bodyRate, in bytes a second; in no case
+// longer than bodyPatience.
 const (
 	bodyPatience = 30 * time.Second
 	bodyRate     = 64 << 10
 )
 
-// Pacing is how long a server waits for parts of a call that a caller announced. All servers have defaultPacing but those of tests.
+// Pacing is how long a server waits for parts of a call that a caller announced. All servers have defaultPacing but
+// those of tests.
 type Pacing struct {
-	// BodyGrace is for a body, before its rate counts; busyBodyGrace while more than half of the places for calls are taken.
+	// BodyGrace is for a body, before its rate counts; busyBodyGrace while more than half of the places for calls are
+	// taken.
 	BodyGrace, BusyBodyGrace time.Duration
 	// Tool is how long a stream of reflection or health may be silent.
 	Tool time.Duration
@@ -44,12 +47,12 @@ func slowBodyError(received int64, after time.Duration) error {
 		received, after.Round(time.Millisecond), bodyRate)})
 }
 
-// bodyCharge is what the body of one call takes of the bytes that a server has for all of them. It is charged as bytes arrive, so
-// that what is announced and does not come takes nothing. A body moves to the large ones when it grows beyond smallBody: however
-// many large bodies there are, small ones are admitted.
+// bodyCharge is what the body of one call takes of the bytes that a server has for all of them. It is charged as
+// bytes arrive, so that what is announced and does not come takes nothing. A body moves to the large ones when it
+// grows beyond smallBody: however many large bodies there are, small ones are admitted.
 type bodyCharge struct {
-	of           *callLimiters
-	caller       *caller
+	of           *CallLimiters
+	caller       *Caller
 	small, large int64
 }
 
@@ -83,9 +86,9 @@ func (b *bodyCharge) refundBytes() {
 	b.small, b.large = 0, 0
 }
 
-// LimitBody reads and unpacks the body of a call with one request before anything else happens: too large a body is refused in
-// the caller's protocol, and a relayed call can be sent again. What a caller streams passes untouched; its messages are bounded one
-// by one.
+// LimitBody reads and unpacks the body of a call with one request before anything else happens: too large a body is
+// refused in the caller's protocol, and a relayed call can be sent again. What a caller streams passes untouched; its
+// messages are bounded one by one.
 func (a *Controller) LimitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := a.procedures[r.URL.Path]

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// caller is all connections and calls under one key, which is an address today. It counts what they hold of each limiter.
-type caller struct {
+// Caller is all connections and calls under one key, which is an address today. It counts what they hold of each
+// limiter.
+type Caller struct {
 	key  string
 	held [limiterKinds]atomic.Int64
 	// connections, and how many of them are beyond the limit, are guarded by the lock of callers.
@@ -18,7 +19,7 @@ type caller struct {
 }
 
 // isIdle reports whether a caller holds nothing.
-func (c *caller) isIdle() bool {
+func (c *Caller) isIdle() bool {
 	for i := range c.held {
 		if c.held[i].Load() != 0 {
 			return false
@@ -27,25 +28,26 @@ func (c *caller) isIdle() bool {
 	return c.connections == 0
 }
 
-// callers are those that have a connection or hold a place. It is asked for each connection and not for each call.
-type callers struct {
+// Callers are those that have a connection or hold a place. It is asked for each connection and not for each call.
+type Callers struct {
 	mu          sync.Mutex
-	known       map[string]*caller
+	known       map[string]*Caller
 	connections map[net.Conn]*connection
 	// sweepAt is how many known callers make it worth to look for those that have gone.
 	sweepAt int
 }
 
-func newCallers() *callers {
-	return &callers{known: map[string]*caller{}, connections: map[net.Conn]*connection{}}
+func newCallers() *Callers {
+	return &Callers{known: map[string]*Caller{}, connections: map[net.Conn]*connection{}}
 }
 
 // connection is one of a caller.
 type connection struct {
-	caller *caller
+	caller *Caller
 	// limiter is where the connection counts; nil for one of another node.
 	limiter *Limiter
-	// overLimit is true if it came when the caller, or the server, had as many as allowed: its calls are answered and not served.
+	// overLimit is true if it came when the caller, or the server, had as many as allowed: its calls are answered and
+	// not served.
 	overLimit error
 }
 
@@ -57,8 +59,8 @@ func connectionOf(ctx context.Context) *connection {
 	return c
 }
 
-// callerKey is what callers from one address share: the address, or of IPv6 the network of 64 bits, of which one host has as many
-// addresses as it likes.
+// callerKey is what callers from one address share: the address, or of IPv6 the network of 64 bits, of which one host
+// has as many addresses as it likes.
 func callerKey(remote net.Addr) string {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
@@ -71,15 +73,15 @@ func callerKey(remote net.Addr) string {
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
 
-// openConnection takes in a connection of a caller with a key. It is nil if the connection must be closed at once. Without a gate there is no
-// limit.
-func (cs *callers) openConnection(c net.Conn, key string, g *Limiter) *connection {
+// openConnection takes in a connection of a caller with a key. It is nil if the connection must be closed at once.
+// Without a gate there is no limit.
+func (cs *Callers) openConnection(c net.Conn, key string, g *Limiter) *connection {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	by := cs.known[key]
 	if by == nil {
 		cs.forgetIdle()
-		by = &caller{key: key}
+		by = &Caller{key: key}
 		cs.known[key] = by
 	}
 	opened := &connection{caller: by, limiter: g}
@@ -98,7 +100,7 @@ func (cs *callers) openConnection(c net.Conn, key string, g *Limiter) *connectio
 }
 
 // closeConnection forgets a connection.
-func (cs *callers) closeConnection(c net.Conn) {
+func (cs *Callers) closeConnection(c net.Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	opened := cs.connections[c]
@@ -119,21 +121,22 @@ func (cs *callers) closeConnection(c net.Conn) {
 }
 
 // ConnectionCount is how many connections are open.
-func (cs *callers) ConnectionCount() int {
+func (cs *Callers) ConnectionCount() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return len(cs.connections)
 }
 
 // CallerCount is how many callers are known.
-func (cs *callers) CallerCount() int {
+func (cs *Callers) CallerCount() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return len(cs.known)
 }
 
-// forgetIdle forgets callers whose last call ended after their last connection. It looks each time that their number has doubled.
-func (cs *callers) forgetIdle() {
+// forgetIdle forgets callers whose last call ended after their last connection. It looks each time that their number
+// has doubled.
+func (cs *Callers) forgetIdle() {
 	if len(cs.known) < cs.sweepAt {
 		return
 	}
@@ -145,7 +148,8 @@ func (cs *callers) forgetIdle() {
 	cs.sweepAt = 2*len(cs.known) + 64
 }
 
-// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
+// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that
+// it bounds.
 func (a *Controller) LimitConnections(server *http.Server) {
 	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.IdleTimeout = MaxHeader, HeaderPatience, IdlePatience
 	// The whole of a call with one answer, and the time that its caller may take to receive it; streams have their own.

@@ -1,10 +1,11 @@
-// Package admission decides which calls a server takes on, and bounds what each may take while it is under way: a slot among
-// the calls, bytes of its body, memory of the decoded request, time.
+// Package admission decides which calls a server takes on, and bounds what each may take while it is under way: a
+// slot among the calls, bytes of its body, memory of the decoded request, time.
 //
-// [Controller] is the entry: its methods are middleware. It gives each call a [Ticket], which says on whose account the call
-// takes what it takes. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says how). Callers
-// are told apart by address, members by their ids (caller.go). Reads that cost as much as many writes wait for their
-// turn in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the middleware that admits a call.
+// [Controller] is the entry: its methods are middleware. It gives each call a [Ticket], which says on whose account
+// the call takes what it takes. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says
+// how). Callers are told apart by address, members by their ids (caller.go). Reads that cost as much as many writes
+// wait for their turn in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the
+// middleware that admits a call.
 package admission
 
 import (
@@ -29,7 +30,7 @@ type Controller struct {
 	elements   *wirelimit.Checker
 	Expensive  *ExpensiveReads
 	// Decoding lets large requests be decoded one at a time.
-	Decoding *fairQueue
+	Decoding *FairQueue
 	hooks    ControllerHooks
 }
 
@@ -41,7 +42,10 @@ type ControllerHooks struct {
 	RelayedByMember func(*http.Request) bool
 }
 
-func NewController(l Limits, known procedures.Table, registerer prometheus.Registerer, hooks ControllerHooks) (*Controller, error) {
+// NewController makes the controller of a server, and registers its metrics.
+func NewController(
+	l Limits, known procedures.Table, registerer prometheus.Registerer, hooks ControllerHooks,
+) (*Controller, error) {
 	limits := l.WithDefaults()
 	all, err := NewLimiters(limits, registerer)
 	if err != nil {
@@ -63,9 +67,10 @@ func NewController(l Limits, known procedures.Table, registerer prometheus.Regis
 
 // Ticket is what admission notes about one call.
 type Ticket struct {
-	// Caller is who holds what the call takes; nil if the server does not tell callers apart. limiters are where it takes it.
-	Caller   *caller
-	Limiters *callLimiters
+	// Caller is who holds what the call takes; nil if the server does not tell callers apart. limiters are where it
+	// takes it.
+	Caller   *Caller
+	Limiters *CallLimiters
 	slot     slot
 	// servedFor is the ticket of the call that a front end serves by making this one; nil for calls of callers.
 	servedFor *Ticket
@@ -78,6 +83,7 @@ type Ticket struct {
 	Turn, decoding heldTurn
 }
 
+// TicketKey is the key of the ticket in a context.
 type TicketKey struct{}
 
 // TicketOf finds the ticket of a call; never nil.
@@ -107,8 +113,8 @@ func (a *Controller) IssueTicket(next http.Handler) http.Handler {
 	})
 }
 
-// ShareTicket gives a call that a front end makes a ticket of its own. It is of the same caller, and has the slot of the call
-// that the front end serves.
+// ShareTicket gives a call that a front end makes a ticket of its own. It is of the same caller, and has the slot of
+// the call that the front end serves.
 func (a *Controller) ShareTicket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := TicketOf(r.Context())

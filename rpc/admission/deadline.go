@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// DefaultDeadline is for callers that name none, longestDeadline for those that name a longer one.
+	// DefaultDeadline is for callers that name none.
 	DefaultDeadline = 15 * time.Second
+	// LongestDeadline is for callers that name a longer one.
 	LongestDeadline = time.Minute
 	// AnswerMargin is kept from the caller's deadline at most, so that the reason still reaches the caller.
 	AnswerMargin = 300 * time.Millisecond

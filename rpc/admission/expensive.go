@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -18,17 +19,18 @@ const (
 	maxCharge = 500 * time.Millisecond
 )
 
-// ExpensiveReads schedules the reads that cost as much as many writes: plans, dry runs, explanations, lists and whole trees. They
-// keep the state from writers, or a processor, for milliseconds, and a caller that repeats them would leave writers nothing. So a
-// server serves one at a time, and all of them together take no more than a share of its time.
+// ExpensiveReads schedules the reads that cost as much as many writes: plans, dry runs, explanations, lists and whole
+// trees. They keep the state from writers, or a processor, for milliseconds, and a caller that repeats them would
+// leave writers nothing. So a server serves one at a time, and all of them together take no more than a share of its
+// time.
 type ExpensiveReads struct {
-	*fairQueue
+	*FairQueue
 
 	limiter *Limiter
 }
 
 func newExpensiveReads(g *Limiter, registerer prometheus.Registerer) (*ExpensiveReads, error) {
-	e := &ExpensiveReads{limiter: g, fairQueue: newFairQueue(expensiveShare)}
+	e := &ExpensiveReads{limiter: g, FairQueue: newFairQueue(expensiveShare)}
 	for _, c := range []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_rpc_expensive_reads_dropped_total", Help: "Expensive reads whose callers did not wait for their turn.",
@@ -45,15 +47,15 @@ func newExpensiveReads(g *Limiter, registerer prometheus.Registerer) (*Expensive
 }
 
 // TryEnter takes a place among the reads that are under way or wait, which give returns.
-func (e *ExpensiveReads) TryEnter(by *caller) (give func(), err error) {
+func (e *ExpensiveReads) TryEnter(by *Caller) (give func(), err error) {
 	if err := e.limiter.TryAcquire(by, 1); err != nil {
 		return nil, err
 	}
 	return func() { e.limiter.Release(by, 1) }, nil
 }
 
-// DecodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens before
-// anything is known of what is asked. The turn ends when the call reads or proposes something, or is answered.
+// DecodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens
+// before anything is known of what is asked. The turn ends when the call reads or proposes something, or is answered.
 func (a *Controller) DecodeInTurn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		notes := TicketOf(r.Context())

@@ -28,7 +28,8 @@ func expensiveForTest(t *testing.T) *ExpensiveReads {
 	return e
 }
 
-// TestExpensiveReadsTakeAShare: however many callers repeat reads, they run one at a time and take a quarter of the time.
+// TestExpensiveReadsTakeAShare: however many callers repeat reads, they run one at a time and take a quarter of the
+// time.
 func TestExpensiveReadsTakeAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
@@ -40,7 +41,7 @@ func TestExpensiveReadsTakeAShare(t *testing.T) {
 		for i := range 16 {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					leave, err := e.WaitTurn(ctx, &caller{key: string(rune('a' + i))}, 0)
+					leave, err := e.WaitTurn(ctx, &Caller{key: string(rune('a' + i))}, 0)
 					if err != nil {
 						return
 					}
@@ -102,7 +103,7 @@ func TestALongReadIsNotChargedForEver(t *testing.T) {
 func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
-		known := map[string]*caller{"greedy": {}, "b": {}, "c": {}}
+		known := map[string]*Caller{"greedy": {}, "b": {}, "c": {}}
 		first, err := e.WaitTurn(t.Context(), known["greedy"], 0)
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +152,7 @@ func TestImpatientExpensiveReads(t *testing.T) {
 			t.Errorf("left behind: %v, %v", e.callers, e.queues)
 		}
 		first()
-		second, err := e.WaitTurn(t.Context(), &caller{}, 0)
+		second, err := e.WaitTurn(t.Context(), &Caller{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (t *heldTurn) EndTurn() {
 
 // queuedTurn is that of one call.
 type queuedTurn struct {
-	caller *caller
+	caller *Caller
 	// granted is closed when the read may begin.
 	granted chan struct{}
 	began   time.Time
@@ -43,19 +43,21 @@ type queuedTurn struct {
 	prepared time.Duration
 }
 
-// fairQueue admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of each other caller.
+// FairQueue admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of
+// each other caller.
 //
-// With a share, all of the work takes no more than one part in so many of the time, but for a burst. It is measured on the clock and
-// not as processor time: on a machine that is busy it takes longer, and the pause after it is longer too.
-type fairQueue struct {
+// With a share, all of the work takes no more than one part in so many of the time, but for a burst. It is measured
+// on the clock and not as processor time: on a machine that is busy it takes longer, and the pause after it is longer
+// too.
+type FairQueue struct {
 	share time.Duration // 0 for no pauses
 	// dropped counts those who did not wait for their turn, taken is how long the others took.
 	dropped, taken atomic.Int64
 
 	mu sync.Mutex
 	// queues have the work that waits, by caller; callers are those that have some, in the order of their turns.
-	queues  map[*caller][]*queuedTurn
-	callers []*caller
+	queues  map[*Caller][]*queuedTurn
+	callers []*Caller
 	running bool
 	// paused is true while a timer will call next.
 	paused bool
@@ -64,12 +66,12 @@ type fairQueue struct {
 	creditAt time.Time
 }
 
-func newFairQueue(share time.Duration) *fairQueue {
-	return &fairQueue{share: share, queues: map[*caller][]*queuedTurn{}, credit: expensiveBurst, creditAt: time.Now()}
+func newFairQueue(share time.Duration) *FairQueue {
+	return &FairQueue{share: share, queues: map[*Caller][]*queuedTurn{}, credit: expensiveBurst, creditAt: time.Now()}
 }
 
 // WaitTurn waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
-func (t *fairQueue) WaitTurn(ctx context.Context, by *caller, prepared time.Duration) (leave func(), err error) {
+func (t *FairQueue) WaitTurn(ctx context.Context, by *Caller, prepared time.Duration) (leave func(), err error) {
 	read := &queuedTurn{caller: by, prepared: prepared, granted: make(chan struct{})}
 	t.enqueueTurn(read)
 	select {
@@ -86,7 +88,7 @@ func (t *fairQueue) WaitTurn(ctx context.Context, by *caller, prepared time.Dura
 	return func() { t.endTurn(read) }, nil
 }
 
-func (t *fairQueue) enqueueTurn(read *queuedTurn) {
+func (t *FairQueue) enqueueTurn(read *queuedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queues[read.caller]) == 0 {
@@ -97,7 +99,7 @@ func (t *fairQueue) enqueueTurn(read *queuedTurn) {
 }
 
 // abandonTurn is for a caller that waits no longer; false if its turn has come meanwhile.
-func (t *fairQueue) abandonTurn(read *queuedTurn) bool {
+func (t *FairQueue) abandonTurn(read *queuedTurn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.Contains(t.queues[read.caller], read) {
@@ -109,17 +111,17 @@ func (t *fairQueue) abandonTurn(read *queuedTurn) bool {
 }
 
 // removeTurn takes a read out of the queue of its caller.
-func (t *fairQueue) removeTurn(read *queuedTurn) {
+func (t *FairQueue) removeTurn(read *queuedTurn) {
 	by := read.caller
 	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *queuedTurn) bool { return r == read })
 	if len(t.queues[by]) == 0 {
 		delete(t.queues, by)
-		t.callers = slices.DeleteFunc(t.callers, func(c *caller) bool { return c == by })
+		t.callers = slices.DeleteFunc(t.callers, func(c *Caller) bool { return c == by })
 	}
 }
 
 // startNext lets the next read begin, now or when there is time for it again.
-func (t *fairQueue) startNext() {
+func (t *FairQueue) startNext() {
 	if t.running || t.paused || len(t.callers) == 0 {
 		return
 	}
@@ -140,13 +142,13 @@ func (t *fairQueue) startNext() {
 }
 
 // hasCredit brings the credit up to date.
-func (t *fairQueue) hasCredit(now time.Time) bool {
+func (t *FairQueue) hasCredit(now time.Time) bool {
 	t.credit = min(expensiveBurst, t.credit+now.Sub(t.creditAt)/t.share)
 	t.creditAt = now
 	return t.credit > 0
 }
 
-func (t *fairQueue) resumeQueue() {
+func (t *FairQueue) resumeQueue() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused = false
@@ -154,7 +156,7 @@ func (t *fairQueue) resumeQueue() {
 }
 
 // endTurn charges a read and lets the next one begin.
-func (t *fairQueue) endTurn(read *queuedTurn) {
+func (t *FairQueue) endTurn(read *queuedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	took := read.prepared + time.Since(read.began)
@@ -166,14 +168,14 @@ func (t *fairQueue) endTurn(read *queuedTurn) {
 }
 
 // IsRunning reports whether a turn goes on.
-func (t *fairQueue) IsRunning() bool {
+func (t *FairQueue) IsRunning() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.running
 }
 
 // CountWaiting is how many callers wait for a turn.
-func (t *fairQueue) CountWaiting() int {
+func (t *FairQueue) CountWaiting() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.callers)

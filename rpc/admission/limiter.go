@@ -10,13 +10,15 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// shareOfFree is how many times what is free one caller may hold. With 3, a caller alone gets three quarters of the places, two
-// that want all of them get three sevenths each, and one more caller that holds nothing yet is always admitted.
+// shareOfFree is how many times what is free one caller may hold. With 3, a caller alone gets three quarters of the
+// places, two that want all of them get three sevenths each, and one more caller that holds nothing yet is always
+// admitted.
 const shareOfFree = 3
 
-// Limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: one that holds more than its
-// share is refused, and the others are not. The share is not a constant but follows what is free, as the dynamic thresholds
-// of a switch that many queues share, so that a caller may have most of it while no other caller wants any.
+// Limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: one that holds
+// more than its share is refused, and the others are not. The share is not a constant but follows what is free, as
+// the dynamic thresholds of a switch that many queues share, so that a caller may have most of it while no other
+// caller wants any.
 type Limiter struct {
 	// what and setting are for the text of a refusal.
 	what, setting string
@@ -53,7 +55,7 @@ const (
 )
 
 // TryAcquire admits n more units for a caller; then give must follow. A nil caller has no share of its own.
-func (g *Limiter) TryAcquire(c *caller, n int64) error {
+func (g *Limiter) TryAcquire(c *Caller, n int64) error {
 	inside := g.InUse.Add(n)
 	if inside > g.capacity {
 		g.InUse.Add(-n)
@@ -73,7 +75,7 @@ func (g *Limiter) TryAcquire(c *caller, n int64) error {
 }
 
 // Release returns what take admitted.
-func (g *Limiter) Release(c *caller, n int64) {
+func (g *Limiter) Release(c *Caller, n int64) {
 	if c != nil {
 		c.held[g.kind].Add(-n)
 	}
@@ -88,7 +90,7 @@ func (g *Limiter) errFull() error {
 		g.capacity, g.what, g.setting)
 }
 
-func (g *Limiter) errBeyondShare(c *caller, held int64) error {
+func (g *Limiter) errBeyondShare(c *Caller, held int64) error {
 	return overloadedError("%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
 		"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
 }
@@ -101,10 +103,11 @@ func overloadedError(format string, args ...any) error {
 // Limiters are all limiters of a server.
 type Limiters struct {
 	// Clients count calls of clients, members those that other members relay. Neither takes from the other.
-	Clients, Members callLimiters
-	// connections are open ones of clients. callers has them, and memberCallers those of other members, which have no limit.
+	Clients, Members CallLimiters
+	// connections are open ones of clients. callers has them, and memberCallers those of other members, which have no
+	// limit.
 	connections            *Limiter
-	Callers, memberCallers *callers
+	Callers, memberCallers *Callers
 	// peers are questions of other members, health checks are those of gRPC's protocol, reflection is for tools.
 	peers, health, Reflection *Limiter
 	// Expensive are reads that cost as much as many writes, under way or waiting for their turn.
@@ -115,8 +118,8 @@ type Limiters struct {
 	Diagnostics, scrapes *Limiter
 }
 
-// callLimiters are what calls take while they are under way.
-type callLimiters struct {
+// CallLimiters are what calls take while they are under way.
+type CallLimiters struct {
 	Calls, Streams *Limiter
 	// SmallBodies and largeBodies are bytes of requests; a body is small up to smallBody.
 	SmallBodies, LargeBodies *Limiter
@@ -124,6 +127,7 @@ type callLimiters struct {
 	Decoded *Limiter
 }
 
+// NewLimiters makes the limiters of a server, and registers their metrics.
 func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) {
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_shed_total",
@@ -137,14 +141,14 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 	}
 	calls, streams := int64(l.Calls), int64(l.Streams)
 	g := &Limiters{
-		Clients: callLimiters{
+		Clients: CallLimiters{
 			Calls:       make(kindCalls, "calls", "calls under way", "max-calls", calls),
 			Streams:     make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
 			SmallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together", MaxSmallBodies),
 			LargeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together", MaxLargeBodies),
 			Decoded:     make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", MaxAllDecoded),
 		},
-		Members: callLimiters{
+		Members: CallLimiters{
 			Calls:       make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
 			Streams:     make(kindRelayedWaits, "relays", "waiting requests that other members relay", "max-streams", streams),
 			SmallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests", "all bodies up to 64 KiB together", MaxSmallBodies/2),

@@ -20,17 +20,17 @@ func someLimiter(t testing.TB, most int) *Limiter {
 }
 
 // takeAll takes places until one is refused.
-func takeAll(g *Limiter, c *caller) (taken int) {
+func takeAll(g *Limiter, c *Caller) (taken int) {
 	for g.TryAcquire(c, 1) == nil {
 		taken++
 	}
 	return taken
 }
 
-// TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become free, and there is
-// always room for one more caller.
+// TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become
+// free, and there is always room for one more caller.
 func TestShares(t *testing.T) {
-	g, greedy, other := someLimiter(t, 8192), &caller{key: "greedy"}, &caller{key: "other"}
+	g, greedy, other := someLimiter(t, 8192), &Caller{key: "greedy"}, &Caller{key: "other"}
 	if got := takeAll(g, greedy); got != 6144 {
 		t.Errorf("one caller alone got %d of 8192, want three quarters", got)
 	}
@@ -41,7 +41,7 @@ func TestShares(t *testing.T) {
 		t.Errorf("the next got %d, want three quarters of the rest", got)
 	}
 	for range 10_000 { // each gives one place back and asks for two
-		for _, c := range []*caller{greedy, other} {
+		for _, c := range []*Caller{greedy, other} {
 			g.Release(c, 1)
 			_, _ = g.TryAcquire(c, 1), g.TryAcquire(c, 1)
 		}
@@ -51,7 +51,7 @@ func TestShares(t *testing.T) {
 		t.Errorf("two greedy callers hold %d and %d, want about %d", a, b, want)
 	}
 	for i := range 4 {
-		if takeAll(g, &caller{key: fmt.Sprint("greedy-", i)}) == 0 {
+		if takeAll(g, &Caller{key: fmt.Sprint("greedy-", i)}) == 0 {
 			t.Errorf("the next caller, number %d, got nothing", i)
 		}
 	}
@@ -65,7 +65,7 @@ func TestShares(t *testing.T) {
 // TestSmallGates: few places are there to be used, also by one caller.
 func TestSmallGates(t *testing.T) {
 	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 6} {
-		if got := takeAll(someLimiter(t, most), &caller{}); got != want {
+		if got := takeAll(someLimiter(t, most), &Caller{}); got != want {
 			t.Errorf("of %d places one caller got %d, want %d", most, got, want)
 		}
 	}

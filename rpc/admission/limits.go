@@ -10,15 +10,16 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and OVERLOADED. All
-// callers from one address together may hold three times of what is free. A field that is 0 has its default.
+// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and
+// OVERLOADED. All callers from one address together may hold three times of what is free. A field that is 0 has its
+// default.
 type Limits struct {
 	// Calls are calls that are served or relayed at one time. Default 8192.
 	Calls int
 	// Streams are watches, and requests that wait here for their grant. Default 8192.
 	Streams int
-	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are closed; what
-	// comes beyond them is closed at once. Default 16384.
+	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are
+	// closed; what comes beyond them is closed at once. Default 16384.
 	Connections int
 	// SendPatience is how long a caller of a stream may take to receive one message. Default 30 s.
 	SendPatience time.Duration
@@ -49,7 +50,8 @@ const (
 	IdlePatience = 2 * time.Minute
 	// CallsPerConnection is how many calls one HTTP/2 connection may carry at a time.
 	CallsPerConnection = 1000
-	// ExtraConnections are those of one caller beyond the limit that still get an answer, maxExtraConnections those of all.
+	// ExtraConnections are those of one caller beyond the limit that still get an answer, maxExtraConnections those
+	// of all.
 	ExtraConnections    = 64
 	maxExtraConnections = 1024
 	// maxPeerCalls are questions of other members, maxHealthChecks those of gRPC's health protocol.
@@ -69,12 +71,12 @@ const (
 // slot is what one call holds of a limiter. It is a part of the ticket, so that admitting a call allocates nothing.
 type slot struct {
 	limiter *Limiter
-	caller  *caller
+	caller  *Caller
 	given   atomic.Bool
 }
 
 // acquireSlot admits a call.
-func (p *slot) acquireSlot(g *Limiter, c *caller) error {
+func (p *slot) acquireSlot(g *Limiter, c *Caller) error {
 	if err := g.TryAcquire(c, 1); err != nil {
 		return err
 	}
@@ -89,8 +91,8 @@ func (p *slot) releaseSlot() {
 	}
 }
 
-// AdmitCall admits a call, or answers that the server is overloaded. A path that does not exist takes no slot. Calls of other members
-// and health checks have slots of their own, so that clients cannot keep them out.
+// AdmitCall admits a call, or answers that the server is overloaded. A path that does not exist takes no slot. Calls
+// of other members and health checks have slots of their own, so that clients cannot keep them out.
 func (a *Controller) AdmitCall(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		notes, known := TicketOf(r.Context()), a.procedures[r.URL.Path]
@@ -108,7 +110,7 @@ func (a *Controller) AdmitCall(next http.Handler) http.Handler {
 }
 
 // LimiterFor is the limiter of a call; nil if its path does not exist.
-func (a *Controller) LimiterFor(p procedures.Info, of *callLimiters) *Limiter {
+func (a *Controller) LimiterFor(p procedures.Info, of *CallLimiters) *Limiter {
 	switch {
 	case p.Kind == procedures.ServesMembers:
 		return a.Limiters.peers
@@ -159,8 +161,8 @@ func (a *Controller) refuseConnection(w http.ResponseWriter, r *http.Request) {
 	a.RefuseCall(w, r, overLimitError(r.Context()))
 }
 
-// refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes the next
-// call of the connection.
+// refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes
+// the next call of the connection.
 const refusalPatience = 2 * time.Second
 
 // RefuseCall answers an error to a call whose body has not been read.
@@ -175,14 +177,16 @@ func (a *Controller) NotFound(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// LimitRest bounds the time for a body that is not read. HTTP/2 needs no bound: there an unread body does not hold up other calls.
+// LimitRest bounds the time for a body that is not read. HTTP/2 needs no bound: there an unread body does not hold up
+// other calls.
 func LimitRest(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && r.ProtoMajor < 2 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience)) // a recorded connection has no deadlines
 	}
 }
 
-// WaitInside moves a call from the limit for calls under way to that for waiting requests. The caller must call leave in the end.
+// WaitInside moves a call from the limit for calls under way to that for waiting requests. The caller must call leave
+// in the end.
 func (g *Limiters) WaitInside(ctx context.Context) (leave func(), err error) {
 	notes := TicketOf(ctx)
 	of := notes.Limiters

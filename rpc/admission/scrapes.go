@@ -18,13 +18,13 @@ const (
 	pagesAtOnce = 2
 )
 
-// LimitScrapes answers /metrics. A page is made at most once in a while, however often it is asked for, and is kept in the forms
-// that scrapers ask for: with and without compression.
+// LimitScrapes answers /metrics. A page is made at most once in a while, however often it is asked for, and is kept
+// in the forms that scrapers ask for: with and without compression.
 func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 	var pages [pagesAtOnce]metricsPage
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		LimitRest(w, r)
-		var by *caller
+		var by *Caller
 		if c := connectionOf(r.Context()); c != nil {
 			by = c.caller
 		}

@@ -41,8 +41,8 @@ type streamDeadlines struct {
 	patience time.Duration
 }
 
-// ExtendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
-// breaks. Not every connection has deadlines (a recorded one in a test has none).
+// ExtendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the
+// stream breaks. Not every connection has deadlines (a recorded one in a test has none).
 func ExtendSending(ctx context.Context, within time.Duration) {
 	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
 		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
@@ -55,8 +55,8 @@ func MessagePatience(ctx context.Context) time.Duration {
 	return from.patience
 }
 
-// ExtendReceiving bounds until when the next message of a stream must have come; then the stream breaks. Not every connection
-// has deadlines (a recorded one in a test has none).
+// ExtendReceiving bounds until when the next message of a stream must have come; then the stream breaks. Not every
+// connection has deadlines (a recorded one in a test has none).
 func ExtendReceiving(ctx context.Context, until time.Time) {
 	if from, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
 		_ = from.control.SetReadDeadline(until)

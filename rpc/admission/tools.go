@@ -1,10 +1,11 @@
 package admission
 
 import (
-	"github.com/quorate/quorate/rpc/procedures"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/quorate/quorate/rpc/procedures"
 )
 
 // toolSpan is how long a stream of gRPC's reflection lasts: tools ask it a few questions and go.

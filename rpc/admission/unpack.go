@@ -13,14 +13,16 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+
 	"github.com/quorate/quorate/rpc/codec"
 )
 
 // unpackers are those that are not in use.
 var unpackers = sync.Pool{New: func() any { return &codec.BoundedGzip{} }}
 
-// unpackBody replaces a packed body by what it holds, and charges for that as it is unpacked: packed bodies are small, and what they
-// hold must have a common bound too. What it does not understand is left to the caller's protocol, and charged as the largest body.
+// unpackBody replaces a packed body by what it holds, and charges for that as it is unpacked: packed bodies are
+// small, and what they hold must have a common bound too. What it does not understand is left to the caller's
+// protocol, and charged as the largest body.
 func unpackBody(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error) {
 	switch {
 	case r.Method == http.MethodGet:

@@ -19,6 +19,7 @@ const MaxBody = 4 << 20
 // tooLargeError is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
 func tooLargeError(what string) *connect.Error { return LargerThanError(what, MaxBody) }
 
+// LargerThanError refuses a request, or a part of it, with more bytes than allowed.
 func LargerThanError(what string, most int) *connect.Error {
 	return wire.NewProblem(connect.CodeInvalidArgument,
 		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, most),

@@ -1,7 +1,7 @@
 // Package codec decodes requests within bounds, and encodes answers.
 //
-// [Options] are the encodings of all handlers. [Scan] counts the elements of an encoded request before anything is built from
-// it; package wirelimit does the counting.
+// [Options] are the encodings of all handlers. [Scan] counts the elements of an encoded request before anything is
+// built from it; package wirelimit does the counting.
 package codec
 
 import (
@@ -112,6 +112,7 @@ type BoundedGzip struct {
 	left int64
 }
 
+// Reset begins to unpack another source.
 func (b *BoundedGzip) Reset(source io.Reader) error {
 	b.left = MaxBody
 	return b.Reader.Reset(source)

@@ -20,8 +20,8 @@ import (
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
-// Bounds of a decoded request, beside those of its fields. The largest requests that keep to all bounds of their schema,
-// a tree of 20,000 nodes with twenty limits each, take three quarters of either.
+// Bounds of a decoded request, beside those of its fields. The largest requests that keep to all bounds of their
+// schema, a tree of 20,000 nodes with twenty limits each, take three quarters of either.
 const (
 	// MaxElements is how many list entries, map entries and messages a request may have.
 	MaxElements = 1 << 19
@@ -67,7 +67,9 @@ func Scan(checker *wirelimit.Checker, r *http.Request, input protoreflect.Messag
 	return usage, nil
 }
 
-func scanEncoded(c *wirelimit.Checker, f encodedRequest, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
+func scanEncoded(
+	c *wirelimit.Checker, f encodedRequest, input protoreflect.MessageDescriptor,
+) (wirelimit.Usage, error) {
 	switch {
 	case !f.json:
 		return c.Binary(f.data, input)

@@ -29,7 +29,9 @@ type activityService struct {
 }
 
 // GetActivity shows the last 24 hours of a node or of an itemized resource, as this server has seen them.
-func (s activityService) GetActivity(ctx context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
+func (s activityService) GetActivity(
+	ctx context.Context, r *quoratev1.GetActivityRequest,
+) (*quoratev1.GetActivityResponse, error) {
 	switch {
 	case r.GetResource() != "" && r.GetNode() != "":
 		return nil, wire.ToError(wire.InvalidField("node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))

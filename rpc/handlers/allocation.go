@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
+// AllocationService grants, renews and ends allocations.
 type AllocationService struct {
 	Service
 
@@ -21,7 +22,9 @@ type AllocationService struct {
 }
 
 // Allocate decides one request and holds all of it, or nothing.
-func (s AllocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (s AllocationService) Allocate(
+	ctx context.Context, r *quoratev1.AllocateRequest,
+) (*quoratev1.AllocateResponse, error) {
 	decide := s.proposeOne
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 		decide = s.dryRunOne
@@ -49,7 +52,9 @@ func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command)
 }
 
 // fromAllocateOutcome is a grant, a place in the queue, or the error that says why there is neither.
-func (s AllocationService) fromAllocateOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
+func (s AllocationService) fromAllocateOutcome(
+	ctx context.Context, o ledger.Outcome, index uint64,
+) (*quoratev1.AllocateResponse, error) {
 	switch {
 	case o.Refused != nil:
 		return nil, wire.RefusalError(o.Refused)
@@ -69,9 +74,11 @@ func (s AllocationService) fromAllocateOutcome(ctx context.Context, o ledger.Out
 	return answer, nil
 }
 
-// BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are decided on
-// the state that the others leave behind.
-func (s AllocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+// BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are
+// decided on the state that the others leave behind.
+func (s AllocationService) BatchAllocate(
+	ctx context.Context, r *quoratev1.BatchAllocateRequest,
+) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
 	firm, dry := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
 	if err := s.decidePart(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
@@ -92,7 +99,9 @@ type batchPart struct {
 }
 
 // splitBatch checks each request and fails the invalid ones on the spot.
-func (s AllocationService) splitBatch(requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome) (firm, dry batchPart) {
+func (s AllocationService) splitBatch(
+	requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
+) (firm, dry batchPart) {
 	for i, r := range requests {
 		if err := s.Validator.Validate(r); err != nil {
 			outcomes[i] = failedOutcome(wire.InvalidRequestError(err))
@@ -107,7 +116,9 @@ func (s AllocationService) splitBatch(requests []*quoratev1.AllocateRequest, out
 	return firm, dry
 }
 
-func (s AllocationService) decidePart(ctx context.Context, p batchPart, by proposeFunc, outcomes []*quoratev1.AllocateOutcome) error {
+func (s AllocationService) decidePart(
+	ctx context.Context, p batchPart, by proposeFunc, outcomes []*quoratev1.AllocateOutcome,
+) error {
 	if len(p.commands) == 0 {
 		return nil
 	}
@@ -136,7 +147,9 @@ func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
 }
 
 // Release ends an allocation.
-func (s AllocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
+func (s AllocationService) Release(
+	ctx context.Context, r *quoratev1.ReleaseRequest,
+) (*quoratev1.ReleaseResponse, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.Release{ID: r.GetId(), Items: wire.ToItemNames(r.GetItems()), ItemState: r.GetItemState()})
 	if err != nil {
 		return nil, err
@@ -152,7 +165,9 @@ func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseRespo
 }
 
 // BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
-func (s AllocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchReleaseRequest) (*quoratev1.BatchReleaseResponse, error) {
+func (s AllocationService) BatchRelease(
+	ctx context.Context, r *quoratev1.BatchReleaseRequest,
+) (*quoratev1.BatchReleaseResponse, error) {
 	commands := make([]quota.Command, len(r.GetIds()))
 	for i, id := range r.GetIds() {
 		commands[i] = quota.Release{ID: id}
@@ -174,7 +189,9 @@ func (s AllocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchR
 }
 
 // GetAllocation shows one allocation.
-func (s AllocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+func (s AllocationService) GetAllocation(
+	ctx context.Context, r *quoratev1.GetAllocationRequest,
+) (*quoratev1.GetAllocationResponse, error) {
 	var found quota.AllocationInfo
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
@@ -191,7 +208,9 @@ func (s AllocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAl
 const allocationCost = 10
 
 // ListAllocations pages through held allocations.
-func (s AllocationService) ListAllocations(ctx context.Context, r *quoratev1.ListAllocationsRequest) (*quoratev1.ListAllocationsResponse, error) {
+func (s AllocationService) ListAllocations(
+	ctx context.Context, r *quoratev1.ListAllocationsRequest,
+) (*quoratev1.ListAllocationsResponse, error) {
 	after, err := wire.OpenAllocationToken(r.GetPageToken())
 	if err != nil {
 		return nil, wire.ToError(err)

@@ -20,6 +20,7 @@ import (
 // standingPatience is how long the other members may take to say how they stand.
 const standingPatience = time.Second
 
+// ClusterService shows the cluster and changes its membership.
 type ClusterService struct {
 	Service
 
@@ -28,7 +29,9 @@ type ClusterService struct {
 }
 
 // GetStatus shows what this node knows, and what the others answer within a second.
-func (s ClusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
+func (s ClusterService) GetStatus(
+	ctx context.Context, r *quoratev1.GetStatusRequest,
+) (*quoratev1.GetStatusResponse, error) {
 	own := s.Node.Status()
 	answer := &quoratev1.GetStatusResponse{
 		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
@@ -84,7 +87,9 @@ func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus,
 }
 
 // askMember fills in what only the member itself can tell.
-func (s ClusterService) askMember(ctx context.Context, m cluster.Member, own cluster.NodeStatus, shown *quoratev1.Member) {
+func (s ClusterService) askMember(
+	ctx context.Context, m cluster.Member, own cluster.NodeStatus, shown *quoratev1.Member,
+) {
 	if m.ID == own.ID {
 		standing, _ := PeerService{Node: s.Node}.GetStanding(ctx, nil)
 		fillMember(shown, standing)

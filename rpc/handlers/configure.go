@@ -10,7 +10,9 @@ import (
 )
 
 // decideChange carries out a change of configuration, or only tries it.
-func (s TreeService) decideChange(ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths) (*quoratev1.ConfigurationResult, error) {
+func (s TreeService) decideChange(
+	ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths,
+) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
 		decide = s.planChanges
@@ -30,7 +32,9 @@ func (s TreeService) decideChange(ctx context.Context, command quota.Command, dr
 }
 
 // ApplyTrees makes each named tree exactly as written, all or nothing.
-func (s TreeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+func (s TreeService) ApplyTrees(
+	ctx context.Context, r *quoratev1.ApplyTreesRequest,
+) (*quoratev1.ApplyTreesResponse, error) {
 	command, moved, err := wire.ToApplyTrees(r)
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -43,12 +47,14 @@ func (s TreeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequ
 }
 
 // SetLimits changes limits of one node.
-func (s TreeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
+func (s TreeService) SetLimits(
+	ctx context.Context, r *quoratev1.SetLimitsRequest,
+) (*quoratev1.SetLimitsResponse, error) {
 	limits, err := wire.ToLimits(r.GetLimits(), "limits", true)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	meta, err := wire.ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -60,8 +66,10 @@ func (s TreeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsReques
 }
 
 // DeleteTree removes a tree.
-func (s TreeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+func (s TreeService) DeleteTree(
+	ctx context.Context, r *quoratev1.DeleteTreeRequest,
+) (*quoratev1.DeleteTreeResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -74,7 +82,7 @@ func (s TreeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequ
 
 // MoveNode gives a node another path.
 func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	meta, err := wire.ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -87,8 +95,10 @@ func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 }
 
 // SetMaintenance turns a tree's maintenance on or off.
-func (s TreeService) SetMaintenance(ctx context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+func (s TreeService) SetMaintenance(
+	ctx context.Context, r *quoratev1.SetMaintenanceRequest,
+) (*quoratev1.SetMaintenanceResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -101,7 +111,7 @@ func (s TreeService) SetMaintenance(ctx context.Context, r *quoratev1.SetMainten
 
 // RollBack makes the configuration what it was.
 func (s TreeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	meta, err := wire.ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}

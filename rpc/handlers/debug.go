@@ -30,8 +30,8 @@ type Diagnosis struct {
 	Collect func(context.Context) ([]byte, error)
 }
 
-// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others wait, so that
-// one that asks again and again does not keep others out.
+// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others
+// wait, so that one that asks again and again does not keep others out.
 type debugService struct {
 	Service
 
@@ -41,12 +41,15 @@ type debugService struct {
 	Busy      chan struct{}
 }
 
+// NewDebugService makes the service that collects diagnostics.
 func NewDebugService(base Service, p relay.Peers, diagnoses []Diagnosis, waiting *admission.Limiter) debugService {
 	return debugService{Service: base, peers: p, diagnoses: diagnoses, waiting: waiting, Busy: make(chan struct{}, 1)}
 }
 
 // GetDiagnostics answers for this node, or asks another member for its own.
-func (s debugService) GetDiagnostics(ctx context.Context, r *quoratev1.GetDiagnosticsRequest) (*quoratev1.GetDiagnosticsResponse, error) {
+func (s debugService) GetDiagnostics(
+	ctx context.Context, r *quoratev1.GetDiagnosticsRequest,
+) (*quoratev1.GetDiagnosticsResponse, error) {
 	if r.GetMember() == "" || r.GetMember() == s.ID {
 		return s.collectOwn(ctx)
 	}
@@ -90,7 +93,7 @@ func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quorate
 	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
 	defer cancel()
 	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), relay.ErrNoAddress
-	if s.peers.UrlOf(m) != "" {
+	if s.peers.URLOf(m) != "" {
 		answer, err = s.peers.DebugClient(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
 	}
 	if err == nil && answer.GetMember() != m.ID {

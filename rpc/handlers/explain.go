@@ -10,7 +10,9 @@ import (
 )
 
 // Explain decides a request without carrying it out, or shows how one was decided. A denial is an answer here.
-func (s AllocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+func (s AllocationService) Explain(
+	ctx context.Context, r *quoratev1.ExplainRequest,
+) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
 	question := func(v ledger.Sandbox) error { return explainID(v, r.GetId(), answer) }
 	if r.GetRequest() != nil {
@@ -75,7 +77,9 @@ func explainID(v ledger.Sandbox, id string, answer *quoratev1.ExplainResponse) e
 const eventCost = 20
 
 // ListEvents pages through what happened lately.
-func (s AllocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
+func (s AllocationService) ListEvents(
+	ctx context.Context, r *quoratev1.ListEventsRequest,
+) (*quoratev1.ListEventsResponse, error) {
 	var page quota.EventPage
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
 	size := func(ledger.View) int { return most * eventCost }

@@ -21,7 +21,8 @@ const (
 	drainPatience = 5 * time.Second
 )
 
-// fileStream reads exactly as many bytes from the messages of a stream as were announced, and waits for them only so long.
+// fileStream reads exactly as many bytes from the messages of a stream as were announced, and waits for them only so
+// long.
 type fileStream struct {
 	ctx    context.Context //nolint:containedctx // it is that of the stream
 	stream *connect.ClientStream[quoratev1.RestoreRequest]
@@ -34,7 +35,9 @@ type fileStream struct {
 	failed   error // why the file did not come whole
 }
 
-func newFileStream(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest], size int64) *fileStream {
+func newFileStream(
+	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest], size int64,
+) *fileStream {
 	until := time.Now().Add(admission.MessagePatience(ctx) + time.Duration(size/leastFileRate)*time.Second)
 	return &fileStream{ctx: ctx, stream: stream, size: size, until: until}
 }
@@ -99,8 +102,8 @@ func (f *fileStream) Read(data []byte) (int, error) {
 	return count, nil
 }
 
-// drainStream throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing but a broken
-// connection.
+// drainStream throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing
+// but a broken connection.
 func drainStream(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) {
 	admission.ExtendReceiving(ctx, time.Now().Add(drainPatience))
 	for left := admission.MaxDrained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {

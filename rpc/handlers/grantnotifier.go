@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// GrantNotifier wakes calls that wait for an allocation when the allocation changes. One goroutine reads the feed for all of them, for as
-// long as there are any.
+// GrantNotifier wakes calls that wait for an allocation when the allocation changes. One goroutine reads the feed for
+// all of them, for as long as there are any.
 type GrantNotifier struct {
 	node Node
 
@@ -27,29 +27,31 @@ const (
 	feedRetryPause = 50 * time.Millisecond
 )
 
+// NewGrantNotifier makes a notifier that reads the feed of a node while calls wait.
 func NewGrantNotifier(node Node) *GrantNotifier {
 	return &GrantNotifier{node: node, subscribers: map[string][]chan struct{}{}}
 }
 
-// waitFor returns when done is true or the context ends. It calls done at first and after each change of the allocation.
+// waitFor returns when done is true or the context ends. It calls done at first and after each change of the
+// allocation.
 func (d *GrantNotifier) waitFor(ctx context.Context, id string, done func() bool) {
 	for {
-		changed := d.subscribe(id) // before done looks, or a change in between would be missed
+		changed := d.addSubscriber(id) // before done looks, or a change in between would be missed
 		if done() {
-			d.unsubscribe(id, changed)
+			d.removeSubscriber(id, changed)
 			return
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			d.unsubscribe(id, changed)
+			d.removeSubscriber(id, changed)
 			return
 		}
 	}
 }
 
-// subscribe returns a channel that is closed at the next change of the allocation.
-func (d *GrantNotifier) subscribe(id string) chan struct{} {
+// addSubscriber returns a channel that is closed at the next change of the allocation.
+func (d *GrantNotifier) addSubscriber(id string) chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changed := make(chan struct{})
@@ -65,7 +67,7 @@ func (d *GrantNotifier) subscribe(id string) chan struct{} {
 	return changed
 }
 
-func (d *GrantNotifier) unsubscribe(id string, changed chan struct{}) {
+func (d *GrantNotifier) removeSubscriber(id string, changed chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, other := range d.subscribers[id] {

@@ -9,12 +9,15 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
+// ItemService shows and changes items.
 type ItemService struct {
 	Service
 }
 
 // ListItems pages through items.
-func (s ItemService) ListItems(ctx context.Context, r *quoratev1.ListItemsRequest) (*quoratev1.ListItemsResponse, error) {
+func (s ItemService) ListItems(
+	ctx context.Context, r *quoratev1.ListItemsRequest,
+) (*quoratev1.ListItemsResponse, error) {
 	after, err := wire.OpenItemToken(r.GetPageToken(), r.GetTree())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -47,7 +50,9 @@ func (s ItemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 }
 
 // CountItems counts items by state and by owner.
-func (s ItemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequest) (*quoratev1.CountItemsResponse, error) {
+func (s ItemService) CountItems(
+	ctx context.Context, r *quoratev1.CountItemsRequest,
+) (*quoratev1.CountItemsResponse, error) {
 	var counts []quota.ItemCount
 	size := func(v ledger.View) int { return v.Counts().Items }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
@@ -66,7 +71,9 @@ func (s ItemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequ
 }
 
 // UpdateItems changes items that are not held.
-func (s ItemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
+func (s ItemService) UpdateItems(
+	ctx context.Context, r *quoratev1.UpdateItemsRequest,
+) (*quoratev1.UpdateItemsResponse, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.UpdateItems{Updates: wire.ToItemUpdates(r.GetUpdates())})
 	switch {
 	case err != nil:
@@ -83,7 +90,9 @@ func (s ItemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRe
 }
 
 // ResetItems takes items from holders that have not renewed for a while.
-func (s ItemService) ResetItems(ctx context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
+func (s ItemService) ResetItems(
+	ctx context.Context, r *quoratev1.ResetItemsRequest,
+) (*quoratev1.ResetItemsResponse, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.ResetItems{
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 	})

@@ -19,7 +19,9 @@ import (
 const successorPatience = 3 * time.Second
 
 // ListMembers shows all nodes as the leader finds them.
-func (s ClusterService) ListMembers(ctx context.Context, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
+func (s ClusterService) ListMembers(
+	ctx context.Context, r *quoratev1.ListMembersRequest,
+) (*quoratev1.ListMembersResponse, error) {
 	list, err := s.Node.Health(ctx)
 	if err == nil {
 		return s.fromHealth(list), nil
@@ -107,7 +109,9 @@ func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 }
 
 // JoinMember dials a gossip address, or takes in a node that waits.
-func (s ClusterService) JoinMember(ctx context.Context, r *quoratev1.JoinMemberRequest) (*quoratev1.JoinMemberResponse, error) {
+func (s ClusterService) JoinMember(
+	ctx context.Context, r *quoratev1.JoinMemberRequest,
+) (*quoratev1.JoinMemberResponse, error) {
 	join := func() (bool, error) { return s.Node.AddNode(ctx, r.GetId()) }
 	if address := r.GetGossipAddress(); address != "" {
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -120,25 +124,33 @@ func (s ClusterService) JoinMember(ctx context.Context, r *quoratev1.JoinMemberR
 }
 
 // PromoteMember gives a vote.
-func (s ClusterService) PromoteMember(ctx context.Context, r *quoratev1.PromoteMemberRequest) (*quoratev1.PromoteMemberResponse, error) {
+func (s ClusterService) PromoteMember(
+	ctx context.Context, r *quoratev1.PromoteMemberRequest,
+) (*quoratev1.PromoteMemberResponse, error) {
 	changed, err := s.Node.Promote(ctx, r.GetId(), r.GetForce())
 	return answerOrError(&quoratev1.PromoteMemberResponse{Changed: changed}, err)
 }
 
 // DemoteMember takes a vote.
-func (s ClusterService) DemoteMember(ctx context.Context, r *quoratev1.DemoteMemberRequest) (*quoratev1.DemoteMemberResponse, error) {
+func (s ClusterService) DemoteMember(
+	ctx context.Context, r *quoratev1.DemoteMemberRequest,
+) (*quoratev1.DemoteMemberResponse, error) {
 	changed, err := s.Node.Demote(ctx, r.GetId(), r.GetForce())
 	return answerOrError(&quoratev1.DemoteMemberResponse{Changed: changed}, err)
 }
 
 // RemoveMember removes a member.
-func (s ClusterService) RemoveMember(ctx context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
+func (s ClusterService) RemoveMember(
+	ctx context.Context, r *quoratev1.RemoveMemberRequest,
+) (*quoratev1.RemoveMemberResponse, error) {
 	changed, err := s.Node.Remove(ctx, r.GetId(), r.GetForce())
 	return answerOrError(&quoratev1.RemoveMemberResponse{Changed: changed}, err)
 }
 
 // TransferLeader hands the leadership over and says who has it then.
-func (s ClusterService) TransferLeader(ctx context.Context, r *quoratev1.TransferLeaderRequest) (*quoratev1.TransferLeaderResponse, error) {
+func (s ClusterService) TransferLeader(
+	ctx context.Context, r *quoratev1.TransferLeaderRequest,
+) (*quoratev1.TransferLeaderResponse, error) {
 	changed, err := s.Node.TransferLeader(ctx, r.GetId())
 	if err != nil {
 		return nil, wire.ToError(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Node is what the handlers need of the node; [cluster.Node] implements it. All methods may be called concurrently. Errors are
-// of type [*cluster.Error] where the node knows a reason.
+// Node is what the handlers need of the node; [cluster.Node] implements it. All methods may be called concurrently.
+// Errors are of type [*cluster.Error] where the node knows a reason.
 type Node interface {
 	ClusterOperations
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only

@@ -11,7 +11,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// ClusterOperations is what a node offers for the operation of the cluster: feature levels, and checkpoints that compare states.
+// ClusterOperations is what a node offers for the operation of the cluster: feature levels, and checkpoints that
+// compare states.
 type ClusterOperations interface {
 	// Level is the feature level of the cluster as this node knows it.
 	Level() cluster.FeatureLevel
@@ -35,8 +36,8 @@ func (s ClusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*
 	return answer, nil
 }
 
-// upkeepError answers what members hold back with another code than of calls in general: who asks for this wants to hear it now,
-// and not to wait until they were upgraded.
+// upkeepError answers what members hold back with another code than of calls in general: who asks for this wants to
+// hear it now, and not to wait until they were upgraded.
 func upkeepError(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && failed.Reason == cluster.NotUpgraded {
@@ -46,7 +47,9 @@ func upkeepError(err error) error {
 }
 
 // RaiseLevel raises the feature level.
-func (s ClusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
+func (s ClusterService) RaiseLevel(
+	ctx context.Context, _ *quoratev1.RaiseLevelRequest,
+) (*quoratev1.RaiseLevelResponse, error) {
 	level, err := s.Node.RaiseLevel(ctx)
 	if err != nil {
 		return nil, upkeepError(err)
@@ -55,7 +58,9 @@ func (s ClusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelR
 }
 
 // Checkpoint has the members sum up their states.
-func (s ClusterService) Checkpoint(ctx context.Context, _ *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
+func (s ClusterService) Checkpoint(
+	ctx context.Context, _ *quoratev1.CheckpointRequest,
+) (*quoratev1.CheckpointResponse, error) {
 	index, err := s.Node.Checkpoint(ctx)
 	if err != nil {
 		return nil, upkeepError(err)
@@ -70,7 +75,9 @@ var wireFindings = map[cluster.Finding]quoratev1.Finding{
 }
 
 // GetDigests shows what was compared.
-func (s ClusterService) GetDigests(context.Context, *quoratev1.GetDigestsRequest) (*quoratev1.GetDigestsResponse, error) {
+func (s ClusterService) GetDigests(
+	context.Context, *quoratev1.GetDigestsRequest,
+) (*quoratev1.GetDigestsResponse, error) {
 	answer := &quoratev1.GetDigestsResponse{}
 	for _, m := range s.Node.Comparison() {
 		answer.Members = append(answer.Members, &quoratev1.MemberDigest{

@@ -19,7 +19,9 @@ func (s AllocationService) Renew(ctx context.Context, r *quoratev1.RenewRequest)
 	return s.fromRenewOutcome(ctx, outcomes[0], index)
 }
 
-func (s AllocationService) fromRenewOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.RenewResponse, error) {
+func (s AllocationService) fromRenewOutcome(
+	ctx context.Context, o ledger.Outcome, index uint64,
+) (*quoratev1.RenewResponse, error) {
 	if o.Refused != nil {
 		return nil, wire.RefusalError(o.Refused)
 	}
@@ -27,7 +29,9 @@ func (s AllocationService) fromRenewOutcome(ctx context.Context, o ledger.Outcom
 }
 
 // BatchRenew renews allocations, each on its own.
-func (s AllocationService) BatchRenew(ctx context.Context, r *quoratev1.BatchRenewRequest) (*quoratev1.BatchRenewResponse, error) {
+func (s AllocationService) BatchRenew(
+	ctx context.Context, r *quoratev1.BatchRenewRequest,
+) (*quoratev1.BatchRenewResponse, error) {
 	answer := &quoratev1.BatchRenewResponse{Outcomes: make([]*quoratev1.RenewOutcome, len(r.GetRenewals()))}
 	var valid batchPart
 	for i, renewal := range r.GetRenewals() {

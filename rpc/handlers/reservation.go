@@ -10,7 +10,9 @@ import (
 )
 
 // Confirm makes a reservation a held allocation for good.
-func (s AllocationService) Confirm(ctx context.Context, r *quoratev1.ConfirmRequest) (*quoratev1.ConfirmResponse, error) {
+func (s AllocationService) Confirm(
+	ctx context.Context, r *quoratev1.ConfirmRequest,
+) (*quoratev1.ConfirmResponse, error) {
 	o, index, err := s.endReservation(ctx, quota.Confirm{ID: r.GetId()})
 	if err != nil {
 		return nil, err

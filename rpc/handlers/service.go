@@ -1,8 +1,9 @@
-// Package handlers implements the services of the API: each method converts a request with package wire, asks the node, and
-// converts the answer.
+// Package handlers implements the services of the API: each method converts a request with package wire, asks the
+// node, and converts the answer.
 //
-// [Service] is what the handlers share: proposing commands, reading the state, dry runs. [Node] is all that they need of the
-// node below. A file holds the methods of one service or of one noun; grantnotifier.go lets calls wait for a grant.
+// [Service] is what the handlers share: proposing commands, reading the state, dry runs. [Node] is all that they need
+// of the node below. A file holds the methods of one service or of one noun; grantnotifier.go lets calls wait for a
+// grant.
 package handlers
 
 import (
@@ -53,7 +54,9 @@ func (c Service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]
 // proposeFunc is one of the ways to carry commands out.
 type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
-func (c Service) proposeWith(ctx context.Context, propose proposeFunc, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+func (c Service) proposeWith(
+	ctx context.Context, propose proposeFunc, commands []quota.Command,
+) ([]ledger.Outcome, uint64, error) {
 	admission.TicketOf(ctx).MarkPrepared()
 	ctx, ended := c.Traces.StartPropose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
@@ -77,7 +80,9 @@ func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
 }
 
-func (c Service) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+func (c Service) dryRun(
+	ctx context.Context, options cluster.ReadOptions, commands []quota.Command,
+) ([]ledger.Outcome, uint64, error) {
 	outcomes := make([]ledger.Outcome, len(commands))
 	info, err := lendInTurn(ctx, c, options, c.Node.Sandbox, func(v ledger.Sandbox) error {
 		for i, command := range commands {
@@ -89,12 +94,16 @@ func (c Service) dryRun(ctx context.Context, options cluster.ReadOptions, comman
 }
 
 // readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
-func (c Service) readState(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+func (c Service) readState(
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error,
+) (*quoratev1.ReadInfo, error) {
 	return lendState(ctx, c, toReadOptions(o), c.Node.Read, fn)
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
-func (c Service) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+func (c Service) readInTurn(
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error,
+) (*quoratev1.ReadInfo, error) {
 	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Read, fn)
 }
 
@@ -132,7 +141,8 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 // lender is Read or Sandbox of a node.
 type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) (cluster.ReadInfo, error)
 
-// lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
+// lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and
+// begins to be sent.
 func lendInTurn[V any](
 	ctx context.Context, c Service, options cluster.ReadOptions, from lender[V], fn func(V) error,
 ) (*quoratev1.ReadInfo, error) {

@@ -43,7 +43,9 @@ type SnapshotService struct {
 }
 
 // Save streams a backup of this node's state.
-func (s SnapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse]) error {
+func (s SnapshotService) Save(
+	ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse],
+) error {
 	by := admission.TicketOf(ctx).Caller
 	if err := s.Saving.TryAcquire(by, 1); err != nil {
 		return err
@@ -67,9 +69,11 @@ func (s SnapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, str
 	}}})
 }
 
-// Restore asks the leader first and keeps nothing itself: the leader reads the file as it comes, once it has found that it may
-// restore; another node passes the messages on.
-func (s SnapshotService) Restore(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+// Restore asks the leader first and keeps nothing itself: the leader reads the file as it comes, once it has found
+// that it may restore; another node passes the messages on.
+func (s SnapshotService) Restore(
+	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
+) (*quoratev1.RestoreResponse, error) {
 	answer, err := s.restoreBackup(ctx, stream)
 	if err != nil {
 		drainStream(ctx, stream)
@@ -77,7 +81,9 @@ func (s SnapshotService) Restore(ctx context.Context, stream *connect.ClientStre
 	return answer, err
 }
 
-func (s SnapshotService) restoreBackup(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+func (s SnapshotService) restoreBackup(
+	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
+) (*quoratev1.RestoreResponse, error) {
 	admission.ExtendReceiving(ctx, time.Now().Add(admission.MessagePatience(ctx)))
 	confirmation, err := s.readConfirmation(stream)
 	if err != nil {
@@ -101,7 +107,9 @@ func (s SnapshotService) restoreBackup(ctx context.Context, stream *connect.Clie
 }
 
 // readConfirmation reads the first message.
-func (s SnapshotService) readConfirmation(stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreConfirmation, error) {
+func (s SnapshotService) readConfirmation(
+	stream *connect.ClientStream[quoratev1.RestoreRequest],
+) (*quoratev1.RestoreConfirmation, error) {
 	if !stream.Receive() {
 		return nil, streamEndError(stream, "the first message must confirm the restore, and there was none")
 	}
@@ -124,7 +132,9 @@ func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], form
 	return wire.ToError(wire.InvalidField("chunk", format, args...))
 }
 
-func (s SnapshotService) restoreLocally(ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream) (*quoratev1.RestoreResponse, error) {
+func (s SnapshotService) restoreLocally(
+	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
+) (*quoratev1.RestoreResponse, error) {
 	options := cluster.RestoreOptions{Size: file.size, RaiseLevel: confirmation.GetRaiseLevel()}
 	done, err := s.Backups.Restore(ctx, options, file)
 	if err != nil && file.failed != nil {
@@ -143,9 +153,9 @@ func (s SnapshotService) restoreLocally(ctx context.Context, confirmation *quora
 func (s SnapshotService) relayRestore(
 	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
 ) (*quoratev1.RestoreResponse, error) {
-	url := s.Peers.UrlOf(leader)
+	url := s.Peers.URLOf(leader)
 	if url == "" {
-		return nil, relay.RelayFailure(s.ID, leader, "", relay.ErrNoAddress)
+		return nil, relay.FailureOf(s.ID, leader, "", relay.ErrNoAddress)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,7 +163,7 @@ func (s SnapshotService) relayRestore(
 		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(relayMarker(s.ID)))
 	stream, err := client.Restore(ctx)
 	if err != nil {
-		return nil, relay.RelayFailure(s.ID, leader, s.Peers.AddressOf(leader), err)
+		return nil, relay.FailureOf(s.ID, leader, s.Peers.AddressOf(leader), err)
 	}
 	// What fails while sending is told by the answer: the leader may refuse at any time.
 	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
@@ -193,7 +203,7 @@ func (s SnapshotService) relayResult(leader cluster.Member, err error) error {
 	answered := failure.GetProblem() != nil || failure.GetDecision() != nil
 	broken := []connect.Code{connect.CodeUnavailable, connect.CodeInternal, connect.CodeUnknown}
 	if !answered && slices.Contains(broken, connect.CodeOf(err)) {
-		return relay.RelayFailure(s.ID, leader, s.Peers.AddressOf(leader), err)
+		return relay.FailureOf(s.ID, leader, s.Peers.AddressOf(leader), err)
 	}
 	return err
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes, and the usage
-// of a node becomes a message for each resource.
+// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes,
+// and the usage of a node becomes a message for each resource.
 const (
 	treeCost     = 20
 	revisionCost = 100
 	usageCost    = 8
 )
 
+// TreeService shows and changes the configuration.
 type TreeService struct {
 	Service
 }
@@ -40,7 +41,9 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 }
 
 // GetConfiguration shows all trees at one point of the log.
-func (s TreeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
+func (s TreeService) GetConfiguration(
+	ctx context.Context, r *quoratev1.GetConfigurationRequest,
+) (*quoratev1.GetConfigurationResponse, error) {
 	answer := &quoratev1.GetConfigurationResponse{}
 	var specs []quota.TreeSpec
 	read, err := s.readBySize(ctx, r.GetRead(), ledger.View.AllCells, func(v ledger.View) error {
@@ -58,7 +61,9 @@ func (s TreeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfi
 }
 
 // ListTrees lists all trees.
-func (s TreeService) ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
+func (s TreeService) ListTrees(
+	ctx context.Context, r *quoratev1.ListTreesRequest,
+) (*quoratev1.ListTreesResponse, error) {
 	answer := &quoratev1.ListTreesResponse{}
 	var trees []quota.TreeSummary
 	size := func(v ledger.View) int { return v.Counts().Trees * treeCost }
@@ -105,7 +110,9 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 }
 
 // ListRevisions shows the history.
-func (s TreeService) ListRevisions(ctx context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
+func (s TreeService) ListRevisions(
+	ctx context.Context, r *quoratev1.ListRevisionsRequest,
+) (*quoratev1.ListRevisionsResponse, error) {
 	answer := &quoratev1.ListRevisionsResponse{}
 	var revisions []quota.Revision
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)
@@ -125,7 +132,9 @@ func (s TreeService) ListRevisions(ctx context.Context, r *quoratev1.ListRevisio
 }
 
 // ListPrincipals shows use and limits of users or groups.
-func (s TreeService) ListPrincipals(ctx context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
+func (s TreeService) ListPrincipals(
+	ctx context.Context, r *quoratev1.ListPrincipalsRequest,
+) (*quoratev1.ListPrincipalsResponse, error) {
 	after, err := wire.OpenPrincipalToken(r.GetPageToken())
 	if err != nil {
 		return nil, wire.ToError(err)

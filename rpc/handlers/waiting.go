@@ -15,8 +15,8 @@ import (
 // pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
 const pollMargin = 300 * time.Millisecond
 
-// awaitGrant is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
-// the request stands then. It asks only this node, so it goes on while the cluster has no leader.
+// awaitGrant is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and
+// answers how the request stands then. It asks only this node, so it goes on while the cluster has no leader.
 func (s AllocationService) awaitGrant(
 	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
@@ -31,8 +31,8 @@ func (s AllocationService) awaitGrant(
 	return s.fromAllocateOutcome(ctx, last, at)
 }
 
-// pollTime is as long as the caller wants to wait, unless its deadline comes first, or the request would leave the queue for
-// want of a sign of its caller: then the caller has to come back before.
+// pollTime is as long as the caller wants to wait, unless its deadline comes first, or the request would leave the
+// queue for want of a sign of its caller: then the caller has to come back before.
 func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
 	most := min(time.Duration(r.GetPollMs())*time.Millisecond, keep*2/3)
@@ -53,9 +53,12 @@ func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 	return err == nil && waits
 }
 
-// currentOutcome is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
-// really repeated, because that is how a caller comes for it; without a leader the first renewal will do.
-func (s AllocationService) currentOutcome(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
+// currentOutcome is what repeating a request would be answered now, as far as this node knows. If it was granted a
+// lease, it is really repeated, because that is how a caller comes for it; without a leader the first renewal will
+// do.
+func (s AllocationService) currentOutcome(
+	ctx context.Context, r *quoratev1.AllocateRequest,
+) (ledger.Outcome, uint64, error) {
 	command := wire.ToAllocate(r)
 	var outcome ledger.Outcome
 	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox, func(v ledger.Sandbox) error {
@@ -74,7 +77,8 @@ func (s AllocationService) currentOutcome(ctx context.Context, r *quoratev1.Allo
 	return outcome, info.GetIndex(), nil
 }
 
-// withQueuePlace is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
+// withQueuePlace is the record of an outcome as an answer has it: that of a waiting one with its place, which only
+// the state knows.
 func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
 	info := a.Info()
 	if info.Waiting == nil {
@@ -92,7 +96,9 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 }
 
 // ListWaiting pages through the queue.
-func (s AllocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
+func (s AllocationService) ListWaiting(
+	ctx context.Context, r *quoratev1.ListWaitingRequest,
+) (*quoratev1.ListWaitingResponse, error) {
 	after, err := wire.OpenWaitingToken(r.GetPageToken())
 	if err != nil {
 		return nil, wire.ToError(err)

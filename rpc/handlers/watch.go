@@ -22,8 +22,8 @@ import (
 const (
 	// watchHeartbeat is how long a stream is silent at most.
 	watchHeartbeat = 5 * time.Second
-	// watchReads is how many facts a watcher takes at once, watchPause what it leaves between two looks at the feed, so that
-	// many watchers of a busy ledger cost little.
+	// watchReads is how many facts a watcher takes at once, watchPause what it leaves between two looks at the feed,
+	// so that many watchers of a busy ledger cost little.
 	watchReads = 256
 	watchPause = 10 * time.Millisecond
 	// WatchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.

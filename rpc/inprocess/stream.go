@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// streamBuffer is how many bytes of an answer may wait for the caller before the handler has to. It stands for the buffers
-// of a socket: a handler may answer early, with an error, while its caller still sends and does not read.
+// streamBuffer is how many bytes of an answer may wait for the caller before the handler has to. It stands for the
+// buffers of a socket: a handler may answer early, with an error, while its caller still sends and does not read.
 const streamBuffer = 64 << 10
 
 // errAnswerClosed is what the handler gets when the caller has closed the body of the answer.
@@ -104,7 +104,8 @@ type pipe struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	buffer  bytes.Buffer
-	// ended is what the reader gets after the last byte, and trailers what it finds then; closed is true when it wants no more.
+	// ended is what the reader gets after the last byte, and trailers what it finds then; closed is true when it
+	// wants no more.
 	ended    error
 	trailers http.Header
 	closed   bool

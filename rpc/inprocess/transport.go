@@ -1,9 +1,9 @@
-// Package inprocess carries HTTP calls to a handler of the same process, without a socket, so that code which lives beside
-// a server can use the same generated clients as everyone else.
+// Package inprocess carries HTTP calls to a handler of the same process, without a socket, so that code which lives
+// beside a server can use the same generated clients as everyone else.
 //
-// [Transport] is the only type to know. It tells two kinds of exchange apart: a whole exchange (one request, one answer)
-// is served on the caller's goroutine into a buffer; a stream is served on a goroutine of its own, and its answer is
-// read while the handler writes it.
+// [Transport] is the only type to know. It tells two kinds of exchange apart: a whole exchange (one request, one
+// answer) is served on the caller's goroutine into a buffer; a stream is served on a goroutine of its own, and its
+// answer is read while the handler writes it.
 package inprocess
 
 import (

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
+
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -55,8 +56,8 @@ func (f *FailureLog) LogFailure(code string, about ...any) {
 // maxStack is how much of a stack trace is logged, in bytes.
 const maxStack = 8 << 10
 
-// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
-// must not fill the disk of the log.
+// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to
+// cause one must not fill the disk of the log.
 func (f *FailureLog) logPanic(cause any, about ...any) {
 	leftOut, allowed := f.allowLine()
 	if !allowed {
@@ -86,7 +87,7 @@ func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
 }
 
 // logFields is what every line of the log says of a call.
-func (c *callRecord) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
+func (c *Call) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
 	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.RequestID}
 	if c.traceID != "" {
 		about = append(about, "trace_id", c.traceID)

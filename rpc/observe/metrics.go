@@ -23,6 +23,7 @@ const (
 	RelayLost    = "lost"
 )
 
+// NewMetrics makes and registers the metrics of calls.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

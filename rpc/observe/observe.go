@@ -1,7 +1,7 @@
 // Package observe names calls, counts and logs them, traces them, and answers their errors.
 //
-// [Observer.ObserveCalls] gives each call a record, which later stages complete ([CallOf]): its request id, its code, the
-// member that it was relayed to. Failures that are the server's own are always logged, but only so many a second
+// [Observer.ObserveCalls] gives each call a record, which later stages complete ([CallOf]): its request id, its code,
+// the member that it was relayed to. Failures that are the server's own are always logged, but only so many a second
 // (failurelog.go).
 package observe
 
@@ -22,8 +22,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// callRecord is what log and metrics say about one call. Later stages complete it.
-type callRecord struct {
+// Call is what log and metrics say about one call. Later stages complete it.
+type Call struct {
 	// Code is the answer's code: "ok" or a Connect code; empty if the request was not decoded.
 	Code string
 	// RelayedTo is the id of the member that served it, if it was not this one.
@@ -35,11 +35,11 @@ type callRecord struct {
 type callKey struct{}
 
 // CallOf finds the notes of a call; never nil.
-func CallOf(ctx context.Context) *callRecord {
-	if c, ok := ctx.Value(callKey{}).(*callRecord); ok {
+func CallOf(ctx context.Context) *Call {
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c
 	}
-	return &callRecord{}
+	return &Call{}
 }
 
 // Observer names, counts and logs calls, and answers their errors.
@@ -54,7 +54,7 @@ type Observer struct {
 // ObserveCalls names every call, counts it, and logs it: at debug, and always if it failed because of the server.
 func (o *Observer) ObserveCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes := time.Now(), &callRecord{}
+		began, notes := time.Now(), &Call{}
 		recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
 		notes.RequestID = assignRequestID(w, r)
 		procedure := o.Table.MetricName(r.URL.Path)
@@ -74,15 +74,15 @@ func (o *Observer) ObserveCalls(next http.Handler) http.Handler {
 	})
 }
 
-// ObserveFrontEnd gives a call that a front end makes a record of its own, since its code is not that of the call which the
+// ShareRecord gives a call that a front end makes a record of its own, since its code is not that of the call which the
 // front end serves. Both have the same request id and trace.
-func ObserveFrontEnd(next http.Handler) http.Handler {
+func ShareRecord(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := CallOf(r.Context())
 		if of.RequestID != "" {
 			r.Header.Set(RequestIDHeader, of.RequestID)
 		}
-		own := &callRecord{RequestID: of.RequestID, traceID: of.traceID}
+		own := &Call{RequestID: of.RequestID, traceID: of.traceID}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
 	})
 }
@@ -127,7 +127,7 @@ type recorder struct {
 // OnAnswer has a function called before each part of the answer is sent.
 func (r *recorder) OnAnswer(fn func()) { r.onAnswer = fn }
 
-func (r *recorder) answering() {
+func (r *recorder) beginAnswer() {
 	if r.onAnswer != nil {
 		r.onAnswer()
 	}
@@ -136,13 +136,13 @@ func (r *recorder) answering() {
 // WriteHeader remembers the status.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
-	r.answering()
+	r.beginAnswer()
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write counts.
 func (r *recorder) Write(p []byte) (int, error) {
-	r.answering()
+	r.beginAnswer()
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err
@@ -159,7 +159,7 @@ func (r *recorder) Flush() {
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // answerCode is the code that was noted, or that of the answer if the call failed before a code could be noted.
-func (r *recorder) answerCode(notes *callRecord) string {
+func (r *recorder) answerCode(notes *Call) string {
 	if notes.Code != "" {
 		return notes.Code
 	}
@@ -174,11 +174,11 @@ func (r *recorder) answerCode(notes *callRecord) string {
 	return "ok"
 }
 
-// RequestIDHeader is the header with the id of a call, which is in the logs of all nodes that it passes. A caller may choose it; the
-// answer repeats it.
+// RequestIDHeader is the header with the id of a call, which is in the logs of all nodes that it passes. A caller may
+// choose it; the answer repeats it.
 const RequestIDHeader = "X-Request-Id"
 
-// wellFormed are the ids that are taken from callers: short, and nothing that could break a line of a log.
+// RequestIDPattern describes the ids that are taken from callers: short, and nothing that could break a line of a log.
 var RequestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
 
 // assignRequestID sets the id of a call in the request and in the answer.

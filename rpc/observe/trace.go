@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 )
 
-// Traces makes the spans of calls on this node. Without a provider there are none, and nothing is in the way of a call; a
-// caller's context then passes through a relay as it came.
+// Traces makes the spans of calls on this node. Without a provider there are none, and nothing is in the way of a
+// call; a caller's context then passes through a relay as it came.
 type Traces struct {
 	// tracer makes all other spans; nil without a provider.
 	tracer     trace.Tracer
@@ -29,6 +29,7 @@ type Traces struct {
 	calls *otelconnect.Interceptor
 }
 
+// NewTraces makes spans with a provider; nil for none.
 func NewTraces(provider trace.TracerProvider) (Traces, error) {
 	if provider == nil {
 		return Traces{}, nil
@@ -50,7 +51,9 @@ func isTraced(_ context.Context, called connect.Spec) bool {
 }
 
 // startSpan begins a span, which records nothing without a provider.
-func (t Traces) startSpan(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t Traces) startSpan(
+	ctx context.Context, name string, options ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	if t.tracer == nil {
 		return ctx, noop.Span{}
 	}
@@ -65,16 +68,8 @@ func (t Traces) HandlerInterceptors() []connect.Interceptor {
 	return []connect.Interceptor{t.calls, Afterwards(noteTrace)}
 }
 
-// clients go in front of those of a client.
-func (t Traces) clients() []connect.Interceptor {
-	if t.calls == nil {
-		return nil
-	}
-	return []connect.Interceptor{t.calls}
-}
-
-// AskedTraces is how many calls a second are traced because their caller says so. The rest are traced as if it had said nothing:
-// spans cost memory and a collector.
+// AskedTraces is how many calls a second are traced because their caller says so. The rest are traced as if it had
+// said nothing: spans cost memory and a collector.
 const AskedTraces = 100
 
 // LimitAsked takes the wish to be traced from calls when too many have one. What members relay has passed here before.
@@ -92,7 +87,8 @@ func (t Traces) LimitAsked(isRelayed func(context.Context) bool, next http.Handl
 	})
 }
 
-// asksForTrace reports whether a caller says that its call is traced. The last two digits are flags, of which the lowest says so.
+// asksForTrace reports whether a caller says that its call is traced. The last two digits are flags, of which the
+// lowest says so.
 func asksForTrace(h http.Header) bool {
 	parent := h.Get("Traceparent")
 	return parent != "" && strings.ContainsAny(parent[len(parent)-1:], "13579bdf")
@@ -121,8 +117,8 @@ func (t Traces) InjectHeaders(ctx context.Context, header http.Header) {
 	t.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 }
 
-// StartPropose makes the spans of commands on their way through the log: ledger.propose from their arrival to their outcome,
-// and ledger.apply in it, which is the ledger of this node.
+// StartPropose makes the spans of commands on their way through the log: ledger.propose from their arrival to their
+// outcome, and ledger.apply in it, which is the ledger of this node.
 func (t Traces) StartPropose(ctx context.Context, commands int) (context.Context, func(error)) {
 	ctx, span := t.startSpan(ctx, "ledger.propose", trace.WithAttributes(attribute.Int("quorate.commands", commands)))
 	if !span.IsRecording() {

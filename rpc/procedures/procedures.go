@@ -1,5 +1,5 @@
-// Package procedures knows what the descriptors of the API say about each method: for whom it is, whether only the leader can
-// serve it, and whether it streams.
+// Package procedures knows what the descriptors of the API say about each method: for whom it is, whether only the
+// leader can serve it, and whether it streams.
 package procedures
 
 import (
@@ -18,10 +18,11 @@ import (
 // method needs no entry here.
 type Table map[string]Info
 
+// Info is what is known of one procedure.
 type Info struct {
-	Kind serviceKind
-	// ChangesState is true unless the method is declared without side effects: then only the leader can serve it. What a caller
-	// streams cannot be sent twice: such a method finds the leader by itself.
+	Kind Audience
+	// ChangesState is true unless the method is declared without side effects: then only the leader can serve it.
+	// What a caller streams cannot be sent twice: such a method finds the leader by itself.
 	ChangesState bool
 	// Streams is true if either side sends more than one message, uploads if the caller does.
 	Streams, Uploads bool
@@ -29,15 +30,16 @@ type Info struct {
 	Input protoreflect.MessageDescriptor
 }
 
-// serviceKind says which callers a procedure serves. The zero value is a procedure that does not exist.
-type serviceKind int
+// Audience says which callers a procedure serves. The zero value is a procedure that does not exist.
+type Audience int
 
+// The callers of procedures.
 const (
-	servesNone serviceKind = iota
+	servesNone Audience = iota
 	ServesClients
 	ServesMembers
 	ServesHealth
-	// ServesTools are gRPC's reflection and the stream of its health protocol: streams that need neither to be many nor to last.
+	// ServesTools are gRPC's reflection and the stream of its health protocol: few streams that do not last.
 	ServesTools
 )
 
@@ -56,6 +58,7 @@ func PublicFiles() []protoreflect.FileDescriptor {
 	}
 }
 
+// New reads the descriptors of all services.
 func New() Table {
 	known := Table{}
 	for _, file := range PublicFiles() {

@@ -1,9 +1,9 @@
-// Package relay carries calls from one node to another: writes to the leader ([Forwarder]), and what nodes ask each other
-// ([Peers]).
+// Package relay carries calls from one node to another: writes to the leader ([Forwarder]), and what nodes ask each
+// other ([Peers]).
 //
-// A whole HTTP exchange is relayed, not a message, so every protocol and every method passes alike, and a new method needs
-// nothing here. Connections are renewed when certificates change (transport.go). From feature level 5 on nodes call each
-// other on a listener of their own (network.go).
+// A whole HTTP exchange is relayed, not a message, so every protocol and every method passes alike, and a new method
+// needs nothing here. Connections are renewed when certificates change (transport.go). From feature level 5 on nodes
+// call each other on a listener of their own (network.go).
 package relay
 
 import (
@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -33,14 +32,14 @@ const RelayPause = 50 * time.Millisecond
 // LeaderPatience is how long a call waits for a leader to appear.
 const LeaderPatience = 5 * time.Second
 
-// MaxAnswer is the largest answer that is relayed, in bytes. The largest there are show what a thousand requests of a batch were
-// denied for.
+// MaxAnswer is the largest answer that is relayed, in bytes. The largest there are show what a thousand requests of a
+// batch were denied for.
 const MaxAnswer = 64 << 20
 
 // errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
 var errNotLeader = errors.New("it does not lead any more")
 
-// ErrNoAddress: the leader is known, and its address is not known yet.
+// ErrNoAddress is the error of a call to a leader whose address is not known yet.
 var ErrNoAddress = errors.New("its address is not known yet")
 
 // Forwarder relays calls to the leader.
@@ -52,7 +51,8 @@ type Forwarder struct {
 	Table     procedures.Table
 	Traces    observe.Traces
 	Metrics   *observe.Metrics
-	ErrorLog  *log.Logger
+	// Proxy is what all relayed calls share.
+	Proxy httputil.ReverseProxy
 	// WriteError answers an error in the caller's protocol.
 	WriteError func(http.ResponseWriter, *http.Request, error)
 }
@@ -63,8 +63,8 @@ type leaderNode interface {
 	WaitLeader(ctx context.Context) (cluster.Member, error)
 }
 
-// ForwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
-// so every protocol and every method passes alike. One hop at most.
+// ForwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the
+// message, so every protocol and every method passes alike. One hop at most.
 func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !f.Table.NeedsLeader(r) || f.Node.IsLeader() {
@@ -82,8 +82,8 @@ func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
 	})
 }
 
-// relayToLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once. What was
-// certainly not carried out is tried again; anything else is the caller's to repeat.
+// relayToLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once.
+// What was certainly not carried out is tried again; anything else is the caller's to repeat.
 func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), LeaderPatience)
 	defer cancel()
@@ -101,7 +101,7 @@ func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next h
 			return
 		}
 		if !notSent(err) || !SleepContext(ctx, RelayPause) {
-			f.WriteError(w, r, RelayFailure(f.ID, leader, f.Peers.AddressOf(leader), err))
+			f.WriteError(w, r, FailureOf(f.ID, leader, f.Peers.AddressOf(leader), err))
 			return
 		}
 	}
@@ -129,7 +129,7 @@ func WaitFailure(err error) error {
 
 // relayCall sends the call to the leader and copies the answer. It writes nothing if it fails.
 func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
-	target, err := url.Parse(f.Peers.UrlOf(leader))
+	target, err := url.Parse(f.Peers.URLOf(leader))
 	if err != nil || target.Host == "" {
 		return ErrNoAddress
 	}
@@ -140,19 +140,17 @@ func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader clu
 	r.Body = body
 	traced, ended := f.Traces.StartRelay(r, leader)
 	defer func() { ended(failed) }()
-	proxy := httputil.ReverseProxy{
-		Transport: f.Transport,
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(target)
-			p.SetXForwarded()
-			forgetBrowser(p.Out.Header)
-			p.Out.Header.Set(wire.RelayedByHeader, f.ID)
-			f.Traces.InjectHeaders(traced, p.Out.Header)
-		},
-		ModifyResponse: ReceiveWhole,
-		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
-		ErrorLog:       f.ErrorLog,
+	proxy := f.Proxy
+	proxy.Transport = f.Transport
+	proxy.Rewrite = func(p *httputil.ProxyRequest) {
+		p.SetURL(target)
+		p.SetXForwarded()
+		forgetBrowser(p.Out.Header)
+		p.Out.Header.Set(wire.RelayedByHeader, f.ID)
+		f.Traces.InjectHeaders(traced, p.Out.Header)
 	}
+	proxy.ModifyResponse = ReceiveWhole
+	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }
 	proxy.ServeHTTP(w, r)
 	if failed == nil {
 		f.Metrics.Relayed.Inc()
@@ -196,8 +194,8 @@ func relayOutcome(err error) string {
 	return observe.RelayLost
 }
 
-// RelayFailure says what became of a call that did not come back from the leader.
-func RelayFailure(self string, leader cluster.Member, address string, err error) error {
+// FailureOf says what became of a call that did not come back from the leader.
+func FailureOf(self string, leader cluster.Member, address string, err error) error {
 	if notSent(err) {
 		return wire.NodeError(&cluster.Error{
 			Reason: cluster.NoLeader, NotApplied: true, Leader: leader.ID,

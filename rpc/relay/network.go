@@ -11,10 +11,11 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// Network is how nodes call each other apart from clients; [host.Network] is one. What it dials and accepts is plain HTTP/2
-// from the first byte: who is on the other side was settled before.
+// Network is how nodes call each other apart from clients; [host.Network] is one. What it dials and accepts is plain
+// HTTP/2 from the first byte: who is on the other side was settled before.
 type Network interface {
-	// Calls accepts the connections of other nodes. A connection that has a method NodeID names the node that it comes from.
+	// Calls accepts the connections of other nodes. A connection that has a method NodeID names the node that it
+	// comes from.
 	Calls() net.Listener
 	// DialNode connects to that listener of a node, which is at its raft address.
 	DialNode(ctx context.Context, id, raftAddress string) (net.Conn, error)
@@ -22,21 +23,22 @@ type Network interface {
 	DialAPI(ctx context.Context, id, address string) (net.Conn, error)
 }
 
-// InternalLevel is the feature level from which on all members have a listener for nodes. Below it, members of earlier versions are
-// called where clients call them, and may call so themselves.
+// InternalLevel is the feature level from which on all members have a listener for nodes. Below it, members of
+// earlier versions are called where clients call them, and may call so themselves.
 const InternalLevel = 5
 
-// The ports of URLs say which listener of a node is meant. What stands before them is the node's id and the address to dial: a
-// connection is kept for calls to both together, so a call never goes over one that was made to another node.
+// The ports of URLs say which listener of a node is meant. What stands before them is the node's id and the address
+// to dial: a connection is kept for calls to both together, so a call never goes over one that was made to another
+// node.
 const (
 	NodePort = "1"
 	apiPort  = "2"
 )
 
-// UrlOf is where a call to another node goes; empty if its address is not known. It is where raft's configuration says that the node
-// is. Only members that said that they are below internalLevel, in a cluster that is too, are called at the address that they
-// announced.
-func (p Peers) UrlOf(m cluster.Member) string {
+// URLOf is where a call to another node goes; empty if its address is not known. It is where raft's configuration
+// says that the node is. Only members that said that they are below internalLevel, in a cluster that is too, are
+// called at the address that they announced.
+func (p Peers) URLOf(m cluster.Member) string {
 	if !p.Network {
 		if m.HTTPAddr == "" {
 			return ""
@@ -62,12 +64,13 @@ func (p Peers) earlierURL(m cluster.Member) string {
 
 // AddressOf is the address that a call to another node goes to, for people.
 func (p Peers) AddressOf(m cluster.Member) string {
-	if _, address, _, err := SplitNodeURL(strings.TrimPrefix(p.UrlOf(m), "http://")); err == nil && p.Network {
+	if _, address, _, err := SplitNodeURL(strings.TrimPrefix(p.URLOf(m), "http://")); err == nil && p.Network {
 		return address
 	}
 	return m.HTTPAddr
 }
 
+// NodeURL names a node, the address to dial and the listener in one URL.
 func NodeURL(id, address, port string) string {
 	return "http://" + id + "." + hex.EncodeToString([]byte(address)) + ":" + port
 }

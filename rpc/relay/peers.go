@@ -30,8 +30,9 @@ type Peers struct {
 	Level func() uint32
 }
 
+// ClientOf is a client of the PeerService of a member.
 func (p Peers) ClientOf(m cluster.Member) peerv1connect.PeerServiceClient {
-	return p.clientAt(p.UrlOf(m))
+	return p.clientAt(p.URLOf(m))
 }
 
 func (p Peers) clientAt(url string) peerv1connect.PeerServiceClient {
@@ -53,8 +54,9 @@ func (p Peers) ReadIndex(ctx context.Context, leader cluster.Member) (uint64, er
 	return answer.GetIndex(), nil
 }
 
+// GetStanding asks a member for its status.
 func (p Peers) GetStanding(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
-	url := p.UrlOf(m)
+	url := p.URLOf(m)
 	if url == "" {
 		return nil, ErrNoAddress
 	}
@@ -75,8 +77,8 @@ type TransportConfig struct {
 	Peers http.RoundTripper
 }
 
-// NewPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive and
-// given up soon when the other side falls silent.
+// NewPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive
+// and given up soon when the other side falls silent.
 func NewPeerTransport(c TransportConfig) *http.Transport {
 	protocols := new(http.Protocols)
 	dial := (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext
@@ -103,17 +105,20 @@ func NewPeerTransport(c TransportConfig) *http.Transport {
 	}
 }
 
+// DebugClient is a client of the DebugService of a member.
 func (p Peers) DebugClient(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.UrlOf(m), connect.WithReadMaxBytes(codec.MaxBody))
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(m), connect.WithReadMaxBytes(codec.MaxBody))
 }
 
 // ListMembers asks the leader, unless the one who asks was asked itself.
-func (p Peers) ListMembers(ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
+func (p Peers) ListMembers(
+	ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest,
+) (*quoratev1.ListMembersResponse, error) {
 	call, _ := connect.CallInfoForHandlerContext(ctx)
-	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.UrlOf(leader) == "" {
+	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.URLOf(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.UrlOf(leader), connect.WithReadMaxBytes(codec.MaxBody))
+	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(leader), connect.WithReadMaxBytes(codec.MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(wire.RelayedByHeader, p.Self)
 	return client.ListMembers(ctx, r)

@@ -11,14 +11,15 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 )
 
-// Security is how nodes authenticate each other. The zero value is plain text: then every caller may claim to be a node.
+// Security is how nodes authenticate each other. The zero value is plain text: then every caller may claim to be a
+// node.
 type Security struct {
 	// Dial is for calls to the node of that id, and verifies that it is; nil in plain text. A Network dials by itself.
 	Dial func(id string) *tls.Config
 	// NodeOf tells which node made a connection, and is an error if none did.
 	NodeOf func(*tls.ConnectionState) (id string, err error)
-	// CheckClient is an error if the certificate of a connection, or that there is none, would not be taken from a client now.
-	// Nil if nothing is asked of clients.
+	// CheckClient is an error if the certificate of a connection, or that there is none, would not be taken from a
+	// client now. Nil if nothing is asked of clients.
 	CheckClient func(*tls.ConnectionState) error
 	// Version rises whenever Dial would show or trust other certificates than before. Nil if that never happens.
 	Version func() uint64
@@ -32,8 +33,8 @@ func (s Security) baseURL(address string) string {
 	return "https://" + address
 }
 
-// NodesOnly refuses all callers but the nodes of the cluster. A refusal also closes the connection after the calls on it, so that a
-// node whose certificate was renewed presents the new one.
+// NodesOnly refuses all callers but the nodes of the cluster. A refusal also closes the connection after the calls on
+// it, so that a node whose certificate was renewed presents the new one.
 func (s Security) NodesOnly(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if s.NodeOf == nil {
 		return next

@@ -1,18 +1,20 @@
 package relay
 
 import (
-	"github.com/quorate/quorate/rpc/admission"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/quorate/quorate/rpc/admission"
 )
 
 const (
 	// connectionSpan bounds for how long a connection to another node takes new calls. The other side's certificate is
 	// verified when a connection is made, so this is also how long one that has ended may go unnoticed.
 	connectionSpan = 15 * time.Minute
-	// drainEvery is how often connections that take no new calls are looked at and closed if they carry none, and drainSpan
-	// for how long: calls end within longestDeadline. What is left then closes when it was idle for long enough.
+	// drainEvery is how often connections that take no new calls are looked at and closed if they carry none, and
+	// drainSpan for how long: calls end within longestDeadline. What is left then closes when it was idle for long
+	// enough.
 	drainEvery = time.Second
 	drainSpan  = 2 * admission.LongestDeadline
 )
@@ -32,6 +34,7 @@ type RenewingTransport struct {
 	opened  time.Time
 }
 
+// NewRenewingTransport makes the transport for all calls to other nodes.
 func NewRenewingTransport(c TransportConfig) *RenewingTransport {
 	t := &RenewingTransport{version: c.Security.Version, openTransport: func() *http.Transport {
 		transport := NewPeerTransport(c)

@@ -58,8 +58,8 @@ func sendCall(t *testing.T, through http.RoundTripper, url string) string {
 	return string(body)
 }
 
-// TestCallsBetweenNodesMoveToNewCertificates: after a renewal new calls go over new connections, a call on the old one ends
-// in its own time, and then the old one closes.
+// TestCallsBetweenNodesMoveToNewCertificates: after a renewal new calls go over new connections, a call on the old
+// one ends in its own time, and then the old one closes.
 func TestCallsBetweenNodesMoveToNewCertificates(t *testing.T) {
 	t.Parallel()
 	inside, mayEnd := make(chan struct{}), make(chan struct{})

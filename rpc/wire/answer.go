@@ -86,6 +86,7 @@ var states = map[quota.State]quoratev1.AllocationState{
 	quota.Abandoned:    quoratev1.AllocationState_ALLOCATION_STATE_ABANDONED,
 }
 
+// FromAllocation converts an allocation.
 func FromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
 	wire := &quoratev1.Allocation{
 		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
@@ -149,6 +150,7 @@ func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
 	return quoratev1.EventKind_EVENT_KIND_UNSPECIFIED
 }
 
+// FromEvent converts an event.
 func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
 		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By,
@@ -163,6 +165,7 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 // FromWall is a wall-clock time in milliseconds since 1970.
 func FromWall(ms int64) *timestamppb.Timestamp { return timestamppb.New(time.UnixMilli(ms)) }
 
+// FromPrincipalUsage converts the usage of a user or a group.
 func FromPrincipalUsage(p quota.PrincipalUsage) *quoratev1.PrincipalUsage {
 	shown := &quoratev1.PrincipalUsage{Name: p.Name, Groups: fromLabels(p.Groups)}
 	for _, n := range p.Nodes {

@@ -28,6 +28,7 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 	return wire
 }
 
+// FromConfiguration converts the result of a change of configuration.
 func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
 	for _, o := range c.Over {
@@ -57,6 +58,7 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 	return wire
 }
 
+// FromRevision converts a revision of the history.
 func FromRevision(r quota.Revision) *quoratev1.Revision {
 	return &quoratev1.Revision{
 		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: FromWall(r.Wall), RequestId: r.RequestID,
@@ -81,8 +83,9 @@ func ToMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) 
 	}, err
 }
 
-// requestFingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under which name is
-// not part of it, and neither is the expected revision: after the first success a repeat cannot meet it any more.
+// requestFingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under
+// which name is not part of it, and neither is the expected revision: after the first success a repeat cannot meet it
+// any more.
 func requestFingerprint(r configurationRequest) (string, error) {
 	if r.GetRequestId() == "" {
 		return "", nil
@@ -103,7 +106,7 @@ func requestFingerprint(r configurationRequest) (string, error) {
 // ToApplyTrees also tells where the lists of the request were put in order.
 func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
 	moved := FieldPaths{}
-	meta, err := ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	meta, err := ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
 	}

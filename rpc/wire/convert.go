@@ -1,8 +1,9 @@
-// Package wire translates between the messages of the API and the types of the domain, and turns refusals and errors into
-// answers.
+// Package wire translates between the messages of the API and the types of the domain, and turns refusals and errors
+// into answers.
 //
-// Lists are put in order on the way in, because the ledger wants them so; [FieldPaths] leads a refusal back to the place where
-// the caller wrote the element. errors.go has the one table from refusals and errors to codes: no other place chooses a code.
+// Lists are put in order on the way in, because the ledger wants them so; [FieldPaths] leads a refusal back to the
+// place where the caller wrote the element. errors.go has the one table from refusals and errors to codes: no other
+// place chooses a code.
 package wire
 
 import (
@@ -16,6 +17,7 @@ import (
 
 // Wire maps become sorted lists, so that equal requests make equal commands.
 
+// ToAllocate converts a request, with its lists in the order that the ledger wants.
 func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	command := quota.Allocate{
 		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: ToLabels(r.GetLabels()),
@@ -92,6 +94,7 @@ func fromVector(vector quota.Vector) map[string]int64 {
 	return amounts
 }
 
+// ToLabels sorts labels by key.
 func ToLabels(labels map[string]string) []quota.Label {
 	if len(labels) == 0 {
 		return nil
@@ -163,6 +166,7 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 	return wire
 }
 
+// ToRenew converts a renewal.
 func ToRenew(r *quoratev1.RenewRequest) quota.Renew {
 	return quota.Renew{
 		ID: r.GetId(), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()), Items: ToItemUpdates(r.GetItems()),

@@ -76,6 +76,7 @@ func NewProblem(code connect.Code, text string, detail *quoratev1.Problem) *conn
 	return WithDetail(connect.NewError(code, errors.New(text)), detail)
 }
 
+// WithDetail adds a typed detail to an error.
 func WithDetail(err *connect.Error, message proto.Message) *connect.Error {
 	detail, failed := connect.NewErrorDetail(message)
 	if failed != nil {
@@ -90,7 +91,8 @@ func InvalidField(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// DenialError answers a request that does not fit, with every violated limit and the index of the state it was decided on.
+// DenialError answers a request that does not fit, with every violated limit and the index of the state it was
+// decided on.
 func DenialError(d quota.Decision, index uint64) *connect.Error {
 	detail := FromDecision(d, nil)
 	detail.Index = &index
@@ -179,6 +181,7 @@ func InvalidRequestError(err error) *connect.Error {
 	return answer
 }
 
+// SchemaProblem is the detail of a request that breaks rules of its schema: it names the first field.
 func SchemaProblem(v *validatepb.Violations) *quoratev1.Problem {
 	detail := &quoratev1.Problem{Reason: quota.Invalid.String(), NotApplied: true}
 	if len(v.GetViolations()) > 0 {

@@ -37,6 +37,7 @@ func toItemName(n *quoratev1.ItemName) quota.ItemName {
 	return quota.ItemName{Tree: n.GetTree(), Resource: n.GetResource(), Name: n.GetName()}
 }
 
+// ToItemNames converts names of items.
 func ToItemNames(names []*quoratev1.ItemName) []quota.ItemName {
 	var list []quota.ItemName
 	for _, n := range names {
@@ -54,6 +55,7 @@ func ToItemUpdates(updates []*quoratev1.ItemUpdate) []quota.ItemUpdate {
 	return list
 }
 
+// FromItem converts an item.
 func FromItem(i quota.ItemInfo) *quoratev1.Item {
 	return &quoratev1.Item{
 		Name:  &quoratev1.ItemName{Tree: i.Tree, Resource: i.Resource, Name: i.Name},
@@ -81,12 +83,14 @@ func fromHeldItems(items []quota.HeldItem) []*quoratev1.HeldItem {
 	return wire
 }
 
+// FromItemCount converts the counts of one resource.
 func FromItemCount(c quota.ItemCount) *quoratev1.ItemCount {
 	return &quoratev1.ItemCount{
 		Tree: c.Tree, Resource: c.Resource, States: FromCounts(c.States), Owners: FromCounts(c.Owners), Waiting: int64(c.Waiting),
 	}
 }
 
+// FromCounts converts counts by name.
 func FromCounts(counts []quota.NamedCount) map[string]int64 {
 	wire := make(map[string]int64, len(counts))
 	for _, c := range counts {

@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Page tokens are opaque to callers. The first byte names the list, so that a token of one list is not taken for another.
+// Page tokens are opaque to callers. The first byte names the list, so that a token of one list is not taken for
+// another.
 const (
 	allocationToken = 'a'
 	usageToken      = 'u'
@@ -28,6 +29,7 @@ const (
 	DefaultWaitingPage    = 100
 )
 
+// PageSize is the size of a page, or the default if the caller names none.
 func PageSize(asked int32, byDefault int) int {
 	if asked <= 0 {
 		return byDefault
@@ -35,6 +37,7 @@ func PageSize(asked int32, byDefault int) int {
 	return int(asked)
 }
 
+// MakeToken makes a page token of a list.
 func MakeToken(kind byte, content []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, content...))
 }
@@ -60,6 +63,7 @@ func AllocationPageToken(after uint64) string {
 	return MakeToken(allocationToken, binary.AppendUvarint(nil, after))
 }
 
+// OpenAllocationToken reads a token of AllocationPageToken.
 func OpenAllocationToken(token string) (uint64, error) {
 	if token == "" {
 		return 0, nil
@@ -83,6 +87,7 @@ func UsagePageToken(page quota.UsagePage) string {
 	return MakeToken(usageToken, []byte(page.Next))
 }
 
+// OpenUsageToken reads a token of UsagePageToken.
 func OpenUsageToken(token string) (string, error) {
 	if token == "" {
 		return "", nil
@@ -99,6 +104,7 @@ func PrincipalPageToken(page []quota.PrincipalUsage, more bool) string {
 	return MakeToken(principalToken, []byte(page[len(page)-1].Name))
 }
 
+// OpenPrincipalToken reads a token of PrincipalPageToken.
 func OpenPrincipalToken(token string) (string, error) {
 	if token == "" {
 		return "", nil
@@ -115,6 +121,7 @@ func ItemPageToken(after *quota.ItemName) string {
 	return MakeToken(itemToken, []byte(after.Resource+"\x00"+after.Name))
 }
 
+// OpenItemToken reads a token of ItemPageToken.
 func OpenItemToken(token, tree string) (*quota.ItemName, error) {
 	if token == "" {
 		return nil, nil //nolint:nilnil // the first page
@@ -138,6 +145,7 @@ func WaitingPageToken(after *quota.QueueTurn) string {
 	return MakeToken(WaitingToken, binary.AppendUvarint(binary.AppendVarint(nil, after.Priority), after.Arrival))
 }
 
+// OpenWaitingToken reads a token of WaitingPageToken.
 func OpenWaitingToken(token string) (*quota.QueueTurn, error) {
 	if token == "" {
 		return nil, nil //nolint:nilnil // the first page

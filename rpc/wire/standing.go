@@ -10,6 +10,7 @@ import (
 // maxStateDigests is how many state digests of another node are read; what it says beyond is ignored.
 const maxStateDigests = 8
 
+// StandingToWire converts the status of a node for other nodes.
 func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 	wire := &peerv1.GetStandingResponse{
 		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
@@ -24,6 +25,7 @@ func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 	return wire
 }
 
+// StandingFromWire is the inverse of StandingToWire.
 func StandingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
 	standing := cluster.NodeStatus{
 		ID: wire.GetId(), State: wire.GetState(), Leader: wire.GetLeaderId(), Term: wire.GetTerm(),

@@ -22,8 +22,8 @@ const (
 	maxErrorKey = 64
 	// maxViolations is how many violations of the schema one error names.
 	maxViolations = 20
-	// thoroughBelow is the size of the largest request, encoded, of which all violations of the schema are looked for: each
-	// costs some kilobytes. In a larger one the search ends at the first.
+	// thoroughBelow is the size of the largest request, encoded, of which all violations of the schema are looked
+	// for: each costs some kilobytes. In a larger one the search ends at the first.
 	thoroughBelow = 8 << 10
 )
 
@@ -36,6 +36,7 @@ func shortenText(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(rest)], "") + rest
 }
 
+// ShortText cuts a text to the length that an error may have.
 func ShortText(text string) string { return shortenText(text, MaxErrorText) }
 
 // BoundText keeps the text of an answer within its bound.

@@ -151,6 +151,7 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
+// FromTreeSpec converts a tree.
 func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 	wire := &quoratev1.Tree{
 		Name: spec.Name, Resources: fromResources(spec.Resources),
@@ -205,6 +206,7 @@ func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 	}
 }
 
+// FromNodeUsage converts the usage of a node.
 func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	wire := &quoratev1.NodeUsage{
 		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),

@@ -2,10 +2,11 @@
 // from it.
 //
 // A list of empty messages takes two bytes for each on the wire and some hundred in memory, and rules of a schema are
-// checked on the message, when the memory is spent already. The scan here reads the encoded bytes once, builds nothing,
-// and stops at the first bound that is passed. It knows the bounds from the descriptors: repeated.max_items and
-// map.max_pairs of protovalidate, so that a new field is bounded on the day it is added. Everything else that the schema
-// demands (patterns, lengths, ranges) costs no more than the bytes that were sent and is left to the validator.
+// checked on the message, when the memory is spent already. The scan here reads the encoded bytes once, builds
+// nothing, and stops at the first bound that is passed. It knows the bounds from the descriptors: repeated.max_items
+// and map.max_pairs of protovalidate, so that a new field is bounded on the day it is added. Everything else that the
+// schema demands (patterns, lengths, ranges) costs no more than the bytes that were sent and is left to the
+// validator.
 package wirelimit
 
 import (

@@ -215,8 +215,8 @@ func TestPathsNameTheElement(t *testing.T) {
 	})
 }
 
-// TestAnElementOfABatchIsRefusedAlone: the rules of the requests in a batch are for each of them, so only the bounds of the
-// whole hold for what is in them.
+// TestAnElementOfABatchIsRefusedAlone: the rules of the requests in a batch are for each of them, so only the bounds
+// of the whole hold for what is in them.
 func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	batch := &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{{Claims: emptyClaims(33)}, {}}}
 	each(t, newChecker(t, generous, batch), batch, func(t *testing.T, _ wirelimit.Usage, err error) {
