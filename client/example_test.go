@@ -15,7 +15,7 @@ import (
 
 // serveExample is a server with so many accounts; real ones are started by "quorate server".
 func serveExample(accounts int) (url string, stop func()) {
-	p := newPlayground()
+	p := newFakeCluster()
 	p.room = accounts
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(p))

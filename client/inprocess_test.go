@@ -22,9 +22,9 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// playground is a cluster in this process: a few servers over one small ledger of leases, without sockets, so that it
+// fakeCluster is a cluster in this process: a few servers over one small ledger of leases, without sockets, so that it
 // runs in virtual time. Its ledger time is the time since it was made, less the time without a leader.
-type playground struct {
+type fakeCluster struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
 
 	began time.Time
@@ -46,8 +46,8 @@ type playground struct {
 	cuts    int // streams to break off
 }
 
-func newPlayground() *playground {
-	return &playground{
+func newFakeCluster() *fakeCluster {
+	return &fakeCluster{
 		began: time.Now(), gone: map[string]bool{}, room: 1 << 20, held: map[string]*quoratev1.Allocation{},
 		ended: map[string]quoratev1.AllocationState{}, calls: map[string]int{}, changed: make(chan struct{}),
 	}
@@ -55,7 +55,7 @@ func newPlayground() *playground {
 
 var playServers = []string{"http://n1", "http://n2", "http://n3"}
 
-func (p *playground) client(t testing.TB, options ...client.Option) *client.Client {
+func (p *fakeCluster) client(t testing.TB, options ...client.Option) *client.Client {
 	t.Helper()
 	c, err := client.New(playServers, append([]client.Option{client.WithHTTPClient(p)}, options...)...)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *playground) client(t testing.TB, options ...client.Option) *client.Clie
 }
 
 // Do is the network: it takes a millisecond each way, loses answers, and does not find servers that are gone.
-func (p *playground) Do(r *http.Request) (*http.Response, error) {
+func (p *fakeCluster) Do(r *http.Request) (*http.Response, error) {
 	time.Sleep(time.Millisecond)
 	p.mu.Lock()
 	gone := p.gone[r.URL.Host]
@@ -96,7 +96,7 @@ func (p *playground) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: answer.Code, Header: answer.Header(), Body: body, Request: r}, nil
 }
 
-func (p *playground) loses() bool {
+func (p *fakeCluster) loses() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lose == 0 {
@@ -128,8 +128,8 @@ func (a *answering) Write(part []byte) (int, error) {
 	return a.writer.Write(part)
 }
 
-// set changes something of the playground.
-func (p *playground) set(change func()) {
+// set changes something of the fakeCluster.
+func (p *fakeCluster) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()
@@ -137,21 +137,21 @@ func (p *playground) set(change func()) {
 }
 
 // change makes another record of a held one, which an answer may be carrying; mu is held.
-func (p *playground) change(id string, how func(*quoratev1.Allocation)) {
+func (p *fakeCluster) change(id string, how func(*quoratev1.Allocation)) {
 	a := proto.CloneOf(p.held[id])
 	how(a)
 	p.held[id] = a
 }
 
 // count is how often a method was called.
-func (p *playground) count(method string) int {
+func (p *fakeCluster) count(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[method]
 }
 
 // holdings are the records that are not over.
-func (p *playground) holdings() map[string]*quoratev1.Allocation {
+func (p *fakeCluster) holdings() map[string]*quoratev1.Allocation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance()
@@ -159,14 +159,14 @@ func (p *playground) holdings() map[string]*quoratev1.Allocation {
 }
 
 // halt takes the leader away, and lead brings one back.
-func (p *playground) halt() { p.set(func() { p.halted = time.Now() }) }
+func (p *fakeCluster) halt() { p.set(func() { p.halted = time.Now() }) }
 
-func (p *playground) lead() {
+func (p *fakeCluster) lead() {
 	p.set(func() { p.stopped, p.halted = p.stopped+time.Since(p.halted), time.Time{} })
 }
 
 // now is ledger time; mu is held.
-func (p *playground) now() int64 {
+func (p *fakeCluster) now() int64 {
 	now := time.Now()
 	if !p.halted.IsZero() {
 		now = p.halted
@@ -175,7 +175,7 @@ func (p *playground) now() int64 {
 }
 
 // advance ends what is due, and grants what fits; mu is held.
-func (p *playground) advance() {
+func (p *fakeCluster) advance() {
 	now := p.now()
 	for id, a := range p.held {
 		if a.GetExpiresLedgerMs() > 0 && a.GetExpiresLedgerMs() <= now {
@@ -189,9 +189,9 @@ func (p *playground) advance() {
 	}
 }
 
-func (p *playground) granted() int { return len(p.held) - len(p.queue) }
+func (p *fakeCluster) granted() int { return len(p.held) - len(p.queue) }
 
-func (p *playground) grant(waiting *quoratev1.Allocation) {
+func (p *fakeCluster) grant(waiting *quoratev1.Allocation) {
 	p.fence++
 	a := proto.CloneOf(waiting)
 	a.State, a.Fence, a.Waiting = quoratev1.AllocationState_ALLOCATION_STATE_HELD, p.fence, nil
@@ -202,7 +202,7 @@ func (p *playground) grant(waiting *quoratev1.Allocation) {
 	p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, a)
 }
 
-func (p *playground) finish(id string, state quoratev1.AllocationState) {
+func (p *fakeCluster) finish(id string, state quoratev1.AllocationState) {
 	a := proto.CloneOf(p.held[id])
 	a.State = state
 	p.ended[id] = state
@@ -211,7 +211,7 @@ func (p *playground) finish(id string, state quoratev1.AllocationState) {
 	p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, a)
 }
 
-func (p *playground) tell(change quoratev1.AllocationChange, a *quoratev1.Allocation) {
+func (p *fakeCluster) tell(change quoratev1.AllocationChange, a *quoratev1.Allocation) {
 	p.changes = append(p.changes, &quoratev1.WatchAllocationsResponse{
 		Change: change, Allocation: a, Index: uint64(len(p.changes) + 1), Number: 1,
 	})
@@ -220,7 +220,7 @@ func (p *playground) tell(change quoratev1.AllocationChange, a *quoratev1.Alloca
 }
 
 // enter begins a call; leave is to be deferred. Without a leader nothing is written.
-func (p *playground) enter(method string) error {
+func (p *fakeCluster) enter(method string) error {
 	p.mu.Lock()
 	p.calls[method]++
 	if !p.halted.IsZero() {
@@ -230,7 +230,7 @@ func (p *playground) enter(method string) error {
 	return nil
 }
 
-func (p *playground) refusal(id string) error {
+func (p *fakeCluster) refusal(id string) error {
 	if state, ended := p.ended[id]; ended {
 		return refuseWith(connect.CodeFailedPrecondition, &quoratev1.Problem{Reason: "ENDED", Field: state.String()})
 	}
@@ -244,7 +244,7 @@ func inTheWay() *quoratev1.Decision {
 	}
 }
 
-func (p *playground) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (p *fakeCluster) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 	answer, err := p.allocate(r)
 	for deadline := time.Now().Add(time.Duration(r.GetPollMs()) * time.Millisecond); err == nil &&
 		answer.GetDecision().GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING && time.Now().Before(deadline) && ctx.Err() == nil; {
@@ -254,7 +254,7 @@ func (p *playground) Allocate(ctx context.Context, r *quoratev1.AllocateRequest)
 	return answer, err
 }
 
-func (p *playground) allocate(r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (p *fakeCluster) allocate(r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 	defer p.mu.Unlock()
 	if err := p.enter("Allocate"); err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (p *playground) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocate
 	return answer, nil
 }
 
-func (p *playground) admit(r *quoratev1.AllocateRequest) error {
+func (p *fakeCluster) admit(r *quoratev1.AllocateRequest) error {
 	a := &quoratev1.Allocation{
 		Id:    r.GetId(),
 		State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
@@ -314,7 +314,7 @@ func (p *playground) admit(r *quoratev1.AllocateRequest) error {
 	return nil
 }
 
-func (p *playground) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
+func (p *fakeCluster) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
 	defer p.mu.Unlock()
 	if err := p.enter("Renew"); err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (p *playground) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quora
 	return p.renew(r)
 }
 
-func (p *playground) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
+func (p *fakeCluster) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
 	a := p.held[r.GetId()]
 	switch {
 	case a == nil:
@@ -337,7 +337,7 @@ func (p *playground) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse,
 	return &quoratev1.RenewResponse{Allocation: a, LedgerTimeMs: p.now()}, nil
 }
 
-func (p *playground) BatchRenew(
+func (p *fakeCluster) BatchRenew(
 	_ context.Context,
 	r *quoratev1.BatchRenewRequest,
 ) (*quoratev1.BatchRenewResponse, error) {
@@ -360,7 +360,7 @@ func (p *playground) BatchRenew(
 	return answer, nil
 }
 
-func (p *playground) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
+func (p *fakeCluster) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
 	defer p.mu.Unlock()
 	if err := p.enter("Release"); err != nil {
 		return nil, err
@@ -375,7 +375,7 @@ func (p *playground) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*q
 	return &quoratev1.ReleaseResponse{}, nil
 }
 
-func (p *playground) GetAllocation(
+func (p *fakeCluster) GetAllocation(
 	_ context.Context,
 	r *quoratev1.GetAllocationRequest,
 ) (*quoratev1.GetAllocationResponse, error) {
@@ -392,7 +392,7 @@ func (p *playground) GetAllocation(
 	return nil, p.refusal(r.GetId())
 }
 
-func (p *playground) WatchAllocations(
+func (p *fakeCluster) WatchAllocations(
 	ctx context.Context,
 	r *quoratev1.WatchAllocationsRequest,
 	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],

@@ -61,7 +61,7 @@ func lostHow(t *testing.T, l *client.Lease, how client.How) *client.LostError {
 
 func TestALeaseIsKeptUntilItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", time.Minute))
 		if l.ID() != "a" || l.Fence() != 1 || !slices.Equal(l.Items(), []string{"account-0"}) {
 			t.Errorf("got %q with fence %d and items %q", l.ID(), l.Fence(), l.Items())
@@ -89,7 +89,7 @@ func TestALeaseIsKeptUntilItIsReleased(t *testing.T) {
 
 func TestTheContextIsTheCallersWithoutItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		type key struct{}
 		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
 		l, err := p.client(t).Acquire(ctx, account("a", time.Minute))
@@ -108,7 +108,7 @@ func TestTheContextIsTheCallersWithoutItsEnd(t *testing.T) {
 // TestTheSafeMoment: a holder that is cut off stops before the servers give its account to another holder.
 func TestTheSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", time.Minute))
 		time.Sleep(10*time.Minute + time.Second)
 		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
@@ -130,7 +130,7 @@ func TestTheSafeMoment(t *testing.T) {
 
 func TestTheMarginIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", time.Minute), client.WithMargin(15*time.Second))
 		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
 		began := time.Now()
@@ -144,7 +144,7 @@ func TestTheMarginIsTheCallers(t *testing.T) {
 // TestLostAnswers: a renewal whose answer is lost is made again, and a grant whose answer is lost is not a second one.
 func TestLostAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		p.set(func() { p.lose = 2 })
 		l := acquire(t, p.client(t), account("", time.Minute))
 		if l.Fence() != 1 || len(p.holdings()) != 1 {
@@ -164,7 +164,7 @@ func TestLostAnswers(t *testing.T) {
 // TestAServerGoes: a lease outlives the servers that it was renewed at.
 func TestAServerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", 6*time.Second))
 		for i := range 30 {
 			p.set(func() { p.gone = map[string]bool{fmt.Sprintf("n%d", i%3+1): true} })
@@ -181,7 +181,7 @@ func TestAServerGoes(t *testing.T) {
 // and the lease is held: they cannot know.
 func TestNoLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		l := acquire(t, c, account("a", time.Minute))
 		p.halt()
@@ -213,7 +213,7 @@ func TestNoLeader(t *testing.T) {
 
 func TestRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", time.Minute))
 		p.set(func() {
 			p.change("a", func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
@@ -239,7 +239,7 @@ func TestRevoked(t *testing.T) {
 // TestLongLeasesAreTold: a holder does not wait for its next renewal to learn that it has to give way.
 func TestLongLeasesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		var leases []*client.Lease
 		for i := range 3 {
@@ -268,7 +268,7 @@ func TestLongLeasesAreTold(t *testing.T) {
 // the context ends at once, and Ends says how little time is left.
 func TestAShortGraceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", 30*time.Second), client.WithMargin(10*time.Second))
 		if left := time.Until(l.Ends()).Round(time.Second); left != 30*time.Second {
 			t.Errorf("it ends in %v, want 30s", left)
@@ -288,12 +288,12 @@ func TestAShortGraceIsTold(t *testing.T) {
 
 // TestTheServersSayThatItIsLost: then the context ends at once.
 func TestTheServersSayThatItIsLost(t *testing.T) {
-	for how, happens := range map[client.How]func(*playground){
-		client.Ended: func(p *playground) { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED) },
-		client.Taken: func(p *playground) { p.change("a", func(a *quoratev1.Allocation) { a.Fence = 99 }) },
+	for how, happens := range map[client.How]func(*fakeCluster){
+		client.Ended: func(p *fakeCluster) { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED) },
+		client.Taken: func(p *fakeCluster) { p.change("a", func(a *quoratev1.Allocation) { a.Fence = 99 }) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPlayground()
+			p := newFakeCluster()
 			l := acquire(t, p.client(t), account("a", time.Minute))
 			p.set(func() { happens(p) })
 			began := time.Now()
@@ -309,7 +309,7 @@ func TestTheServersSayThatItIsLost(t *testing.T) {
 // TestRenewalsAreJoined: a thousand leases that came one after the other are renewed in few calls.
 func TestRenewalsAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		var leases []*client.Lease
 		for i := range 1000 {
@@ -331,7 +331,7 @@ func TestRenewalsAreJoined(t *testing.T) {
 // TestMoreThanFitInACall: no batch is larger than the API takes, and every lease is renewed.
 func TestMoreThanFitInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		var leases []*client.Lease
 		for i := range 2100 {
@@ -354,7 +354,7 @@ func TestMoreThanFitInACall(t *testing.T) {
 
 func TestWithoutTTLNothingIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", 0))
 		time.Sleep(100 * time.Hour)
 		if l.Context().Err() != nil || p.count("BatchRenew") > 0 || l.Remaining() < time.Hour {
@@ -366,7 +366,7 @@ func TestWithoutTTLNothingIsRenewed(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		p.set(func() { p.room = 1 })
 		c := p.client(t)
 		first := acquire(t, c, account("first", time.Minute))
@@ -399,18 +399,18 @@ func TestWaiting(t *testing.T) {
 
 func TestAcquireSaysWhyNot(t *testing.T) {
 	denied, timedOut := (*client.DeniedError)(nil), (*client.TimedOutError)(nil)
-	full := func(p *playground) { p.room, p.held["other"] = 1, &quoratev1.Allocation{Id: "other"} }
+	full := func(p *fakeCluster) { p.room, p.held["other"] = 1, &quoratev1.Allocation{Id: "other"} }
 	within := func(d time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
 		return func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, d) }
 	}
 	for name, test := range map[string]struct {
-		before  func(*playground)
+		before  func(*fakeCluster)
 		request *quoratev1.AllocateRequest
 		ctx     func(context.Context) (context.Context, context.CancelFunc)
 		want    func(error) bool
 	}{
 		"never fits": {
-			func(p *playground) { p.room = 0 }, account("a", time.Minute), within(time.Hour),
+			func(p *fakeCluster) { p.room = 0 }, account("a", time.Minute), within(time.Hour),
 			func(err error) bool {
 				return errors.As(err, &denied) && len(denied.Decision.GetViolations()) == 1 && connect.CodeOf(err) == connect.CodeResourceExhausted
 			},
@@ -435,7 +435,7 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 			func(err error) bool { return errors.Is(err, context.Canceled) },
 		},
 		"is ended by others": {
-			func(p *playground) {
+			func(p *fakeCluster) {
 				full(p)
 				time.AfterFunc(time.Minute, func() {
 					p.set(func() { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED) })
@@ -444,7 +444,7 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 			func(err error) bool { return errors.Is(err, client.ErrLost) },
 		},
 		"waits for as long as it said itself": {
-			func(p *playground) {
+			func(p *fakeCluster) {
 				full(p)
 				time.AfterFunc(time.Minute, func() {
 					p.set(func() { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT) })
@@ -455,22 +455,22 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 			},
 		},
 		"no server answers": {
-			func(p *playground) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} }, account("a", time.Minute),
+			func(p *fakeCluster) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} }, account("a", time.Minute),
 			within(time.Minute), func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
 		},
 		"no server answers, and no deadline": {
-			func(p *playground) { p.halted = time.Now() }, account("a", time.Minute),
+			func(p *fakeCluster) { p.halted = time.Now() }, account("a", time.Minute),
 			func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 			func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
 		},
 		"a dry run": {
-			func(*playground) {}, &quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_DRY_RUN}, within(time.Minute),
+			func(*fakeCluster) {}, &quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_DRY_RUN}, within(time.Minute),
 			func(err error) bool { return strings.Contains(err.Error(), "MODE_DRY_RUN makes no lease") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPlayground()
+				p := newFakeCluster()
 				p.set(func() { test.before(p) })
 				ctx, cancel := test.ctx(t.Context())
 				defer cancel()
@@ -489,7 +489,7 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 // TestAGrantAtTheLastMomentIsGivenBack: the caller's time was over while the answer was on its way.
 func TestAGrantAtTheLastMomentIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Microsecond)
 		defer cancel()
 		if l, err := p.client(t).Acquire(ctx, account("a", time.Minute)); err == nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// tlsServer is a playground that speaks TLS, and the configuration with which a client trusts it.
+// tlsServer is a fakeCluster that speaks TLS, and the configuration with which a client trusts it.
 func tlsServer(t *testing.T, auth tls.ClientAuthType) (*httptest.Server, *tls.Config) {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle(quoratev1connect.NewAllocationServiceHandler(newPlayground()))
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(newFakeCluster()))
 	server := httptest.NewUnstartedServer(mux)
 	server.TLS = &tls.Config{ClientAuth: auth, MinVersion: tls.VersionTLS12}
 	server.StartTLS()

@@ -18,7 +18,7 @@ import (
 // TestWatchGoesOnElsewhere: every change comes once and in order, whatever becomes of servers and streams.
 func TestWatchGoesOnElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var seen []string
@@ -58,7 +58,7 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	enough := errors.New("enough")
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayground()
+		p := newFakeCluster()
 		c := p.client(t)
 		p.set(func() { p.grant(&quoratev1.Allocation{Id: "a"}) })
 		err := c.Watch(

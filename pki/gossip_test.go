@@ -48,7 +48,7 @@ func manyKeys(count int) string {
 	return text.String()
 }
 
-func TestKeysThatEverybodyMayRead(t *testing.T) {
+func TestWorldReadableKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "gossip.keys")
 	if err := os.WriteFile(path, []byte(NewGossipKey()), 0o600); err != nil {

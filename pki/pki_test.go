@@ -116,8 +116,8 @@ func serveOne(l net.Listener) error {
 	return err
 }
 
-// TestOnlyNodesOfTheClusterAreLetIn is the rule of raft and of the peer service.
-func TestOnlyNodesOfTheClusterAreLetIn(t *testing.T) {
+// TestOnlyNodesOfTheClusterAreAccepted checks the rule of raft and of the peer service.
+func TestOnlyNodesOfTheClusterAreAccepted(t *testing.T) {
 	t.Parallel()
 	blue, foreign := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
 	n1 := openStore(t, blue.node(t, "n1", year), "n1")

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// TestOpenRefusesWhatOthersWouldNotBelieve, before anything is started.
-func TestOpenRefusesWhatOthersWouldNotBelieve(t *testing.T) {
+// TestOpenRefusesInvalidCertificates checks that Open rejects what other nodes would reject.
+func TestOpenRefusesInvalidCertificates(t *testing.T) {
 	t.Parallel()
 	blue, foreign := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
 	good := blue.node(t, "n1", year)

@@ -183,8 +183,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNobody shows that lists are lists when there is nothing in them.
-func TestNobody(t *testing.T) {
+// TestEmptyLists checks that empty lists are written as lists.
+func TestEmptyLists(t *testing.T) {
 	empty := &fakeTrees{tree: &quoratev1.Tree{Name: "default"}}
 	for _, list := range []string{"users", "groups"} {
 		if w := call(t, empty, http.MethodGet, "/ws/v1/partition/default/usage/"+list, ""); w.Body.String() != "[]\n" {
