@@ -1,10 +1,10 @@
 package ledger
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/heap"
 	"github.com/quorate/quorate/quota/policy"
 )
 
@@ -112,8 +112,8 @@ func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
 	if !n.hasRoomAfter(s.claim.amounts, crowds) {
 		return false
 	}
-	for queue := newVictimHeap(crowds); !n.hasRoomFor(s.claim.amounts); queue.next() {
-		s.pushUp(queue[0].who, n, top)
+	for victims := newVictimOrder(crowds); !n.hasRoomFor(s.claim.amounts); victims.next() {
+		s.pushUp(victims.first(), n, top)
 	}
 	return true
 }
@@ -165,9 +165,9 @@ func (s *softPlacement) preemptLower(stop *node) bool {
 		return false
 	}
 	for _, n := range slices.Backward(path) {
-		for queue := newVictimHeap(n.borrowers.groupsWhere(lower)); len(queue) > 0; queue.next() {
-			s.out = append(s.out, formerPlace{queue[0].who, n})
-			s.removeClaim(queue[0].who)
+		for victims := newVictimOrder(n.borrowers.groupsWhere(lower)); !victims.isEmpty(); victims.next() {
+			s.out = append(s.out, formerPlace{victims.first(), n})
+			s.removeClaim(victims.first())
 			if stop.hasRoomFor(s.claim.amounts) {
 				return true
 			}
@@ -273,44 +273,41 @@ func (c *placedClaim) limitsAbove(violations []quota.Violation) []quota.Violatio
 	return violations
 }
 
-// victimHeap are crowds in the order of their first seats: whoever has sat longest has the next turn.
-type victimHeap []victimEntry
+// victimOrder are the borrowed claims of some groups, the earliest arrival first.
+type victimOrder struct{ groups *heap.Heap[*victimGroup] }
 
-type victimEntry struct {
-	crowd *priorityGroup
-	seat  uint64
-	who   claimRef
+// victimGroup is a group with the earliest of its claims that are left.
+type victimGroup struct {
+	*priorityGroup
+	arrivalSeq uint64
+	claim      claimRef
+	place      int // in the heap
 }
 
-// newVictimHeap puts crowds in their order.
-func newVictimHeap(crowds []*priorityGroup) victimHeap {
-	t := make(victimHeap, 0, len(crowds))
-	for _, c := range crowds {
-		seat, who, _ := c.claims.first()
-		t = append(t, victimEntry{c, seat, who})
+func newVictimOrder(groups []*priorityGroup) victimOrder {
+	order := heap.New(
+		func(a, b *victimGroup) bool { return a.arrivalSeq < b.arrivalSeq }, func(g *victimGroup) *int { return &g.place },
+	)
+	for _, g := range groups {
+		seq, claim, _ := g.claims.first()
+		order.Push(&victimGroup{priorityGroup: g, arrivalSeq: seq, claim: claim})
 	}
-	heap.Init(&t)
-	return t
+	return victimOrder{order}
 }
 
-// next goes on after whoever had the first turn has left its crowd.
-func (t *victimHeap) next() {
-	first := &(*t)[0]
+// isEmpty is true if no claims are left.
+func (v victimOrder) isEmpty() bool { return v.groups.Len() == 0 }
+
+// first is the earliest claim that is left.
+func (v victimOrder) first() claimRef { return v.groups.First().claim }
+
+// next goes on after the first claim has left its group.
+func (v victimOrder) next() {
+	g := v.groups.First()
 	var more bool
-	if first.seat, first.who, more = first.crowd.claims.first(); more {
-		heap.Fix(t, 0)
+	if g.arrivalSeq, g.claim, more = g.claims.first(); more {
+		v.groups.Push(g)
 	} else {
-		heap.Pop(t)
+		v.groups.Remove(g)
 	}
-}
-
-// Len, Less, Swap, Push and Pop are what a heap needs; nothing is ever pushed.
-func (t victimHeap) Len() int           { return len(t) }
-func (t victimHeap) Less(i, j int) bool { return t[i].seat < t[j].seat }
-func (t victimHeap) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *victimHeap) Push(any)          {}
-func (t *victimHeap) Pop() any {
-	last := (*t)[len(*t)-1]
-	*t = (*t)[:len(*t)-1]
-	return last
 }

@@ -2,15 +2,25 @@ package ledger
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/heap"
 )
 
 // deadlines is what happens at an instant of ledger time, the next first. It follows from the rest of the state.
 type deadlines struct {
-	queue dueQueue
+	order *heap.Heap[*deadline]
+	byKey map[dueKey]*deadline
+	// leases counts those that are ends of leases.
+	leases int
+}
+
+func newDeadlines() deadlines {
+	return deadlines{
+		order: heap.New((*deadline).before, func(d *deadline) *int { return &d.place }),
+		byKey: map[dueKey]*deadline{},
+	}
 }
 
 // dueKind says what a number in a dueKey is.
@@ -38,73 +48,40 @@ type deadline struct {
 	dueKey
 	// lease is true for the end of a lease, which comes unless it is renewed.
 	lease bool
+	place int // in the heap
 }
 
 // before orders by time, then by kind, then by number, so that all replicas do the same first.
-func (d deadline) before(other deadline) bool {
+func (d *deadline) before(other *deadline) bool {
 	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.kind, other.kind), cmp.Compare(d.number, other.number)) < 0
 }
 
-// dueQueue is a heap that knows where each key is, so that what does not wait any more leaves no trace.
-type dueQueue struct {
-	list []deadline
-	at   map[dueKey]int
-	// leases counts those in the list.
-	leases int
-}
-
-// Len, Less, Swap, Push and Pop make it a heap.
-func (q *dueQueue) Len() int { return len(q.list) }
-
-// Less is the order of the queue.
-func (q *dueQueue) Less(i, j int) bool { return q.list[i].before(q.list[j]) }
-
-// Swap keeps track of both places.
-func (q *dueQueue) Swap(i, j int) {
-	q.list[i], q.list[j] = q.list[j], q.list[i]
-	q.at[q.list[i].dueKey], q.at[q.list[j].dueKey] = i, j
-}
-
-// Push is for the heap only.
-func (q *dueQueue) Push(x any) {
-	next, _ := x.(deadline)
-	q.at[next.dueKey] = len(q.list)
-	q.list = append(q.list, next)
-}
-
-// Pop is for the heap only.
-func (q *dueQueue) Pop() any {
-	last := q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	delete(q.at, last.dueKey)
-	if last.lease {
-		q.leases--
-	}
-	return last
-}
-
-// set makes a key wait for an instant, instead of the one that it waits for; 0 is none.
+// set makes a key due at an instant, instead of the one that it was due at; 0 removes it.
 func (d *deadlines) set(key dueKey, at quota.Instant) {
-	i, waits := d.queue.at[key]
+	known := d.byKey[key]
 	switch {
 	case at == 0:
 		d.drop(key)
-	case waits && d.queue.list[i].at == at:
-	case waits:
-		d.queue.list[i].at = at
-		heap.Fix(&d.queue, i)
+	case known != nil:
+		known.at = at
+		d.order.Push(known)
 	default:
-		if d.queue.at == nil {
-			d.queue.at = map[dueKey]int{}
-		}
-		heap.Push(&d.queue, deadline{at: at, dueKey: key})
+		added := &deadline{at: at, dueKey: key}
+		d.byKey[key] = added
+		d.order.Push(added)
 	}
 }
 
-// drop forgets a key, if it waits.
+// drop removes a key, if it is due at all.
 func (d *deadlines) drop(key dueKey) {
-	if i, waits := d.queue.at[key]; waits {
-		heap.Remove(&d.queue, i)
+	known := d.byKey[key]
+	if known == nil {
+		return
+	}
+	d.order.Remove(known)
+	delete(d.byKey, key)
+	if known.lease {
+		d.leases--
 	}
 }
 
@@ -112,18 +89,18 @@ func (d *deadlines) drop(key dueKey) {
 func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
-	if i, waits := d.queue.at[key]; waits && a.state() == quota.Held && !d.queue.list[i].lease {
-		d.queue.list[i].lease = true
-		d.queue.leases++
+	if known := d.byKey[key]; known != nil && a.state() == quota.Held && !known.lease {
+		known.lease = true
+		d.leases++
 	}
 }
 
-// next is what is due first.
+// next is what is due first; false if nothing is.
 func (d *deadlines) next() (deadline, bool) {
-	if len(d.queue.list) == 0 {
+	if d.order.Len() == 0 {
 		return deadline{}, false
 	}
-	return d.queue.list[0], true
+	return *d.order.First(), true
 }
 
 // endsAt is when a held allocation ends by itself; 0 if it does not.
@@ -160,7 +137,7 @@ func (v verifier) checkDue() error {
 			continue
 		}
 		expected++
-		if i, waits := v.deadlines.queue.at[dueKey{dueAllocation, fence}]; !waits || v.deadlines.queue.list[i].at != at {
+		if known := v.deadlines.byKey[dueKey{dueAllocation, fence}]; known == nil || known.at != at {
 			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
 		}
 	}
@@ -170,21 +147,21 @@ func (v verifier) checkDue() error {
 			continue
 		}
 		expected++
-		if i, waits := v.deadlines.queue.at[dueKey{dueItem, turn}]; !waits || v.deadlines.queue.list[i].at != at {
+		if known := v.deadlines.byKey[dueKey{dueItem, turn}]; known == nil || known.at != at {
 			return fmt.Errorf("item %s changes at %d, but nobody waits for that", it.name, at)
 		}
 	}
 	for w := range v.queue.all.from(firstTurn) {
 		expected++
 		place := w.record.more.waiting
-		if i, waits := v.deadlines.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || v.deadlines.queue.list[i].at != place.endsAt() {
+		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
 			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
 		}
 	}
-	if counted := v.deadlines.queue.leases; counted != leases {
+	if counted := v.deadlines.leases; counted != leases {
 		return fmt.Errorf("%d leases are held, but %d are counted", leases, counted)
 	}
-	if waiting := v.deadlines.queue.Len(); waiting != expected || len(v.deadlines.queue.at) != expected {
+	if waiting := v.deadlines.order.Len(); waiting != expected || len(v.deadlines.byKey) != expected {
 		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/heap"
 	"github.com/quorate/quorate/quota/policy"
 )
 
@@ -42,7 +43,11 @@ func New(b quota.Bounds) *Ledger {
 	l.forest.trees = map[string]*tree{}
 	l.allocations = newAllocations(env)
 	l.allocations.forest = &l.forest
+	l.deadlines = newDeadlines()
 	l.queue = waitQueue{environment: env, deadlines: &l.deadlines, forest: &l.forest, allocations: &l.allocations}
+	l.queue.dirty = heap.New(
+		func(a, b *blockerQueue) bool { return turnBefore(a.next, b.next) }, func(ln *blockerQueue) *int { return &ln.at },
+	)
 	l.inventory = newInventory(env)
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
 	l.inventory.allocations, l.inventory.queue = &l.allocations, &l.queue

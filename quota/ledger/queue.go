@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/heap"
 )
 
 // waitQueue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
@@ -21,7 +22,7 @@ type waitQueue struct {
 	queuesForLedger []*blockerQueue
 	unassigned      blockerQueue
 	// dirty are the lines that are to be tried at the end of the present command.
-	dirty dirtyHeap
+	dirty *heap.Heap[*blockerQueue]
 	// revokedFor counts the leases that have to give way, by the id for which they were revoked. It follows from the rest.
 	revokedFor map[string]int
 	// bytes is what the requests take, see Sizes.

@@ -1,53 +1,21 @@
 package ledger
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// dirtyHeap are the lines that are to be tried, as a heap by who is next.
-type dirtyHeap []*blockerQueue
-
-// Len, Less, Swap, Push and Pop make it a heap.
-func (s dirtyHeap) Len() int           { return len(s) }
-func (s dirtyHeap) Less(i, j int) bool { return turnBefore(s[i].next, s[j].next) }
-func (s dirtyHeap) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].at, s[j].at = i+1, j+1
-}
-
-// Push is for the heap only.
-func (s *dirtyHeap) Push(x any) {
-	ln, _ := x.(*blockerQueue)
-	*s = append(*s, ln)
-	ln.at = len(*s)
-}
-
-// Pop is for the heap only.
-func (s *dirtyHeap) Pop() any {
-	last := (*s)[len(*s)-1]
-	*s = (*s)[:len(*s)-1]
-	last.at, last.retryAll = 0, false
-	return last
-}
-
 // markDirty makes everybody in a line be tried from the head on.
 func (q *waitQueue) markDirty(ln *blockerQueue) {
 	ln.from, ln.next = firstTurn, firstTurn
-	if ln.at == 0 {
-		heap.Push(&q.dirty, ln)
-	} else {
-		heap.Fix(&q.dirty, ln.at-1)
-	}
+	q.dirty.Push(ln)
 }
 
 func (q *waitQueue) clearDirty(ln *blockerQueue) {
-	if ln.at != 0 {
-		heap.Remove(&q.dirty, ln.at-1)
-	}
+	q.dirty.Remove(ln)
+	ln.retryAll = false
 }
 
 // afterCommand grants what can be granted now to those who wait, in the order of the queue, and lets nodes made on demand vanish
@@ -63,15 +31,15 @@ func (l *Ledger) afterCommand() {
 // drainQueue tries the stirred lines, always whoever is first in the queue of those who are next in one of them. It costs those
 // who have a chance, not those who wait.
 func (l *Ledger) drainQueue() {
-	for len(l.queue.dirty) > 0 {
-		ln := l.queue.dirty[0]
+	for l.queue.dirty.Len() > 0 {
+		ln := l.queue.dirty.First()
 		w := l.queue.nextCandidate(ln)
 		switch {
 		case w == nil:
 			l.queue.clearDirty(ln)
 		case w.turn != ln.next:
 			ln.next = w.turn
-			heap.Fix(&l.queue.dirty, 0)
+			l.queue.dirty.Push(ln)
 		default:
 			ln.from = turnAfter(w.turn)
 			l.tryAdmit(w)
@@ -252,8 +220,8 @@ func (q *waitQueue) isStillBlocked(w *waiter, a *Allocation, violations []quota.
 
 // clearAllDirty forgets which lines are stirred: those of a ledger that is loaded have all been tried.
 func (q *waitQueue) clearAllDirty() {
-	for len(q.dirty) > 0 {
-		q.clearDirty(q.dirty[0])
+	for q.dirty.Len() > 0 {
+		q.clearDirty(q.dirty.First())
 	}
 }
 

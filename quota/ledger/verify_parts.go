@@ -312,8 +312,8 @@ func (s *seqIndex) are(others *seqIndex) bool {
 // checkQueue verifies I7: every request that waits stands in one line, what that waits for is in its way, or somebody who
 // must not be overtaken there; and nobody waits who could be granted.
 func (v verifier) checkQueue() error {
-	if len(v.queue.dirty) > 0 || v.queue.unassigned.length > 0 {
-		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", len(v.queue.dirty), v.queue.unassigned.length)
+	if v.queue.dirty.Len() > 0 || v.queue.unassigned.length > 0 {
+		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", v.queue.dirty.Len(), v.queue.unassigned.length)
 	}
 	lines, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
 	for _, a := range v.allocations.held.All() {

@@ -30,7 +30,7 @@ func (v View) Counts() quota.Counts {
 	l := v.ledger
 	return quota.Counts{
 		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(), Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.length,
-		Leases: l.deadlines.queue.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
+		Leases: l.deadlines.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
 	}
 }
 
