@@ -11,9 +11,10 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/internal/verify"
 )
 
-var seeds = flag.Uint64("seeds", 2, "how many random schedules of faults to try")
+var seeds = flag.Uint64("seeds", verify.Scale[uint64](1, 4), "how many random schedules of faults to try")
 
 // Random faults, several at a time, while callers write and snapshots are taken continuously. In the end nothing
 // acknowledged is lost, nothing is charged twice, and all nodes hold identical bytes.
