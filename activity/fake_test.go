@@ -47,13 +47,13 @@ func (n *fakeNode) ReadFeed(after cluster.Position, most int) (cluster.FeedPage,
 	}
 	to := min(len(n.news), from+most)
 	b := cluster.FeedPage{
-		News:    slices.Clone(n.news[from:to]),
+		Events:  slices.Clone(n.news[from:to]),
 		Next:    cluster.PositionAfter(n.index),
 		Behind:  len(n.news) - to,
 		Changed: n.changed,
 	}
 	if b.Behind > 0 {
-		b.Next = b.News[len(b.News)-1].Position
+		b.Next = b.Events[len(b.Events)-1].Position
 	}
 	return b, nil
 }

@@ -127,7 +127,7 @@ func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
 			return nil, err
 		}
 		now := stepAt(r.now())
-		for _, n := range b.News {
+		for _, n := range b.Events {
 			r.recordEvent(n, now)
 		}
 		if r.position = b.Next; b.Behind == 0 {

@@ -35,16 +35,16 @@ func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupIn
 	return BackupInfo{m, sum}, err
 }
 
-func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.Frozen, error) {
+func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.StateSnapshot, error) {
 	if err := n.checkServing(); err != nil {
-		return fsm.Frozen{}, err
+		return fsm.StateSnapshot{}, err
 	}
 	if _, err := n.awaitFresh(ctx, o); err != nil {
-		return fsm.Frozen{}, err
+		return fsm.StateSnapshot{}, err
 	}
-	state, err := n.ledger.Freeze()
+	state, err := n.ledger.TakeSnapshot()
 	if err != nil {
-		return fsm.Frozen{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
+		return fsm.StateSnapshot{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
 	return state, nil
 }

@@ -207,9 +207,9 @@ type (
 	// Position is a position in the feed, the same on all nodes.
 	Position = fsm.Position
 	// WatchEvent is one watch event with its position.
-	WatchEvent = fsm.News
+	WatchEvent = fsm.WatchEvent
 	// FeedPage is a range of the feed.
-	FeedPage = fsm.Bulletin
+	FeedPage = fsm.FeedPage
 )
 
 // FeedSize is the number of watch events that a node keeps.
@@ -229,7 +229,7 @@ func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
 	if err := n.checkServing(); err != nil {
 		return FeedPage{}, err
 	}
-	page, err := n.ledger.News(after, limit)
+	page, err := n.ledger.ReadFeed(after, limit)
 	if err != nil {
 		return FeedPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
 			"continue from its index", n.config.ID, after.Index)

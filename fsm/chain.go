@@ -1,17 +1,19 @@
 package fsm
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"io"
 	"slices"
 
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// link extends the chain by an entry and a summary of what it did. Two replicas that applied different entries, or the
-// same entries with different effect, have different chains from then on.
-func (f *FSM) link(entry []byte, outcomes Outcomes, news []News) {
+// extendChain adds an entry and a summary of its outcomes to the chain. Replicas that applied different entries, or the
+// same entries with different outcomes, have different chains from then on.
+func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)
@@ -31,11 +33,11 @@ func (f *FSM) link(entry []byte, outcomes Outcomes, news []News) {
 			revision = o.Configuration.Revision
 		}
 		writeNumbers(h, verdict, fence, revision)
-		if more := secondNumbers(o); slices.Max(more) > 0 {
+		if more := secondFormatNumbers(o); slices.Max(more) > 0 {
 			writeNumbers(h, more...)
 		}
 	}
-	if f.format >= thirdFormat { // from then on a command may do something to many
+	if f.format >= thirdFormat { // since this format one command may affect many allocations
 		for _, n := range news {
 			writeNumbers(h, uint64(n.Kind), n.Allocation.Fence())
 		}
@@ -43,8 +45,9 @@ func (f *FSM) link(entry []byte, outcomes Outcomes, news []News) {
 	h.Sum(f.chain[:0])
 }
 
-// secondNumbers are what only commands of the second format do; the chains of the first do not know them.
-func secondNumbers(o ledger.Outcome) []uint64 {
+// secondFormatNumbers are effects of commands of the second format. They are hashed only if not zero, which keeps the
+// chains of first-format logs unchanged.
+func secondFormatNumbers(o ledger.Outcome) []uint64 {
 	preempted := 0
 	if o.Decision != nil {
 		preempted = len(o.Decision.Preempted)
@@ -58,4 +61,31 @@ func writeNumbers(h hash.Hash, numbers ...uint64) {
 		binary.BigEndian.PutUint64(buffer[:], n)
 		h.Write(buffer[:])
 	}
+}
+
+// Checkpointed is the state at a checkpoint. All replicas capture it at the same index.
+type Checkpointed struct{ snapshot *snapshot }
+
+// Index is the log index of the checkpoint.
+func (c *Checkpointed) Index() uint64 { return c.snapshot.header.GetIndex() }
+
+// Digest hashes a complete snapshot of the state, including the chain. It takes as long as writing a snapshot to
+// memory, is safe to call during Apply, and fails when ctx ends.
+func (c *Checkpointed) Digest(ctx context.Context) ([sha256.Size]byte, error) {
+	h := sha256.New()
+	err := c.snapshot.write(&contextWriter{ctx, h})
+	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// contextWriter fails once its context has ended.
+type contextWriter struct {
+	ctx context.Context //nolint:containedctx // bounds one write
+	out io.Writer
+}
+
+func (u *contextWriter) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.out.Write(p)
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// decoded is a log entry as it is applied.
+// decoded is a decoded log entry.
 type decoded struct {
 	format   uint32
 	stamp    quota.Stamp
 	commands []quota.Command
-	// level is what the feature level is raised to; 0 leaves it.
+	// level is the new feature level; 0 keeps the present one.
 	level      uint32
 	checkpoint bool
-	// replacement is a step of one; then there are no commands.
+	// replacement is a step of a replacement; then there are no commands.
 	replacement *logv1.Replacement
 }
 
-// decodeEntry reads the data of a log entry. Any error means that this node must not go on.
+// decodeEntry decodes the data of a log entry. After any error the node must halt.
 func decodeEntry(data []byte) (decoded, error) {
 	var entry logv1.Entry
 	exact, err := unmarshal(data, &entry)
@@ -61,11 +61,11 @@ func stampOf(entry *logv1.Entry) quota.Stamp {
 	return quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}
 }
 
-// errUnknownFields: to ignore them could mean to apply something else than the others do.
+// errUnknownFields: a node that ignored unknown fields might apply something else than the others.
 var errUnknownFields = errors.New("it has fields that this version does not know; run a newer version")
 
-// unmarshal decodes a message and tells whether the data holds exactly what the message does. A field of a newer version
-// is discarded and then missing from the size, which costs far less than to look for it in every part.
+// unmarshal decodes a message and reports whether it knows all fields of the data. Unknown fields are discarded and
+// then missing from the re-encoded size; comparing sizes costs far less than searching every nested message.
 func unmarshal(data []byte, m proto.Message) (exact bool, err error) {
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, m); err != nil {
 		return false, err
@@ -100,7 +100,6 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 	return decodeChange(c)
 }
 
-// decodeChange reads a change of configuration.
 func decodeChange(c *logv1.Command) (quota.Command, error) {
 	switch c := c.GetCommand().(type) {
 	case *logv1.Command_ApplyTrees:
@@ -205,7 +204,7 @@ func decodePrincipalLimit(p *logv1.PrincipalLimit) quota.PrincipalLimit {
 	}
 }
 
-// decodeLimit reads the numbers of entry.proto; an unknown one becomes a kind that the ledger refuses.
+// decodeLimit reads the numbers of entry.proto. An unknown number becomes an invalid kind, which the ledger refuses.
 func decodeLimit(l *logv1.Limit) quota.ResourceLimit {
 	kind := quota.LimitKind(255)
 	switch l.GetKind() {

@@ -1,5 +1,5 @@
-// Package fsm puts the ledger under raft: it decodes log entries, applies them, writes and reads snapshots, and lends
-// the ledger to readers.
+// Package fsm runs the ledger as a raft state machine: it decodes log entries, applies them, writes and reads
+// snapshots, and gives readers access to the ledger.
 //
-// It adapts and does not think; what a command means is decided in quota. See DESIGN.md.
+// It adapts formats and concurrency only; package ledger decides what a command means. See DESIGN.md.
 package fsm

@@ -10,30 +10,30 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Sizes of one log entry.
+// Bounds of one log entry.
 const (
 	MaxEntryBytes    = 4 << 20
 	MaxEntryCommands = 1024
 )
 
-// Part is commands as they stand in a log entry, with the format that a reader of them must understand.
+// Part is encoded commands of a log entry, with the format that their reader must understand.
 type Part struct {
 	Data   []byte
 	Format uint32
-	// Level and Checkpoint are of parts without commands: see RaiseLevel and Checkpoint.
+	// Level and Checkpoint are set in parts without commands: see RaiseLevel and Checkpoint.
 	Level      uint32
 	Checkpoint bool
 }
 
-// RaiseLevel is the part of an entry that allows the log to have formats up to level from then on. Who does not know the
-// level stops there.
+// RaiseLevel is the part of an entry that permits formats up to level in the log from then on. A member that does not
+// know the level halts there.
 func RaiseLevel(level uint32) Part { return Part{Format: fourthFormat, Level: level} }
 
-// Checkpoint is the part of an entry behind which each replica notes the digest of its state.
+// Checkpoint is the part of an entry after which each replica computes the digest of its state.
 func Checkpoint() Part { return Part{Format: fourthFormat, Checkpoint: true} }
 
-// EncodeCommands writes commands as a part of a log entry: encoding is most of the work, and whoever wants commands
-// carried out can do it before it is known which entry they will be in. It fails for more than MaxEntryCommands.
+// EncodeCommands encodes commands as a part of a log entry. Encoding is most of the work of a proposal, and callers can
+// do it concurrently, before the commands are assigned to an entry. It fails for more than MaxEntryCommands.
 func EncodeCommands(commands []quota.Command) (Part, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
@@ -47,8 +47,9 @@ func EncodeCommands(commands []quota.Command) (Part, error) {
 	return part, err
 }
 
-// JoinEntry makes the data of one log entry from parts that EncodeCommands wrote, in their order. They share the stamp,
-// and the newest of their formats. It fails if the entry would be over MaxEntryBytes; the caller counts commands.
+// JoinEntry joins parts from EncodeCommands, in their order, into the data of one log entry. They share the stamp and
+// get the newest of their formats. It fails if the entry would exceed MaxEntryBytes; the caller must bound the number
+// of commands.
 func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 	head := &logv1.Entry{Format: firstFormat, TimeMs: int64(s.At), WallMs: s.Wall}
 	pieces := make([][]byte, 1, 1+len(parts))
@@ -61,7 +62,7 @@ func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 	if pieces[0], err = marshalEntry(head); err != nil {
 		return nil, err
 	}
-	// The encoding of a repeated field is that of its elements, one after the other.
+	// Concatenated encodings of a repeated field encode the concatenated list.
 	data := slices.Concat(pieces...)
 	if len(data) > MaxEntryBytes {
 		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
@@ -69,7 +70,7 @@ func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 	return data, nil
 }
 
-// EncodeEntry is both in one: the data of a log entry with these commands.
+// EncodeEntry combines EncodeCommands and JoinEntry.
 func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
 	part, err := EncodeCommands(commands)
 	if err != nil {
@@ -116,7 +117,6 @@ func encodeCommand(c quota.Command) *logv1.Command {
 	return encodeChange(c)
 }
 
-// encodeChange writes a change of configuration.
 func encodeChange(c quota.Command) *logv1.Command {
 	switch c := c.(type) {
 	case quota.ApplyTrees:
@@ -145,7 +145,7 @@ func encodeChange(c quota.Command) *logv1.Command {
 	panic("fsm: a command outside the closed list")
 }
 
-// each converts a list; an empty one stays nil, so that encoding and decoding give back what there was.
+// each converts a list. An empty list becomes nil, so that decoding an encoded value returns the same value.
 func each[From, To any](list []From, convert func(From) To) []To {
 	if len(list) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 	}
 }
 
-// encodeLeases is nil if everything is the default.
+// encodeLeases returns nil if all settings are the default.
 func encodeLeases(s quota.LeaseSettings) *logv1.Leases {
 	if s == (quota.LeaseSettings{}) {
 		return nil
@@ -228,8 +228,8 @@ func encodePrincipalLimit(p quota.PrincipalLimit) *logv1.PrincipalLimit {
 	}
 }
 
-// encodeLimit writes the numbers of entry.proto. A kind that is none becomes 0, which decodes to none again, so that it
-// is the ledger that refuses it.
+// encodeLimit writes the numbers of entry.proto. An invalid kind becomes 0, which decodes to an invalid kind again, so
+// that the ledger refuses it.
 func encodeLimit(l quota.ResourceLimit) *logv1.Limit {
 	kind := uint32(0)
 	switch l.Limit.Kind {

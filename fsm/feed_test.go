@@ -15,7 +15,7 @@ import (
 )
 
 // told describes news in words.
-func told(list []News) []string {
+func told(list []WatchEvent) []string {
 	var words []string
 	for _, n := range list {
 		words = append(words, fmt.Sprintf("%d.%d at %d: %d %s", n.Index, n.Number, n.At, n.Kind, n.Allocation.Info().ID))
@@ -24,14 +24,14 @@ func told(list []News) []string {
 }
 
 // endings are the news that say that something has ended.
-func endings(t *testing.T, f *FSM, after Position) []News {
+func endings(t *testing.T, f *FSM, after Position) []WatchEvent {
 	t.Helper()
-	b, err := f.News(after, FeedSize)
+	b, err := f.ReadFeed(after, FeedSize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []News
-	for _, n := range b.News {
+	var list []WatchEvent
+	for _, n := range b.Events {
 		if n.Kind == ledger.FactEnded {
 			list = append(list, n)
 		}
@@ -65,8 +65,8 @@ func TestNewsAreTheSameOnAllNodes(t *testing.T) {
 	if diff := cmp.Diff(want, told(endings(t, other, Position{}))); diff != "" {
 		t.Error(diff)
 	}
-	b, err := one.News(Position{}, 1)
-	if err != nil || len(b.News) != 1 || b.Next != b.News[0].Position || b.Behind == 0 {
+	b, err := one.ReadFeed(Position{}, 1)
+	if err != nil || len(b.Events) != 1 || b.Next != b.Events[0].Position || b.Behind == 0 {
 		t.Errorf("one at a time: %+v, %v", b, err)
 	}
 	if got := endings(t, one, After(10)); len(got) != 4 || got[0].Index != 11 {
@@ -82,8 +82,8 @@ func TestNewsAreTheSameOnAllNodes(t *testing.T) {
 func TestAReaderWaitsForMore(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	applyData(f, 10, holdAndEnd(t, 0, 1))
-	b, err := f.News(After(10), 10)
-	if err != nil || len(b.News) != 0 || b.Next != After(10) {
+	b, err := f.ReadFeed(After(10), 10)
+	if err != nil || len(b.Events) != 0 || b.Next != After(10) {
 		t.Fatalf("got %+v, %v", b, err)
 	}
 	applyData(f, 11, mustEncode(t, quota.Release{ID: "nobody"})) // nothing happens
@@ -92,10 +92,10 @@ func TestAReaderWaitsForMore(t *testing.T) {
 		t.Error("nothing has happened, but there is word of it")
 	default:
 	}
-	if quiet, err := f.News(b.Next, 10); err != nil || quiet.Next != After(11) {
+	if quiet, err := f.ReadFeed(b.Next, 10); err != nil || quiet.Next != After(11) {
 		t.Errorf("the reader stays at %v, %v", quiet.Next, err)
 	}
-	if latest, err := f.News(Latest(), 10); err != nil || len(latest.News) != 0 || latest.Next != After(11) {
+	if latest, err := f.ReadFeed(Latest(), 10); err != nil || len(latest.Events) != 0 || latest.Next != After(11) {
 		t.Errorf("the latest: %+v, %v", latest, err)
 	}
 	applyData(f, 12, holdAndEnd(t, 1, 2))
@@ -103,7 +103,7 @@ func TestAReaderWaitsForMore(t *testing.T) {
 	if got := endings(t, f, b.Next); len(got) != 1 || got[0].Index != 12 {
 		t.Errorf("got %q", told(got))
 	}
-	if ahead, err := f.News(After(99), 10); err != nil || len(ahead.News) != 0 || ahead.Next != After(99) {
+	if ahead, err := f.ReadFeed(After(99), 10); err != nil || len(ahead.Events) != 0 || ahead.Next != After(99) {
 		t.Errorf("what is to come: %+v, %v", ahead, err)
 	}
 }
@@ -111,10 +111,10 @@ func TestAReaderWaitsForMore(t *testing.T) {
 // TestTheFeedForgets: it remembers a bounded number of facts, and says so to whoever comes too late.
 func TestTheFeedForgets(t *testing.T) {
 	f := newFeed()
-	news := make([]News, 1000)
+	news := make([]WatchEvent, 1000)
 	entry := func(index uint64) {
 		for i := range news {
-			news[i] = News{Position: Position{index, uint32(i + 1)}}
+			news[i] = WatchEvent{Position: Position{index, uint32(i + 1)}}
 		}
 		f.append(news, index, quota.Instant(index))
 	}
@@ -129,13 +129,13 @@ func TestTheFeedForgets(t *testing.T) {
 		after, first Position
 	}{{Position{5, 464}, Position{5, 465}}, {After(5), Position{6, 1}}, {Position{69, 1000}, Position{70, 1}}} {
 		b, err := f.read(c.after, 10)
-		if err != nil || len(b.News) != 10 || b.News[0].Position != c.first {
+		if err != nil || len(b.Events) != 10 || b.Events[0].Position != c.first {
 			t.Errorf("after %v: %+v, %v", c.after, b, err)
 		}
 	}
 	b, err := f.read(Position{5, 464}, 2*FeedSize)
-	if err != nil || len(b.News) != FeedSize || b.Behind != 0 || b.Next != After(70) {
-		t.Errorf("all of it: %d, %d behind, next %v, %v", len(b.News), b.Behind, b.Next, err)
+	if err != nil || len(b.Events) != FeedSize || b.Behind != 0 || b.Next != After(70) {
+		t.Errorf("all of it: %d, %d behind, next %v, %v", len(b.Events), b.Behind, b.Next, err)
 	}
 }
 
@@ -159,21 +159,21 @@ func TestTheFeedBoundsMemory(t *testing.T) {
 	if f.feed.bytes > FeedBytes || f.feed.bytes < FeedBytes/2 || f.feed.count >= 40*128 {
 		t.Fatalf("the feed has %d facts with %d bytes", f.feed.count, f.feed.bytes)
 	}
-	if _, err := f.News(After(10), 1); !errors.Is(err, ErrForgotten) {
+	if _, err := f.ReadFeed(After(10), 1); !errors.Is(err, ErrForgotten) {
 		t.Errorf("the oldest: %v", err)
 	}
-	if b, err := f.News(After(index-1), 1000); err != nil || len(b.News) != 128 {
-		t.Errorf("the newest: %d, %v", len(b.News), err)
+	if b, err := f.ReadFeed(After(index-1), 1000); err != nil || len(b.Events) != 128 {
+		t.Errorf("the newest: %d, %v", len(b.Events), err)
 	}
 	sum := int64(0)
 	for i := range f.feed.count {
-		n := f.feed.get(i)
+		n := f.feed.eventAt(i)
 		sum += n.size()
 	}
 	if sum != f.feed.bytes {
 		t.Errorf("the feed counts %d bytes and has %d", f.feed.bytes, sum)
 	}
-	news := make([]News, 2*FeedSize)
+	news := make([]WatchEvent, 2*FeedSize)
 	for i := range news {
 		news[i].Position = Position{index + 1, uint32(i + 1)}
 	}
@@ -189,7 +189,7 @@ func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 	applyData(f, 10, holdAndEnd(t, 0, 1))
 	data := snapshotOf(t, f)
 	g := New(Options{})
-	b, err := g.News(Position{}, 10)
+	b, err := g.ReadFeed(Position{}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-b.Changed
-	if _, err := g.News(b.Next, 10); !errors.Is(err, ErrForgotten) {
+	if _, err := g.ReadFeed(b.Next, 10); !errors.Is(err, ErrForgotten) {
 		t.Errorf("from before the snapshot: %v", err)
 	}
 	applyData(g, 11, holdAndEnd(t, 1, 2))
@@ -212,8 +212,8 @@ func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
 	for format, differs := range map[uint32]bool{firstFormat: false, secondFormat: false, thirdFormat: true} {
 		one, other := New(Options{}), New(Options{})
 		one.format, other.format = format, format
-		one.link([]byte("x"), nil, nil)
-		other.link([]byte("x"), nil, []News{{Fact: fact}})
+		one.extendChain([]byte("x"), nil, nil)
+		other.extendChain([]byte("x"), nil, []WatchEvent{{Fact: fact}})
 		if (one.chain != other.chain) != differs {
 			t.Errorf("format %d: the chains differ: %v", format, !differs)
 		}
@@ -223,7 +223,7 @@ func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
 // BenchmarkNews: what a reader costs who has caught up.
 func BenchmarkNews(b *testing.B) {
 	f := newFeed()
-	f.append(make([]News, FeedSize), 5, 0)
+	f.append(make([]WatchEvent, FeedSize), 5, 0)
 	for b.Loop() {
 		if _, err := f.read(After(5), 256); err != nil {
 			b.Fatal(err)

@@ -12,44 +12,46 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// ErrHalted is answered by everything once the state machine has met an entry that it must not skip.
+// ErrHalted is returned by all methods once the state machine has met an entry that it cannot apply and must not skip.
 var ErrHalted = errors.New("the state machine has halted")
 
 // Options configure an FSM.
 type Options struct {
 	// Bounds of the ledger; the zero value means quota.DefaultBounds.
 	Bounds quota.Bounds
-	// OnHalt is told once why the state machine has halted, on raft's goroutine; it must not block. The node must then
-	// stop serving: its state ends before the entry that it could not apply.
+	// OnHalt is called once with the reason when the state machine halts. It runs on raft's goroutine and must not block.
+	// The node must then stop serving, because its state ends before the entry that it could not apply.
 	OnHalt func(error)
-	// OnCheckpoint is given what is to be compared of each checkpoint, on raft's goroutine; it must not block. Nil ignores them.
+	// OnCheckpoint is called for each checkpoint with the state to compare. It runs on raft's goroutine and must not
+	// block. Nil ignores checkpoints.
 	OnCheckpoint func(*Checkpointed)
 }
 
 // Outcomes is raft's response for a command entry: one outcome for each command, in order.
 type Outcomes []ledger.Outcome
 
-// FSM is the state machine of one node. Raft calls Apply, ApplyBatch, Snapshot and Restore from one goroutine; everything
-// else may be called from any.
+// FSM is the state machine of one node. Raft calls Apply, ApplyBatch, Snapshot and Restore from one goroutine; all
+// other methods are safe for concurrent use.
 type FSM struct {
 	options Options
 
 	mu sync.RWMutex // protects the fields below
-	// ledger is replaced as a whole by Restore.
+	// ledger is replaced as a whole by Restore and by a replacement.
 	ledger  *ledger.Ledger
 	applied uint64
-	// format is the feature level: the newest of an entry that was applied so far, or what one of them raised it to.
+	// format is the feature level: the newest format of the applied entries, or the level that one of them raised it to.
 	format uint32
-	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
+	// chain is a digest of all applied entries and their outcomes, equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
-	// replacement is what of another state has come through the log so far; nil most of the time.
+	// replacement is the state that log entries are transferring; nil most of the time.
 	replacement *replacement
-	// feed remembers what the entries did, news those that are not in it yet.
-	feed *feed
-	news []News
-	// moved is closed and replaced whenever applied grows, due whenever the ledger needs its next Expire at another instant.
-	moved, due chan struct{}
+	// feed remembers the watch events of applied entries; newEvents are those not yet appended to it.
+	feed      *feed
+	newEvents []WatchEvent
+	// appliedChanged is closed and replaced whenever applied grows, dueChanged whenever the time of the next Expire
+	// changes.
+	appliedChanged, dueChanged chan struct{}
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -61,14 +63,14 @@ func New(o Options) *FSM {
 	}
 	ledger := ledger.New(o.Bounds)
 	ledger.SetLevel(firstFormat)
-	return &FSM{options: o, ledger: ledger, format: firstFormat, feed: newFeed(), moved: make(chan struct{}), due: make(chan struct{})}
+	return &FSM{options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}), dueChanged: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
 func (f *FSM) Apply(entry *raft.Log) any { return f.ApplyBatch([]*raft.Log{entry})[0] }
 
-// ApplyBatch applies committed entries in order. The response of a command entry is Outcomes, or an error wrapping
-// ErrHalted; that of any other entry is nil.
+// ApplyBatch applies committed entries in order. The response of a command entry is Outcomes, that of a replacement
+// step is Replaced, or either is an error wrapping ErrHalted; that of any other entry is nil.
 func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 	responses := make([]any, len(entries))
 	before := f.Halted()
@@ -86,31 +88,31 @@ func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	for i, entry := range entries {
 		responses[i] = f.apply(entry)
 	}
-	f.feed.append(f.news, f.applied, f.ledger.View().Now())
-	clear(f.news) // it must not keep records alive
-	f.news = f.news[:0]
-	f.wake(before)
+	f.feed.append(f.newEvents, f.applied, f.ledger.View().Now())
+	clear(f.newEvents) // do not keep their records alive
+	f.newEvents = f.newEvents[:0]
+	f.notifyWaiters(before)
 }
 
-// wake tells who waits for an entry, and who waits for an instant if that is another one than before. The lock is held.
-func (f *FSM) wake(before lapse) {
-	close(f.moved)
-	f.moved = make(chan struct{})
+// notifyWaiters wakes callers of WaitApplied, and those of NextDue if its answer changed. The lock must be held.
+func (f *FSM) notifyWaiters(before dueTime) {
+	close(f.appliedChanged)
+	f.appliedChanged = make(chan struct{})
 	if f.nextDue() != before {
-		close(f.due)
-		f.due = make(chan struct{})
+		close(f.dueChanged)
+		f.dueChanged = make(chan struct{})
 	}
 }
 
-// lapse is when the ledger needs its next Expire, if it does.
-type lapse struct {
+// dueTime is when the ledger needs its next Expire, if it does.
+type dueTime struct {
 	at    quota.Instant
 	waits bool
 }
 
-func (f *FSM) nextDue() lapse {
+func (f *FSM) nextDue() dueTime {
 	at, waits := f.ledger.View().NextDue()
-	return lapse{at, waits}
+	return dueTime{at, waits}
 }
 
 func (f *FSM) apply(entry *raft.Log) any {
@@ -123,32 +125,32 @@ func (f *FSM) apply(entry *raft.Log) any {
 	}
 	e, err := decodeEntry(entry.Data)
 	if err != nil {
-		// A node that skipped an entry would lie from then on.
+		// A node that skipped an entry would diverge silently from the others.
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
 		return f.halted
 	}
 	if e.replacement != nil {
-		return f.replace(entry, e)
+		return f.applyReplacement(entry, e)
 	}
-	outcomes, before := make(Outcomes, len(e.commands)), len(f.news)
+	outcomes, before := make(Outcomes, len(e.commands)), len(f.newEvents)
 	for i, c := range e.commands {
 		outcomes[i] = f.ledger.Apply(e.stamp, c)
 		for _, fact := range f.ledger.TakeFacts() {
-			number := uint32(len(f.news) - before + 1)
-			f.news = append(f.news, News{Position{entry.Index, number}, fact, outcomes[i].Now})
+			number := uint32(len(f.newEvents) - before + 1)
+			f.newEvents = append(f.newEvents, WatchEvent{Position{entry.Index, number}, fact, outcomes[i].Now})
 		}
 	}
 	f.applied = entry.Index
 	f.setFormat(max(f.format, e.format, e.level))
-	f.link(entry.Data, outcomes, f.news[before:])
+	f.extendChain(entry.Data, outcomes, f.newEvents[before:])
 	if e.checkpoint && f.options.OnCheckpoint != nil {
-		f.options.OnCheckpoint(&Checkpointed{frozen: f.freeze()})
+		f.options.OnCheckpoint(&Checkpointed{snapshot: f.newSnapshot()})
 	}
 	return outcomes
 }
 
-// setFormat must be called with the lock held, at the end of an entry: its own commands still follow the rules of before. The
-// ledger is told each time, because it may be another one than before.
+// setFormat must be called with the lock held, at the end of an entry, because the entry's own commands still follow
+// the earlier rules. It always informs the ledger, which may have been replaced.
 func (f *FSM) setFormat(format uint32) {
 	f.format = format
 	f.ledger.SetLevel(format)

@@ -62,7 +62,7 @@ func decodeItemSpec(s *logv1.ItemSpec) *quota.ItemSpec {
 	}
 }
 
-// decodeQueueing keeps a number that is none one that is none, so that it is the ledger that refuses it.
+// decodeQueueing maps every unknown number to an invalid value, which the ledger refuses.
 func decodeQueueing(number uint32) quota.Queueing { return quota.Queueing(min(number, 255)) }
 
 func encodeItem(i ledger.ItemImage) *logv1.ItemRecord {

@@ -8,8 +8,9 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// View lends the ledger to fn for reading and answers the log index that fn saw. Writers wait meanwhile: fn must be
-// short, must not keep the view, and must not call the state machine. It fails with ErrHalted once the state machine has halted.
+// View calls fn with the ledger for reading and returns the log index of the state that fn saw. Writers wait meanwhile:
+// fn must be short, must not keep the view, and must not call the state machine. View fails with ErrHalted after a
+// halt.
 func (f *FSM) View(fn func(ledger.View)) (uint64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -20,8 +21,8 @@ func (f *FSM) View(fn func(ledger.View)) (uint64, error) {
 	return f.applied, nil
 }
 
-// Sandbox lends the ledger to fn for questions that change the state and take that back, as dry runs do. Readers and raft
-// wait meanwhile. Otherwise it is like View.
+// Sandbox is like View for calls that change the state and revert the change, such as dry runs. Readers and raft wait
+// meanwhile.
 func (f *FSM) Sandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,8 +33,9 @@ func (f *FSM) Sandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	return f.applied, nil
 }
 
-// PlanSandbox is Sandbox for dry runs of changes of the configuration: for a large tree they take long, but need little of
-// the ledger. Where that blocks writers for a shorter time, fn gets a copy, and writers wait only while it is made.
+// PlanSandbox is Sandbox for dry runs of configuration changes, which take long for a large tree but need only part of
+// the ledger. If copying that part blocks writers for a shorter time, fn gets a copy and writers wait only while it is
+// made.
 func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	if f.halted != nil {
@@ -55,59 +57,60 @@ func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	return applied, nil
 }
 
-// Applied is the index of the last entry that reached the state machine. Raft does not hand it its own no-op and
-// barrier entries.
+// Applied is the index of the last entry that reached the state machine. Raft does not pass its own no-op and barrier
+// entries on.
 func (f *FSM) Applied() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.applied
 }
 
-// Now is ledger time.
 func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.ledger.View().Now()
 }
 
-// Format is the feature level: the newest format of an entry that was applied so far, or what one of them raised the level
-// to. Whoever follows this log understands it, or has stopped.
+// Format is the feature level: the newest format of the applied entries, or the level that one of them raised it to.
+// Every member that follows this log understands it, or has halted.
 func (f *FSM) Format() uint32 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.format
 }
 
-// Unused is true as long as nothing was ever configured and the feature level was not raised.
+// Unused is true as long as no configuration was applied and the feature level was not raised.
 func (f *FSM) Unused() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.format < RaisedFrom && f.ledger.Header().Revision == 0
 }
 
-// NextDue is when the ledger needs its next Expire, perhaps in the past, and false if it needs none. The channel is
-// closed when the answer has changed.
+// NextDue returns when the ledger needs its next Expire, which may be in the past, and false if it needs none. The
+// channel is closed when the answer has changed.
 func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	next := f.nextDue()
-	return next.at, next.waits, f.due
+	return next.at, next.waits, f.dueChanged
 }
 
-// News reads the feed: at most so many facts, at least one, behind a position that came from here, from another node, or
-// is [After] the index of a read. The error is ErrForgotten. A reader that looks at the ledger and then reads the news after
-// the index that it saw misses nothing and sees nothing twice.
-func (f *FSM) News(after Position, most int) (Bulletin, error) { return f.feed.read(after, most) }
+// ReadFeed reads at most most watch events from the feed, and at least one if there is one, after a position. The position
+// comes from this node, from another one, or is [After] the index of a read. The error is ErrForgotten. A reader that
+// views the ledger and then reads the events after the viewed index misses none and sees none twice.
+func (f *FSM) ReadFeed(after Position, most int) (FeedPage, error) {
+	return f.feed.read(after, most)
+}
 
-// Halted is the reason why the state machine has halted, or nil.
+// Halted is the reason for which the state machine halted, or nil.
 func (f *FSM) Halted() error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.halted
 }
 
-// Chain is the digest over everything applied, and the index of its last entry. Replicas at the same index must have
-// the same digest.
+// Chain returns the index of the last applied entry and the digest of everything applied. Replicas at the same index
+// must have the same digest.
 func (f *FSM) Chain() (index uint64, digest [32]byte) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -115,11 +118,11 @@ func (f *FSM) Chain() (index uint64, digest [32]byte) {
 }
 
 // WaitApplied waits until an entry at or after index has reached the state machine. It fails when ctx ends or the state
-// machine halts. See Applied for entries that never reach it.
+// machine halts. See Applied for entries that never reach the state machine.
 func (f *FSM) WaitApplied(ctx context.Context, index uint64) error {
 	for {
 		f.mu.RLock()
-		applied, halted, moved := f.applied, f.halted, f.moved
+		applied, halted, moved := f.applied, f.halted, f.appliedChanged
 		f.mu.RUnlock()
 		switch {
 		case halted != nil:

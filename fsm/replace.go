@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// MaxReplacementBytes bounds a snapshot that takes the place of the state through the log: every member has it in memory.
+	// MaxReplacementBytes bounds a snapshot that replaces the state through the log: every member keeps it in memory.
 	MaxReplacementBytes = 1 << 30
 	// MaxReplacementPart bounds the bytes of one step.
 	MaxReplacementPart = 1 << 20
-	// maxFence is the largest fence in a snapshot that may take the place of the state: there must be room beyond it.
+	// maxFence is the largest fence in a snapshot that may replace the state; later grants need fences above it.
 	maxFence = 1 << 62
 )
 
 // ReplacementFormat is the feature level that a member needs to take part in a replacement.
 const ReplacementFormat = fourthFormat
 
-// FenceGap is how far fences jump when a state was taken from elsewhere: grants that the state does not know of got less.
+// FenceGap is how far fences jump when the state is replaced from elsewhere. Grants that the new state does not contain
+// therefore have smaller fences than all later ones.
 const FenceGap uint64 = 1 << 40
 
 var errReplacing = errors.New("the state is being replaced; a snapshot can be taken when that is over")
 
-// replacement is a state on its way through the log.
+// replacement is a state in transfer through the log.
 type replacement struct {
 	id         string
 	size, have uint64
@@ -41,35 +42,35 @@ type replacement struct {
 
 // Replaced is raft's response for a step of a replacement.
 type Replaced struct {
-	// Refused says why a step had no effect; then the replacement has ended.
+	// Refused is the reason for which a step had no effect; the replacement has then ended.
 	Refused error
-	// Done is true for the last step, with which the state was replaced.
+	// Done is true for the last step, which replaced the state.
 	Done bool
-	// Header is that of the state from then on.
+	// Header is the header of the new state.
 	Header ledger.Header
-	// level is what the state needs.
+	// level is the feature level that the new state needs.
 	level uint32
 }
 
-// BeginReplacement is the first step of a replacement by a snapshot of so many bytes, which raises the cluster to the
-// feature level that the snapshot needs.
+// BeginReplacement encodes the first step of a replacement by a snapshot of size bytes. The step raises the cluster to
+// the feature level that the snapshot needs.
 func BeginReplacement(id string, size uint64, level uint32) ([]byte, error) {
 	return marshalEntry(&logv1.Entry{
 		Format: fourthFormat, RaiseLevel: max(level, ReplacementFormat), Replacement: &logv1.Replacement{Id: id, Step: &logv1.Replacement_Size{Size: size}},
 	})
 }
 
-// ReplacementPart is the step with the next bytes, at most MaxReplacementPart.
+// ReplacementPart encodes the step with the next bytes, at most MaxReplacementPart.
 func ReplacementPart(id string, part []byte) ([]byte, error) {
 	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Part{Part: part}})
 }
 
-// EndReplacement is the last step, with the SHA-256 of the snapshot: the state is replaced.
+// EndReplacement encodes the last step, with the SHA-256 of the snapshot. Applying it replaces the state.
 func EndReplacement(id string, digest []byte) ([]byte, error) {
 	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Digest{Digest: digest}, FenceGap: FenceGap})
 }
 
-// AbandonReplacement ends a replacement without effect.
+// AbandonReplacement encodes the step that ends a replacement without effect.
 func AbandonReplacement(id string) ([]byte, error) {
 	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Abandoned{Abandoned: true}})
 }
@@ -90,7 +91,7 @@ func decodeReplacement(entry *logv1.Entry) (decoded, error) {
 	return decoded{format: entry.GetFormat(), stamp: stampOf(entry), level: entry.GetRaiseLevel(), replacement: entry.GetReplacement()}, nil
 }
 
-// Replacing is the id of the replacement that is on its way; empty if none is.
+// Replacing is the id of the replacement in progress; empty if there is none.
 func (f *FSM) Replacing() string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -100,11 +101,13 @@ func (f *FSM) Replacing() string {
 	return f.replacement.id
 }
 
-// replace carries out one step. All replicas have the same steps, so they all replace the same, at the same place of the log.
-func (f *FSM) replace(entry *raft.Log, e decoded) any {
-	answer, err := f.step(entry.Index, e.replacement)
+// applyReplacement carries out one step. All replicas apply the same steps, so they replace the state at the same
+// index.
+func (f *FSM) applyReplacement(entry *raft.Log, e decoded) any {
+	answer, err := f.applyStep(entry.Index, e.replacement)
 	if err != nil {
-		// The leader has loaded the same bytes before it wrote the first step: what differs is this node.
+		// The leader loaded the same bytes before it wrote the first step. If they cannot be loaded here, this node differs
+		// from the others.
 		f.halted = fmt.Errorf("%w: log entry %d: the state that takes the place of the present one cannot be loaded here: %w", ErrHalted, entry.Index, err)
 		return f.halted
 	}
@@ -113,27 +116,27 @@ func (f *FSM) replace(entry *raft.Log, e decoded) any {
 	}
 	f.applied = entry.Index
 	f.setFormat(max(f.format, e.format, e.level, answer.level))
-	f.linkReplacement(entry.Data, answer)
+	f.extendChainByStep(entry.Data, answer)
 	return answer
 }
 
-func (f *FSM) step(index uint64, r *logv1.Replacement) (Replaced, error) {
+func (f *FSM) applyStep(index uint64, r *logv1.Replacement) (Replaced, error) {
 	if begun, isFirst := r.GetStep().(*logv1.Replacement_Size); isFirst {
-		return f.begin(r.GetId(), begun.Size), nil
+		return f.beginReplacement(r.GetId(), begun.Size), nil
 	}
 	if f.replacement == nil || f.replacement.id != r.GetId() {
 		return Replaced{Refused: errors.New("the replacement was given up, or another one began")}, nil
 	}
 	switch step := r.GetStep().(type) {
 	case *logv1.Replacement_Part:
-		return Replaced{Refused: f.replacement.add(step.Part)}, nil
+		return Replaced{Refused: f.replacement.addPart(step.Part)}, nil
 	case *logv1.Replacement_Digest:
-		return f.succeed(index, step.Digest, r.GetFenceGap())
+		return f.finishReplacement(index, step.Digest, r.GetFenceGap())
 	}
 	return Replaced{Refused: errors.New("the replacement was given up")}, nil
 }
 
-func (f *FSM) begin(id string, size uint64) Replaced {
+func (f *FSM) beginReplacement(id string, size uint64) Replaced {
 	if size == 0 || size > MaxReplacementBytes {
 		return Replaced{Refused: fmt.Errorf("a snapshot of %d bytes cannot take the place of the state: at most %d are allowed", size, MaxReplacementBytes)}
 	}
@@ -141,7 +144,7 @@ func (f *FSM) begin(id string, size uint64) Replaced {
 	return Replaced{}
 }
 
-func (r *replacement) add(part []byte) error {
+func (r *replacement) addPart(part []byte) error {
 	if r.have += uint64(len(part)); r.have > r.size {
 		return fmt.Errorf("more than the %d bytes came that were announced", r.size)
 	}
@@ -150,8 +153,8 @@ func (r *replacement) add(part []byte) error {
 	return nil
 }
 
-// succeed replaces the ledger. An error means that this node cannot do what the others do.
-func (f *FSM) succeed(index uint64, digest []byte, gap uint64) (Replaced, error) {
+// finishReplacement replaces the ledger. An error means that this node cannot do what the other replicas do.
+func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replaced, error) {
 	r := f.replacement
 	if r.have != r.size || !bytes.Equal(r.digest.Sum(nil), digest) {
 		return Replaced{Refused: errors.New("not all parts came, or not those that were announced")}, nil
@@ -160,21 +163,21 @@ func (f *FSM) succeed(index uint64, digest []byte, gap uint64) (Replaced, error)
 	for i, part := range r.parts {
 		readers[i] = bytes.NewReader(part)
 	}
-	ledger, header, err := load(io.MultiReader(readers...), f.options.Bounds)
+	ledger, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds)
 	if err != nil {
 		return Replaced{}, err
 	}
 	ledger.Supersede(f.ledger.Header(), gap)
 	f.ledger = ledger
-	// Whoever watches has to look at the whole state again, as after any snapshot.
-	clear(f.news)
-	f.news = f.news[:0]
+	// Watchers must read the whole state again, as after any snapshot.
+	clear(f.newEvents)
+	f.newEvents = f.newEvents[:0]
 	f.feed.restart(index, ledger.View().Now())
 	return Replaced{Done: true, Header: ledger.Header(), level: header.GetEntryFormat()}, nil
 }
 
-// linkReplacement extends the chain by a step and what it did.
-func (f *FSM) linkReplacement(entry []byte, answer Replaced) {
+// extendChainByStep adds a replacement step and its outcome to the chain.
+func (f *FSM) extendChainByStep(entry []byte, answer Replaced) {
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)

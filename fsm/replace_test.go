@@ -79,7 +79,7 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 	if bytes.Equal(before, after) || f.Format() != EntryFormat {
 		t.Error("the last step changed nothing")
 	}
-	if _, err := f.News(After(1), 10); !errors.Is(err, ErrForgotten) {
+	if _, err := f.ReadFeed(After(1), 10); !errors.Is(err, ErrForgotten) {
 		t.Errorf("the feed goes on over a replacement: %v", err)
 	}
 	if again := restored(t, after); !bytes.Equal(snapshotOf(t, again), after) {

@@ -18,14 +18,15 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// maxRecord bounds one record, so that a broken length cannot ask for all memory. A tree of the most nodes fits.
+// maxRecord bounds one record, so that a corrupt length cannot exhaust memory. A tree with the maximum number of nodes
+// fits.
 const maxRecord = 256 << 20
 
-// Restore replaces the ledger by that of a snapshot, after the whole snapshot was read and verified: a broken one
-// changes nothing. A state machine that has halted stays so: its node is going down.
+// Restore replaces the ledger by a snapshot after reading and verifying all of it: a corrupt snapshot changes nothing.
+// A halted state machine stays halted, because its node is stopping.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
-	ledger, header, err := load(source, f.options.Bounds)
+	ledger, header, err := loadSnapshot(source, f.options.Bounds)
 	if err != nil {
 		return err
 	}
@@ -40,19 +41,19 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
 	f.feed.restart(f.applied, f.ledger.View().Now())
-	f.wake(before)
+	f.notifyWaiters(before)
 	return nil
 }
 
 // CheckSnapshot verifies a snapshot without keeping it: format, records, digest, and every invariant of the ledger.
 func CheckSnapshot(source io.Reader) error {
-	_, _, err := load(source, quota.DefaultBounds())
+	_, _, err := loadSnapshot(source, quota.DefaultBounds())
 	return err
 }
 
-func load(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header, error) {
+func loadSnapshot(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header, error) {
 	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
-	header, err := r.header()
+	header, err := r.readHeader()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: %w", err)
 	}
@@ -61,7 +62,7 @@ func load(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header,
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(), TreeVersion: header.GetTreeVersion(),
 	})
-	if err := r.body(loader); err != nil {
+	if err := r.readBody(loader); err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
 	}
 	ledger, err := loader.Finish()
@@ -71,21 +72,21 @@ func load(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header,
 	return ledger, header, nil
 }
 
-// recordReader reads records with their length in front and sums them up.
+// recordReader reads length-prefixed records and hashes them.
 type recordReader struct {
 	in      *bufio.Reader
 	digest  hash.Hash
 	buffer  []byte
-	exact   bool // the record in the buffer holds nothing that this version does not know
+	exact   bool // the record in the buffer has only fields that this version knows
 	records uint64
 }
 
-func (r *recordReader) header() (*logv1.Header, error) {
-	record, err := r.next()
+func (r *recordReader) readHeader() (*logv1.Header, error) {
+	record, err := r.readRecord()
 	if err != nil {
 		return nil, err
 	}
-	r.count()
+	r.countRecord()
 	header := record.GetHeader()
 	switch {
 	case header == nil:
@@ -102,10 +103,10 @@ func (r *recordReader) header() (*logv1.Header, error) {
 	return header, nil
 }
 
-// body reads everything up to the trailer.
-func (r *recordReader) body(loader *ledger.Restorer) error {
+// readBody reads all records up to the trailer.
+func (r *recordReader) readBody(loader *ledger.Restorer) error {
 	for {
-		record, err := r.next()
+		record, err := r.readRecord()
 		if err != nil {
 			return err
 		}
@@ -113,16 +114,16 @@ func (r *recordReader) body(loader *ledger.Restorer) error {
 			return errUnknownFields
 		}
 		if trailer := record.GetTrailer(); trailer != nil {
-			return r.end(trailer)
+			return r.checkTrailer(trailer)
 		}
-		if err := add(loader, record); err != nil {
+		if err := addRecord(loader, record); err != nil {
 			return err
 		}
-		r.count()
+		r.countRecord()
 	}
 }
 
-func add(loader *ledger.Restorer, record *logv1.Record) error {
+func addRecord(loader *ledger.Restorer, record *logv1.Record) error {
 	switch part := record.GetRecord().(type) {
 	case *logv1.Record_Tree:
 		return loader.AddTree(decodeTreeImage(part.Tree))
@@ -142,7 +143,7 @@ func add(loader *ledger.Restorer, record *logv1.Record) error {
 	return errors.New("this version does not know this record; run a newer version")
 }
 
-func (r *recordReader) end(trailer *logv1.Trailer) error {
+func (r *recordReader) checkTrailer(trailer *logv1.Trailer) error {
 	switch {
 	case trailer.GetRecords() != r.records:
 		return fmt.Errorf("%d records were written but %d read", trailer.GetRecords(), r.records)
@@ -155,9 +156,9 @@ func (r *recordReader) end(trailer *logv1.Trailer) error {
 	return nil
 }
 
-// next reads one record into the buffer.
-func (r *recordReader) next() (*logv1.Record, error) {
-	length, err := r.length()
+// readRecord reads one record into the buffer.
+func (r *recordReader) readRecord() (*logv1.Record, error) {
+	length, err := r.readLength()
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +174,9 @@ func (r *recordReader) next() (*logv1.Record, error) {
 	return record, nil
 }
 
-// length reads the length in front of a record, which must be written in as few bytes as possible, as the digest has it.
-func (r *recordReader) length() (int, error) {
+// readLength reads a length prefix. It must have the shortest encoding, because the digest is computed from a
+// re-encoded length.
+func (r *recordReader) readLength() (int, error) {
 	head, err := r.in.Peek(binary.MaxVarintLen64)
 	length, n := binary.Uvarint(head)
 	switch {
@@ -187,13 +189,13 @@ func (r *recordReader) length() (int, error) {
 	return int(length), err
 }
 
-// count adds the record in the buffer to the digest.
-func (r *recordReader) count() {
+// countRecord adds the record in the buffer to the digest.
+func (r *recordReader) countRecord() {
 	r.digest.Write(r.buffer)
 	r.records++
 }
 
-// readMore appends n bytes, growing as they come, so that a broken length fails before it costs memory.
+// readMore appends n bytes in steps, so that a corrupt length fails before it allocates much memory.
 func readMore(in io.Reader, buffer []byte, n int) ([]byte, error) {
 	for n > 0 {
 		step := min(n, 1<<20)

@@ -18,19 +18,19 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// SnapshotFormat is the newest format of snapshots that this version writes and understands.
+// SnapshotFormat is the newest snapshot format that this version reads and writes.
 const SnapshotFormat uint32 = 5
 
-// snapshot is a frozen ledger on its way to disk.
+// snapshot is a captured ledger with the header of its file.
 type snapshot struct {
 	image  *ledger.Snapshot
 	header *logv1.Header
 }
 
-// Snapshot freezes the ledger; writers wait only for that. It is written by Persist, beside them. While a replacement of
-// the state is on its way through the log there is none: what of it is here already would be lost with the log.
+// Snapshot captures the state; writers wait only for that, and Persist writes it concurrently with them. It fails
+// during a replacement, because compacting the log would lose the parts received so far.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	f.mu.Lock() // freezing marks what is shared from then on
+	f.mu.Lock() // a snapshot marks the shared pages
 	defer f.mu.Unlock()
 	switch {
 	case f.halted != nil:
@@ -38,11 +38,11 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	case f.replacement != nil:
 		return nil, errReplacing
 	}
-	return f.freeze(), nil
+	return f.newSnapshot(), nil
 }
 
-// freeze must be called with the lock held.
-func (f *FSM) freeze() *snapshot {
+// newSnapshot must be called with the lock held.
+func (f *FSM) newSnapshot() *snapshot {
 	image := f.ledger.Snapshot()
 	return &snapshot{image: image, header: &logv1.Header{
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
@@ -52,7 +52,7 @@ func (f *FSM) freeze() *snapshot {
 	}}
 }
 
-// Release has nothing to give back.
+// Release does nothing: the garbage collector frees the snapshot.
 func (s *snapshot) Release() {}
 
 // Persist writes the snapshot and closes the sink, or cancels it.
@@ -66,7 +66,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// recordWriter writes records with their length in front and sums them up.
+// recordWriter writes length-prefixed records and hashes them.
 type recordWriter struct {
 	out     io.Writer
 	digest  hash.Hash
@@ -74,7 +74,7 @@ type recordWriter struct {
 	records uint64
 }
 
-func (w *recordWriter) put(r *logv1.Record) error {
+func (w *recordWriter) writeRecord(r *logv1.Record) error {
 	var err error
 	w.buffer, err = appendDelimited(w.buffer[:0], r)
 	if err != nil {
@@ -92,11 +92,11 @@ func appendDelimited(buffer []byte, m proto.Message) ([]byte, error) {
 	return options.MarshalAppend(buffer, m)
 }
 
-// write streams the image: its memory does not grow with the ledger.
+// write streams the records: its memory use is independent of the size of the ledger.
 func (s *snapshot) write(out io.Writer) error {
 	w := &recordWriter{out: out, digest: sha256.New()}
-	err := w.put(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}})
-	for _, part := range s.parts() {
+	err := w.writeRecord(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}})
+	for _, part := range s.recordLists() {
 		if err == nil {
 			err = part(w)
 		}
@@ -109,37 +109,37 @@ func (s *snapshot) write(out io.Writer) error {
 	return err
 }
 
-// parts write the lists of the image, in the order of snapshot.proto.
-func (s *snapshot) parts() []func(*recordWriter) error {
+// recordLists write the lists of records in the order of snapshot.proto.
+func (s *snapshot) recordLists() []func(*recordWriter) error {
 	return []func(*recordWriter) error{
-		putAll(slices.Values(s.image.Trees()), func(t ledger.TreeImage) *logv1.Record {
+		writeAll(slices.Values(s.image.Trees()), func(t ledger.TreeImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(t)}}
 		}),
-		putAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
+		writeAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}
 		}),
-		putAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
+		writeAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}
 		}),
-		putAll(s.image.Held(), func(a ledger.AllocationImage) *logv1.Record {
+		writeAll(s.image.Held(), func(a ledger.AllocationImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}
 		}),
-		putAll(s.image.Ended(), func(a ledger.AllocationImage) *logv1.Record {
+		writeAll(s.image.Ended(), func(a ledger.AllocationImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}
 		}),
-		putAll(s.image.Waiting(), func(q ledger.WaitingImage) *logv1.Record {
+		writeAll(s.image.Waiting(), func(q ledger.WaitingImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Waiting{Waiting: encodeWaiting(q)}}
 		}),
-		putAll(slices.Values(s.image.Events()), func(e *quota.Event) *logv1.Record {
+		writeAll(slices.Values(s.image.Events()), func(e *quota.Event) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(e)}}
 		}),
 	}
 }
 
-func putAll[T any](list iter.Seq[T], encode func(T) *logv1.Record) func(*recordWriter) error {
+func writeAll[T any](list iter.Seq[T], encode func(T) *logv1.Record) func(*recordWriter) error {
 	return func(w *recordWriter) error {
 		for element := range list {
-			if err := w.put(encode(element)); err != nil {
+			if err := w.writeRecord(encode(element)); err != nil {
 				return err
 			}
 		}

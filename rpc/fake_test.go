@@ -92,10 +92,10 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.WatchEvent, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
 	to := min(len(c.news), from+most)
 	b := cluster.FeedPage{
-		News: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
+		Events: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
 	}
 	if b.Behind > 0 {
-		b.Next = b.News[len(b.News)-1].Position
+		b.Next = b.Events[len(b.Events)-1].Position
 	}
 	return b, nil
 }

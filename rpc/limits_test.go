@@ -275,9 +275,9 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	index, number := lastPosition(t, c)
 	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: index, AfterNumber: number})
 	next := changes(t, stream, 1)[0]
-	bulletin, err := d.node.ReadFeed(cluster.Position{Index: index, Number: number}, 1)
-	if err != nil || len(bulletin.News) != 1 || bulletin.News[0].Index != next.GetIndex() || bulletin.News[0].Number != next.GetNumber() {
-		t.Errorf("after %d:%d the stream goes on with %v, and the next fact is %v, %v", index, number, next, bulletin.News, err)
+	page, err := d.node.ReadFeed(cluster.Position{Index: index, Number: number}, 1)
+	if err != nil || len(page.Events) != 1 || page.Events[0].Index != next.GetIndex() || page.Events[0].Number != next.GetNumber() {
+		t.Errorf("after %d:%d the stream goes on with %v, and the next fact is %v, %v", index, number, next, page.Events, err)
 	}
 }
 

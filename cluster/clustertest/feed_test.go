@@ -24,7 +24,7 @@ func readEvents(t *testing.T, n *cluster.Node, after cluster.Position,
 			t.Fatal(err)
 		}
 		after = b.Next
-		for _, fact := range b.News {
+		for _, fact := range b.Events {
 			news = append(news, fmt.Sprintf("%d.%d %s became %d", fact.Index, fact.Number, fact.Allocation.Info().ID, fact.Kind))
 			if len(news) == want {
 				return news, fact.Position

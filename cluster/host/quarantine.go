@@ -112,7 +112,7 @@ func (r *stoppedNode) stateDigests() (FolderDigests, error) {
 
 // endDigest returns the digest after the last entry.
 func endDigest(machine *fsm.FSM) (IndexDigest, error) {
-	state, err := machine.Freeze()
+	state, err := machine.TakeSnapshot()
 	if err != nil {
 		return IndexDigest{}, fmt.Errorf("compute the digest at the end of the log: %w", err)
 	}

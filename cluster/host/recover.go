@@ -111,7 +111,7 @@ func (r *stoppedNode) recoverFolder(dry bool) (Recovery, error) {
 	if err != nil {
 		return Recovery{}, err
 	}
-	state, err := machine.Freeze()
+	state, err := machine.TakeSnapshot()
 	if err != nil {
 		return Recovery{}, fmt.Errorf("the state of %s cannot be recovered: %w", r.folder, err)
 	}

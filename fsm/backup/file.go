@@ -1,7 +1,7 @@
-// Package backup is the file in which the state of a cluster leaves it.
+// Package backup defines the file format of backups of a cluster's state.
 //
-// A file is a magic line, a manifest, the snapshot in blocks, and a footer. The snapshot is the one that raft uses (package
-// fsm); manifest and footer say whose it is and that all of it is there:
+// A file is a magic line, a manifest, the snapshot in blocks, and a footer. The snapshot has the format that raft uses
+// (package fsm); manifest and footer identify its origin and prove that it is complete:
 //
 //	"quorate backup 1\n"
 //	length (4 bytes, big endian), manifest as JSON
@@ -35,64 +35,64 @@ const (
 	firstLine = magic + "1\n"
 	maxBlock  = 1 << 20
 	maxText   = 1 << 16
-	// Overhead is how much larger than its snapshot a file is at most, besides a thousandth of it.
+	// Overhead bounds the size of a file beyond that of its snapshot, besides a thousandth of it.
 	Overhead = 1 << 18
 )
 
-// Manifest says what a file holds.
+// Manifest describes a backup.
 type Manifest struct {
-	// Cluster and Node say where it was taken; Version is that node's software.
+	// Cluster and Node are the origin; Version is that node's software.
 	Cluster string `json:"cluster"`
 	Node    string `json:"node"`
 	Version string `json:"version"`
-	// Term is raft's when it was taken; TakenMs the wall clock.
+	// Term is the raft term of the backup; TakenMs is the wall clock.
 	Term    uint64 `json:"term"`
 	TakenMs int64  `json:"taken_ms"`
-	// Stale is true if the node did not ask the leader whether it has everything.
+	// Stale is true if the node did not confirm with the leader that its state was current.
 	Stale bool `json:"stale,omitempty"`
 	fsm.Info
 }
 
-// Sum ends a file.
+// Sum is the footer of a file.
 type Sum struct {
-	// Size and SHA256 are of everything before the footer.
+	// Size and SHA256 cover everything before the footer.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// Contents is what Read found.
+// Contents describes a file that Read has verified.
 type Contents struct {
 	Manifest
 	Sum
 
 	// SnapshotBytes is the size of the snapshot in the file.
 	SnapshotBytes int64 `json:"snapshot_bytes"`
-	// SnapshotSHA256 is of the snapshot.
+	// SnapshotSHA256 is the digest of the snapshot.
 	SnapshotSHA256 []byte `json:"-"`
 }
 
-// Write writes a file: the state and who it is from. It fills in what the state says itself.
-func Write(out io.Writer, m Manifest, state fsm.Frozen) (Sum, error) {
+// Write writes a file with the given state. It fills in the fields of the manifest that the state determines.
+func Write(out io.Writer, m Manifest, state fsm.StateSnapshot) (Sum, error) {
 	w := &writer{out: out, digest: sha256.New()}
 	m.Info = state.Info()
-	if err := w.head(m); err != nil {
+	if err := w.writeHeader(m); err != nil {
 		return Sum{}, fmt.Errorf("write backup: %w", err)
 	}
 	err := state.Write(w)
 	if err == nil {
-		err = w.end()
+		err = w.endBlocks()
 	}
 	if err != nil {
 		return Sum{}, fmt.Errorf("write backup: %w", err)
 	}
-	sum := w.sum()
-	if err := w.text(sum); err != nil {
+	sum := w.fileSum()
+	if err := w.writeJSON(sum); err != nil {
 		return Sum{}, fmt.Errorf("write backup: %w", err)
 	}
 	return sum, nil
 }
 
-// writer puts a snapshot into blocks and sums everything up.
+// writer splits a snapshot into blocks and hashes the file.
 type writer struct {
 	out    io.Writer
 	digest hash.Hash
@@ -100,26 +100,26 @@ type writer struct {
 	block  []byte
 }
 
-func (w *writer) raw(data []byte) error {
+func (w *writer) writeRaw(data []byte) error {
 	w.digest.Write(data)
 	w.size += int64(len(data))
 	_, err := w.out.Write(data)
 	return err
 }
 
-func (w *writer) text(v any) error {
+func (w *writer) writeJSON(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
+	return w.writeRaw(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
 }
 
-func (w *writer) head(m Manifest) error {
-	return errors.Join(w.raw([]byte(firstLine)), w.text(m))
+func (w *writer) writeHeader(m Manifest) error {
+	return errors.Join(w.writeRaw([]byte(firstLine)), w.writeJSON(m))
 }
 
-// Write gathers bytes of the snapshot into blocks.
+// Write collects bytes of the snapshot into blocks.
 func (w *writer) Write(data []byte) (int, error) {
 	written := len(data)
 	for len(data) > 0 {
@@ -127,7 +127,7 @@ func (w *writer) Write(data []byte) (int, error) {
 		w.block = append(w.block, data[:n]...)
 		data = data[n:]
 		if len(w.block) == maxBlock {
-			if err := w.flush(); err != nil {
+			if err := w.flushBlock(); err != nil {
 				return 0, err
 			}
 		}
@@ -135,68 +135,67 @@ func (w *writer) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-func (w *writer) flush() error {
+func (w *writer) flushBlock() error {
 	if len(w.block) == 0 {
 		return nil
 	}
-	err := w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(w.block))), w.block...))
+	err := w.writeRaw(append(binary.BigEndian.AppendUint32(nil, uint32(len(w.block))), w.block...))
 	w.block = w.block[:0]
 	return err
 }
 
-func (w *writer) end() error {
-	if err := w.flush(); err != nil {
+func (w *writer) endBlocks() error {
+	if err := w.flushBlock(); err != nil {
 		return err
 	}
-	return w.raw([]byte{0, 0, 0, 0})
+	return w.writeRaw([]byte{0, 0, 0, 0})
 }
 
-func (w *writer) sum() Sum {
+func (w *writer) fileSum() Sum {
 	return Sum{Size: w.size, SHA256: hex.EncodeToString(w.digest.Sum(nil))}
 }
 
-// Read reads a file to its end and verifies all of it: the frame, the digests, the snapshot as a restore would, and that
-// manifest and footer tell the truth. The snapshot goes to state as well, unless that is nil; it is good only if Read
-// returns no error. The zero bounds are quota.DefaultBounds.
+// Read reads a file to its end and verifies all of it: the frame, the digests, the snapshot as a restore would, and
+// that manifest and footer match the content. Unless state is nil, Read writes the snapshot to it; that copy is valid
+// only if Read returns no error. Zero bounds mean quota.DefaultBounds.
 func Read(in io.Reader, bounds quota.Bounds, state io.Writer) (Contents, error) {
 	if state == nil {
 		state = io.Discard
 	}
 	r := &reader{in: in, digest: sha256.New()}
-	manifest, err := r.head()
+	manifest, err := r.readManifest()
 	if err != nil {
 		return Contents{}, err
 	}
-	own := &tally{digest: sha256.New(), out: state}
+	own := &countingWriter{digest: sha256.New(), out: state}
 	info, err := fsm.ReadSnapshot(io.TeeReader(r, own), bounds)
 	if err != nil {
-		return Contents{}, r.blame(err)
+		return Contents{}, r.explainFailure(err)
 	}
 	if manifest.Info != info {
 		return Contents{}, errors.New("the manifest does not say what is in the snapshot: the file was damaged")
 	}
-	sum, err := r.foot()
+	sum, err := r.readFooter()
 	if err != nil {
 		return Contents{}, err
 	}
 	return Contents{Manifest: manifest, Sum: sum, SnapshotBytes: own.size, SnapshotSHA256: own.digest.Sum(nil)}, nil
 }
 
-// tally passes on what is written and sums it up.
-type tally struct {
+// countingWriter counts, hashes and forwards what is written.
+type countingWriter struct {
 	out    io.Writer
 	digest hash.Hash
 	size   int64
 }
 
-// Write passes on.
-func (t *tally) Write(data []byte) (int, error) {
+func (t *countingWriter) Write(data []byte) (int, error) {
 	t.digest.Write(data)
 	t.size += int64(len(data))
 	return t.out.Write(data)
 }
 
-// reader takes the blocks apart again. It reads exactly what belongs to the file.
+// reader extracts the snapshot from the blocks. It reads no byte beyond the end of the file format.
 type reader struct {
 	in     io.Reader
 	digest hash.Hash
@@ -208,7 +207,7 @@ type reader struct {
 
 var errShort = errors.New("the file ends too early: it was cut off")
 
-func (r *reader) raw(data []byte) error {
+func (r *reader) readRaw(data []byte) error {
 	if _, err := io.ReadFull(r.in, data); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return errShort
@@ -220,9 +219,9 @@ func (r *reader) raw(data []byte) error {
 	return nil
 }
 
-func (r *reader) length(most uint32, what string) (int, error) {
+func (r *reader) readLength(most uint32, what string) (int, error) {
 	var head [4]byte
-	if err := r.raw(head[:]); err != nil {
+	if err := r.readRaw(head[:]); err != nil {
 		return 0, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
@@ -232,14 +231,14 @@ func (r *reader) length(most uint32, what string) (int, error) {
 	return int(n), nil
 }
 
-// text reads one text, strictly: any byte that a writer would not have written is damage.
-func (r *reader) text(v any, what string) error {
-	n, err := r.length(maxText, what)
+// readJSON reads one text and refuses any byte that a writer would not have written.
+func (r *reader) readJSON(v any, what string) error {
+	n, err := r.readLength(maxText, what)
 	if err != nil {
 		return err
 	}
 	text := make([]byte, n)
-	if err := r.raw(text); err != nil {
+	if err := r.readRaw(text); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, v); err != nil {
@@ -251,19 +250,19 @@ func (r *reader) text(v any, what string) error {
 	return nil
 }
 
-func (r *reader) head() (Manifest, error) {
+func (r *reader) readManifest() (Manifest, error) {
 	line := make([]byte, len(firstLine))
-	if err := r.raw(line); err != nil {
+	if err := r.readRaw(line); err != nil {
 		return Manifest{}, err
 	}
 	switch {
 	case !strings.HasPrefix(string(line), magic):
-		return Manifest{}, fmt.Errorf("this is no backup: it does not begin with %q", magic)
+		return Manifest{}, fmt.Errorf("this is not a backup: it does not begin with %q", magic)
 	case string(line) != firstLine:
 		return Manifest{}, fmt.Errorf("the file has another format than %d, which this version understands: run a newer version", Format)
 	}
 	var m Manifest
-	err := r.text(&m, "manifest")
+	err := r.readJSON(&m, "manifest")
 	if m.Format > fsm.SnapshotFormat || m.EntryFormat > fsm.EntryFormat {
 		return m, fmt.Errorf("it needs feature level %d, but this version has %d: run version %s or a newer one",
 			max(m.Format, m.EntryFormat), fsm.EntryFormat, m.Version)
@@ -271,10 +270,10 @@ func (r *reader) head() (Manifest, error) {
 	return m, err
 }
 
-// Read gives bytes of the snapshot.
+// Read returns bytes of the snapshot.
 func (r *reader) Read(data []byte) (int, error) {
 	if r.left == 0 && !r.ended {
-		if r.left, r.failed = r.length(maxBlock, "block"); r.failed != nil {
+		if r.left, r.failed = r.readLength(maxBlock, "block"); r.failed != nil {
 			return 0, r.failed
 		}
 		r.ended = r.left == 0
@@ -283,21 +282,22 @@ func (r *reader) Read(data []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n := min(len(data), r.left)
-	if r.failed = r.raw(data[:n]); r.failed != nil {
+	if r.failed = r.readRaw(data[:n]); r.failed != nil {
 		return 0, r.failed
 	}
 	r.left -= n
 	return n, nil
 }
 
-// blame says whether the file was damaged, or was written so, after its snapshot could not be read.
-func (r *reader) blame(err error) error {
+// explainFailure tells damage of the file from a snapshot that was invalid when written, after reading the snapshot
+// failed.
+func (r *reader) explainFailure(err error) error {
 	if r.failed != nil {
 		return r.failed
 	}
 	_, broken := io.Copy(io.Discard, r)
 	if broken == nil {
-		_, broken = r.foot()
+		_, broken = r.readFooter()
 	}
 	if broken != nil {
 		return fmt.Errorf("%w (%w)", broken, err)
@@ -305,14 +305,14 @@ func (r *reader) blame(err error) error {
 	return err
 }
 
-// foot reads the footer, which must be the end.
-func (r *reader) foot() (Sum, error) {
+// readFooter reads the footer, which must be the end of the file.
+func (r *reader) readFooter() (Sum, error) {
 	if !r.ended {
 		return Sum{}, errors.New("something follows the snapshot: the file was damaged")
 	}
 	want := Sum{Size: r.size, SHA256: hex.EncodeToString(r.digest.Sum(nil))}
 	var got Sum
-	if err := r.text(&got, "footer"); err != nil {
+	if err := r.readJSON(&got, "footer"); err != nil {
 		return Sum{}, err
 	}
 	if got != want {

@@ -39,7 +39,7 @@ func sample(t testing.TB) (*fsm.FSM, []byte) {
 
 func write(t testing.TB, machine *fsm.FSM) []byte {
 	t.Helper()
-	state, err := machine.Freeze()
+	state, err := machine.TakeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 	}
 	for says, bad := range map[string][]byte{
 		"ends too early":              file[:len(file)-1],
-		"this is no backup":           []byte("PK\x03\x04 and what follows in an archive"),
+		"this is not a backup":        []byte("PK\x03\x04 and what follows in an archive"),
 		"another format than 1":       changed(len(magic), '2'),
 		"SHA-256":                     changed(state, 'H'),
 		"something follows the end":   append(bytes.Clone(file), 'x'),
@@ -122,7 +122,7 @@ func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 
 func TestAWriterThatFails(t *testing.T) {
 	machine, file := sample(t)
-	state, err := machine.Freeze()
+	state, err := machine.TakeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func FuzzRead(f *testing.F) {
 		if err := machine.Restore(io.NopCloser(&state)); err != nil {
 			t.Fatalf("a good file has a state that cannot be restored: %v", err)
 		}
-		frozen, err := machine.Freeze()
+		frozen, err := machine.TakeSnapshot()
 		if err != nil || frozen.Info() != contents.Info {
 			t.Fatalf("it says %+v and is %+v, %v", contents.Info, frozen.Info(), err)
 		}

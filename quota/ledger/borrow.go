@@ -8,13 +8,14 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// isSoft is true if the claim finds its place by borrowing softly.
+// isSoft is true if the node of the claim is found by soft borrowing.
 func (c *placedClaim) isSoft() bool { return c.at.borrows == policy.BorrowSoft && !c.isForced() }
 
-// isForced is true if the claim is held at its node whatever the limits say.
+// isForced is true if the claim is held at its node regardless of limits.
 func (c *placedClaim) isForced() bool { return c.more != nil && c.more.forced }
 
-// checkSoft refuses requests that borrowing cannot decide: it finds the place of one claim in a tree at a time.
+// checkSoft refuses requests with several claims in a tree with soft borrowing, which places one claim of a tree at a
+// time.
 func (a *Allocation) checkSoft() *quota.Error {
 	for i := range a.claims {
 		c := &a.claims[i]
@@ -30,25 +31,26 @@ func (a *Allocation) checkSoft() *quota.Error {
 	return nil
 }
 
-// softPlacement looks for the place of one claim of the newcomer, as the quota manager does.
+// softPlacement searches the node of one claim of a new request, like the quota manager.
 type softPlacement struct {
 	*staged
 	claim *placedClaim
-	path  []*node // from the claimed node up to the top: the last of its ancestors, without a gap, that borrows softly
-	// pushed are the claims that climb has pushed up, in that order, with the nodes where they sat before.
+	path  []*node // from the claimed node up to the last of its contiguous ancestors that borrow softly
+	// pushed are the claims that findPlacement has pushed up, in that order, with their former nodes.
 	pushed  []formerPlace
 	touched map[claimRef]bool
-	// out are the claims of victims, in the order in which they were chosen, with the nodes where they stood in the way.
+	// out are the claims of victims, in the order in which they were chosen, with the nodes where they competed.
 	out []formerPlace
 }
 
-// formerPlace is where a claim was.
+// formerPlace is a claim with its former node.
 type formerPlace struct {
 	claimRef
 	node *node
 }
 
-// placeSoftClaim finds the place of a claim, books it there and makes its victims lose all their places; false if there is none.
+// placeSoftClaim finds a node for a claim, charges it there and removes all claims of its victims; false if there is no
+// such node.
 func (t *staged) placeSoftClaim(i int) bool {
 	s := &softPlacement{staged: t, claim: &t.newcomer().claims[i]}
 	for n := s.claim.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
@@ -71,10 +73,10 @@ func (t *staged) placeSoftClaim(i int) bool {
 
 func (s *softPlacement) topNode() *node { return s.path[len(s.path)-1] }
 
-// findPlacement looks for the lowest node from which everything up to the top has room, or can be given room by pushing others up:
-// at the node itself those of lower priority, above it everybody, because there the newcomer claims the share of its own
-// node. It answers that node, or nil and the node where the search stopped; then everybody sits where he sat, but those
-// who had been pushed at the end of the order.
+// findPlacement finds the lowest node from which every node up to the top has capacity, or gets it by pushing other
+// claims up: at the claimed node only claims of lower priority, above it all claims, because the request uses the share
+// of its own node there. It returns that node, or nil and the node where the search stopped; then every claim is back
+// at its node, but pushed ones are last in its order.
 func (s *softPlacement) findPlacement() (at, stop *node) {
 	s.pushed, s.touched = nil, nil
 	hard := false
@@ -99,8 +101,8 @@ func (s *softPlacement) findPlacement() (at, stop *node) {
 	return at, stop
 }
 
-// pushBorrowers pushes claims one node up, at the top out of the tree, those first who have sat longest, until the newcomer
-// fits; false if it would not fit even then. Nobody is pushed out of a hard node but the top.
+// pushBorrowers pushes claims one node up, at the top out of the tree, the longest counted ones first, until the new
+// claim fits; false if it would not fit even then. Only the top pushes claims out of a hard node.
 func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
 	top := n == s.topNode()
 	if n.borrowers == nil || n.spec.Hard && !top || top && n.policy.Preemption&policy.PreemptBorrowers == 0 {
@@ -118,7 +120,7 @@ func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
 	return true
 }
 
-// mayPreempt is true if the claims of the crowd may be preempted by the newcomer.
+// mayPreempt is true if the new claim may preempt the claims of the group.
 func (s *softPlacement) mayPreempt(c *priorityGroup) bool {
 	return !c.Unpreemptable && c.Type == s.claim.standing().Type
 }
@@ -139,8 +141,8 @@ func (s *softPlacement) pushUp(who claimRef, from *node, top bool) {
 	s.out = append(s.out, formerPlace{who, from})
 }
 
-// undoPush gives everybody who has been pushed the node back where he sat, at the end of its order (as the quota manager
-// does, in the order of pushing). Nobody is out of the tree yet: that happens at the top, after which nothing can fail.
+// undoPush returns all pushed claims to their former nodes, at the end of their order, in the order of pushing, like
+// the quota manager. No claim is out of the tree yet: that happens only at the top, after which the search cannot fail.
 func (s *softPlacement) undoPush() {
 	for _, o := range s.pushed {
 		if a, _ := s.ledger.allocations.held.Get(o.fence); a.claims[o.claim].at != o.node {
@@ -149,8 +151,8 @@ func (s *softPlacement) undoPush() {
 	}
 }
 
-// preemptLower preempts claims of lower priority on the path from stop down to the claimed node, those first who have sat
-// longest, until the newcomer fits at stop; false if it would not fit even then.
+// preemptLower preempts claims of lower priority on the path from stop down to the claimed node, the longest counted
+// ones first, until the new claim fits at stop; false if it would not fit even then.
 func (s *softPlacement) preemptLower(stop *node) bool {
 	if s.claim.standing().Priority <= 0 || s.claim.at.policy.Preemption&policy.PreemptLower == 0 {
 		return false
@@ -176,7 +178,7 @@ func (s *softPlacement) preemptLower(stop *node) bool {
 	return true
 }
 
-// chargeAt counts the newcomer's claim at a node.
+// chargeAt counts the new claim at a node.
 func (s *softPlacement) chargeAt(at *node, i int) {
 	c, was := s.claim, *s.claim
 	more := claimDetails{}
@@ -191,7 +193,7 @@ func (s *softPlacement) chargeAt(at *node, i int) {
 	s.chargeClaim(i)
 }
 
-// endVictims takes all other claims of the victims out too, and lets others slide down where those were.
+// endVictims removes all other claims of the victims too, and reclaims the freed capacity.
 func (s *softPlacement) endVictims() {
 	gone, ended := map[claimRef]bool{}, map[uint64]bool{}
 	for _, o := range s.out {
@@ -219,15 +221,15 @@ func (s *softPlacement) endVictims() {
 	}
 }
 
-// reclaimAt lets claims that are counted above a node and belong below it slide down into freed room.
+// reclaimAt moves claims that are counted above a node and belong below it down into freed capacity.
 func (s *allocations) reclaimAt(n *node) {
 	if n.special {
 		s.reclaimPath(n, func(c claimRef, to *node) { s.moveClaim(c, to) })
 	}
 }
 
-// reclaimPath does so at the node and at every ancestor: each takes from its parent, in the order of seats, who belongs below it
-// and fits. Nobody comes down more than one node.
+// reclaimPath does so at the node and at every ancestor: each takes from its parent, in the order of arrival, the
+// claims that belong below it and fit. A claim moves down one node at most.
 func (s *allocations) reclaimPath(n *node, move func(claimRef, *node)) {
 	for ; n.special && n.parent != nil; n = n.parent {
 		if n.borrows != policy.BorrowSoft || n.parent.borrowers == nil {
@@ -239,8 +241,9 @@ func (s *allocations) reclaimPath(n *node, move func(claimRef, *node)) {
 	}
 }
 
-// inTheWay says for a claim that has found no place where it does not fit, from its node up. A soft node that could never
-// take it is not named unless a hard one below it keeps the claim from borrowing further up: it is not what has to be raised.
+// inTheWay returns the violations of a claim that has no place, from its node up. A soft node that could never fit the
+// claim is listed only if a hard one below it keeps the claim from borrowing further up; otherwise raising its limit
+// would not be needed.
 func (c *placedClaim) inTheWay() []quota.Violation {
 	var violations []quota.Violation
 	hard := false
@@ -259,7 +262,7 @@ func (c *placedClaim) inTheWay() []quota.Violation {
 	return c.limitsAbove(violations)
 }
 
-// limitsAbove appends the limits that the claim would break above where it may borrow; those are plain.
+// limitsAbove appends the violations above the nodes with soft borrowing, where plain limits apply.
 func (c *placedClaim) limitsAbove(violations []quota.Violation) []quota.Violation {
 	n := c.at
 	for n != nil && n.borrows == policy.BorrowSoft {
@@ -273,7 +276,7 @@ func (c *placedClaim) limitsAbove(violations []quota.Violation) []quota.Violatio
 	return violations
 }
 
-// victimOrder are the borrowed claims of some groups, the earliest arrival first.
+// victimHeap is a heap of priority groups, ordered by their longest counted claims.
 type victimOrder struct{ groups *heap.Heap[*victimGroup] }
 
 // victimGroup is a group with the earliest of its claims that are left.

@@ -9,30 +9,30 @@ import (
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )
 
-// borrowIndex keeps the claims that are counted at a node of a borrowing tree, by seat, and each where it is looked for: among
-// those of its standing, who may be pushed out, and if it can slide down, in the descent of its branch. Its maps are looped
-// over only where order cannot be seen.
+// borrowIndex indexes the claims that are counted at a node with soft borrowing: by arrival, by priority group for
+// preemption and, if they belong to a leaf below, by branch for reclaiming. Its maps are iterated only where the order
+// has no effect.
 type borrowIndex struct {
 	groups map[quota.Standing]*priorityGroup
-	// reclaims are by the child that leads to the leaf that the claims belong to. Who belongs to the bench's node, or to a node
-	// that is no leaf, is in none.
+	// reclaims are by the child that leads to the leaf that the claims belong to. Claims that belong to the node itself,
+	// or to a node that is not a leaf, are in none.
 	reclaims map[*node]*reclaimIndex
 }
 
-// priorityGroup is the claims on a bench that stand alike, with the sum of what they hold, by resource index.
+// priorityGroup is the claims at a node with equal standing, with the sum of their amounts by resource index.
 type priorityGroup struct {
 	quota.Standing
 	holds  []quota.Amount
 	claims seqIndex
 }
 
-// claimRef names a claim of a held allocation.
+// claimRef identifies a claim of a held allocation.
 type claimRef struct {
 	fence uint64
 	claim int
 }
 
-// addBorrower takes a seat at the claim's node: the one that the claim has, or else the next.
+// addBorrower adds a claim to the index of its node. It keeps the claim's arrival number, or assigns the next one.
 func (s *allocations) addBorrower(a *Allocation, i int) {
 	c := &a.claims[i]
 	if c.arrivalSeq() == 0 {
@@ -48,7 +48,7 @@ func (s *allocations) addBorrower(a *Allocation, i int) {
 	c.at.borrowers.addClaim(c, claimRef{a.fence, i})
 }
 
-// removeBorrower gives the seat up.
+// removeBorrower removes a claim from the index of its node.
 func (s *allocations) removeBorrower(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.borrowers.removeClaim(c)
@@ -99,7 +99,7 @@ func (d *priorityGroup) countAmounts(c *placedClaim, sign quota.Amount) {
 	}
 }
 
-// groupsWhere are the crowds that pass, in no order.
+// groupsWhere returns the groups that pass, in no particular order.
 func (b *borrowIndex) groupsWhere(pass func(*priorityGroup) bool) []*priorityGroup {
 	if b == nil {
 		return nil
@@ -113,7 +113,7 @@ func (b *borrowIndex) groupsWhere(pass func(*priorityGroup) bool) []*priorityGro
 	return list
 }
 
-// branchBelow is the child of the claim's node that leads to the leaf that it belongs to, or nil.
+// branchBelow is the child of the claim's node that leads to the leaf that the claim belongs to, or nil.
 func (c *placedClaim) branchBelow() *node {
 	n := c.home()
 	if n == c.at || len(n.children) > 0 {
@@ -133,11 +133,11 @@ func (c *placedClaim) arrivalSeq() uint64 {
 	return c.more.arrivalSeq
 }
 
-// hasRoomFor is true if the node has room for the amounts. A node that is over its limit in any resource takes nothing, also
-// if nothing of that resource is asked for.
+// hasRoomFor is true if the node has capacity for the amounts. A node that is over its limit in any resource has none,
+// even for other resources.
 func (n *node) hasRoomFor(amounts []placedAmount) bool { return n.hasRoomAfter(amounts, nil) }
 
-// hasRoomAfter is the same as if all of the crowds were gone.
+// hasRoomAfter is hasRoomFor without the claims of the given groups.
 func (n *node) hasRoomAfter(amounts []placedAmount, gone []*priorityGroup) bool {
 	for r, limit := range n.ceilings {
 		used := n.subtree[r] + amountOf(amounts, r)
@@ -151,7 +151,7 @@ func (n *node) hasRoomAfter(amounts []placedAmount, gone []*priorityGroup) bool 
 	return true
 }
 
-// amountOf is what amounts, which are few and in order, have of a resource.
+// amountOf is the amount of a resource in a short sorted list.
 func amountOf(amounts []placedAmount, r int) quota.Amount {
 	for _, p := range amounts {
 		if p.resource.index == r {
@@ -161,19 +161,20 @@ func amountOf(amounts []placedAmount, r int) quota.Amount {
 	return 0
 }
 
-// reclaimIndex is the claims at a node that belong to a leaf below one of its children, and may slide down there. Those that ask for
-// the same amounts sit in one row. The rows are a search tree by the seats of their first sitters, in which each knows the
-// least that it and those below it in the tree ask for: so who slides down next is found without asking everybody.
+// reclaimIndex has the claims at a node that belong to a leaf below one of its children and may be reclaimed there.
+// Claims with the same amounts are in one bucket. The buckets are a treap, ordered by the arrival of their first
+// claims, in which each knows the least amounts in its subtree. The next claim that fits is therefore found without
+// visiting all.
 type reclaimIndex struct {
 	buckets map[string]*bucket // by amounts
 	top     *bucket
 }
 
-// bucket is the claims of a descent that ask for the same amounts.
+// bucket is the claims of a reclaimIndex with the same amounts.
 type bucket struct {
 	amounts []placedAmount
 	claims  seqIndex
-	// What follows is its place in the tree: the seat of the first sitter, and what is before and after it.
+	// The position in the treap: the arrival of the first claim, and the subtrees before and after it.
 	seat          uint64
 	before, after *bucket
 	least         []quota.Amount // by resource index
@@ -200,7 +201,7 @@ func (d *reclaimIndex) removeClaim(c *placedClaim) {
 	}
 }
 
-// reseat changes who sits in a row, and where the row is in the tree if its first sitter is another then.
+// reseat changes the claims of a bucket, and moves the bucket in the treap if its first claim changes.
 func (d *reclaimIndex) reseat(r *bucket, change func()) {
 	was, _, had := r.claims.first()
 	change()
@@ -221,7 +222,7 @@ func (d *reclaimIndex) reseat(r *bucket, change func()) {
 	}
 }
 
-// firstFitting is who has sat longest of those that a node has room for, if anybody.
+// firstFitting returns the first claim, in the order of arrival, that fits at a node.
 func (d *reclaimIndex) firstFitting(n *node) (claimRef, bool) {
 	if d == nil {
 		return claimRef{}, false
@@ -247,7 +248,7 @@ func (r *bucket) firstFitting(n *node) *bucket {
 	return r.after.firstFitting(n)
 }
 
-// hasCapacity is the same as takes for amounts by resource index.
+// hasCapacity is hasRoomFor with amounts by resource index.
 func (n *node) hasCapacity(amounts []quota.Amount) bool {
 	for r, limit := range n.ceilings {
 		if n.subtree[r]+amounts[r] > limit {
@@ -257,7 +258,7 @@ func (n *node) hasCapacity(amounts []quota.Amount) bool {
 	return true
 }
 
-// cut parts a tree into the rows whose seats are before one, and the others.
+// cut splits a treap into the buckets that arrived before seat, and the others.
 func (r *bucket) cut(seat uint64) (before, from *bucket) {
 	switch {
 	case r == nil:
@@ -273,7 +274,7 @@ func (r *bucket) cut(seat uint64) (before, from *bucket) {
 	return before, from
 }
 
-// join puts a tree before another.
+// join concatenates two treaps; all buckets of the first come before those of the other.
 func (r *bucket) join(other *bucket) *bucket {
 	switch {
 	case r == nil:
@@ -291,8 +292,8 @@ func (r *bucket) join(other *bucket) *bucket {
 	}
 }
 
-// rank decides who is above whom in the tree. It scatters seats, so that the tree is not deep in whatever order they are
-// taken, and has the same shape everywhere.
+// rank is the heap priority of a bucket. It is a hash of the arrival number, which keeps the treap shallow for every
+// order of arrival and gives it the same shape on all replicas.
 func (r *bucket) rank() uint64 {
 	x := r.seat * 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -300,7 +301,7 @@ func (r *bucket) rank() uint64 {
 	return x ^ x>>31
 }
 
-// sum says again what is least.
+// sum recomputes the least amounts of the subtree.
 func (r *bucket) sum() {
 	for i := range r.least {
 		r.least[i] = amountOf(r.amounts, i)
@@ -313,7 +314,7 @@ func (r *bucket) sum() {
 	}
 }
 
-// appendAmounts writes the amounts that are not zero, so that equal ones are equal texts.
+// appendAmounts appends a canonical encoding of the nonzero amounts.
 func (c *placedClaim) appendAmounts(text []byte) []byte {
 	for _, p := range c.amounts {
 		if p.amount != 0 {
@@ -324,9 +325,10 @@ func (c *placedClaim) appendAmounts(text []byte) []byte {
 	return text
 }
 
-// seqIndex are the sitters of a row by seat. Most rows have few, for which a page of a map would be too much.
+// seqIndex has the claims of a bucket by arrival. Most buckets have few, for which a page of an ordered map would be
+// too large.
 type seqIndex struct {
-	few  []seqEntry // by seat; nil if there are many
+	few  []seqEntry // by arrival; nil if there are many
 	many *ordmap.Map[claimRef]
 }
 
@@ -335,7 +337,7 @@ type seqEntry struct {
 	who  claimRef
 }
 
-// smallSeqIndex is how many sitters a list holds before it becomes a map.
+// smallSeqIndex is the number of claims from which a map replaces the list.
 const smallSeqIndex = 32
 
 func (s *seqIndex) find(seat uint64) (int, bool) {
@@ -350,7 +352,7 @@ func (s *seqIndex) find(seat uint64) (int, bool) {
 	})
 }
 
-// set gives a seat that is free to a sitter.
+// set adds a claim under an unused arrival number.
 func (s *seqIndex) set(seat uint64, who claimRef) {
 	if s.many != nil {
 		s.many.Set(seat, who)
@@ -367,7 +369,7 @@ func (s *seqIndex) set(seat uint64, who claimRef) {
 	}
 }
 
-// free takes a seat away.
+// free removes an arrival number.
 func (s *seqIndex) free(seat uint64) {
 	if s.many != nil {
 		s.many.Delete(seat)
@@ -376,7 +378,7 @@ func (s *seqIndex) free(seat uint64) {
 	}
 }
 
-// get answers who sits in a seat.
+// get returns the claim with an arrival number.
 func (s *seqIndex) get(seat uint64) (claimRef, bool) {
 	if s.many != nil {
 		return s.many.Get(seat)
@@ -387,7 +389,7 @@ func (s *seqIndex) get(seat uint64) (claimRef, bool) {
 	return claimRef{}, false
 }
 
-// first is the seat that was taken first, and false if nobody sits.
+// first returns the claim that arrived first, and false if there is none.
 func (s *seqIndex) first() (uint64, claimRef, bool) {
 	if s.many != nil {
 		return s.many.Min()
@@ -405,7 +407,7 @@ func (s *seqIndex) count() int {
 	return len(s.few)
 }
 
-// all yields everybody by seat.
+// all yields the claims in the order of arrival.
 func (s *seqIndex) all() iter.Seq2[uint64, claimRef] {
 	if s.many != nil {
 		return s.many.All()

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// withClaimAt is the record with one claim counted at another node, in another seat there.
+// withClaimAt is a copy of the record with one claim counted at another node, under another arrival number.
 func (a *Allocation) withClaimAt(i int, to *node, seat uint64) *Allocation {
 	is := *a
 	is.claims = slices.Clone(a.claims)
@@ -26,7 +26,7 @@ func (a *Allocation) withClaimAt(i int, to *node, seat uint64) *Allocation {
 	return &is
 }
 
-// moveClaim counts a sitter's claim at another node, at the end of its order.
+// moveClaim counts a claim at another node, at the end of its order.
 func (s *allocations) moveClaim(c claimRef, to *node) (was, is *Allocation) {
 	was, _ = s.held.Get(c.fence)
 	is = was.withClaimAt(c.claim, to, s.nextArrivalSeq(to))
@@ -36,7 +36,7 @@ func (s *allocations) moveClaim(c claimRef, to *node) (was, is *Allocation) {
 	return was, is
 }
 
-// nextArrivalSeq is a new seat at a node; 0 if there are none.
+// nextArrivalSeq assigns a new arrival number at a node; 0 if the node does not borrow softly.
 func (s *allocations) nextArrivalSeq(at *node) uint64 {
 	if at.borrows != policy.BorrowSoft {
 		return 0
@@ -45,7 +45,7 @@ func (s *allocations) nextArrivalSeq(at *node) uint64 {
 	return s.lastArrivalSeq
 }
 
-// moveClaim is a step of the trial.
+// moveClaim moves a claim as a step of the transaction.
 func (t *staged) moveClaim(s claimRef, to *node) {
 	t.noteDisplaced(s)
 	was, is := t.ledger.allocations.moveClaim(s, to)
@@ -57,7 +57,7 @@ func (t *staged) moveClaim(s claimRef, to *node) {
 	})
 }
 
-// removeClaim counts a claim of a victim nowhere.
+// removeClaim removes a claim of a victim as a step of the transaction.
 func (t *staged) removeClaim(s claimRef) {
 	t.noteDisplaced(s)
 	a, _ := t.ledger.allocations.held.Get(s.fence)
@@ -65,8 +65,9 @@ func (t *staged) removeClaim(s claimRef) {
 	t.onUndo(func() { t.ledger.allocations.chargeClaim(a, s.claim) })
 }
 
-// noteDisplaced notes for a reservation where a claim was before it was moved for the first time. Its own claims, which may
-// slide down too when a victim in another tree loses all its places, have no place to go back to.
+// noteDisplaced records for a reservation where a claim was before it was first moved. Claims of the reservation
+// itself, which may be reclaimed when a victim in another tree loses all its claims, are not recorded: they end with
+// it.
 func (t *staged) noteDisplaced(s claimRef) {
 	if s.fence == t.fence || t.displacedClaims[s] || t.newcomer().state() != quota.Reserved {
 		return
@@ -89,8 +90,8 @@ func (t *staged) noteDisplaced(s claimRef) {
 	}
 }
 
-// completeDisplaced completes what remember noted with the seats that the claims have got in the end; before the victims
-// are buried.
+// completeDisplaced adds the final arrival numbers to the displacements. It must run before the tombstones of the
+// victims are made.
 func (t *staged) completeDisplaced() []displacement {
 	ended := make(map[uint64]bool, len(t.victims))
 	for _, v := range t.victims {
@@ -105,15 +106,16 @@ func (t *staged) completeDisplaced() []displacement {
 	return t.displaced
 }
 
-// rehoming is a claim that a draft will count at its home again, and no more where it borrows; see reseat.
+// rehoming is a claim that a draft counts at its home again instead of where it borrows; see rebuildBorrowIndexes.
 type rehoming struct {
-	from, home *node // of the draft
+	from, home *node // nodes of the draft
 	amounts    []placedAmount
 }
 
-// rehomeClaims finds the claims that will be counted at home again, and counts them there in the draft, so that whoever looks
-// at it sees what will be held where. It answers the breaches where the draft would no longer let claims be counted above
-// their nodes, although their nodes stay below: whoever lends to them would then be held to limits that he has not broken.
+// rehomeClaims finds the claims that must be counted at home again, and counts them there in the draft, so that later
+// checks of the draft see the final usage. It returns a breach where the draft would no longer let claims be counted
+// above their nodes although their nodes stay below: the lender would then exceed its limits because of claims that are
+// not its own.
 func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 	if s.old == nil {
 		return nil
@@ -147,7 +149,7 @@ func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 	return breaches
 }
 
-// noteAtHome notes for the nodes that the claim has passed by what they would hold if it had stayed at home.
+// noteAtHome adds a claim to the usage that the nodes it has passed would have if it had stayed at home.
 func (s *treeTransition) noteAtHome(c *placedClaim) {
 	for n := c.home(); n != c.at; n = n.parent {
 		if s.heldAtHome[n] == nil {
@@ -159,7 +161,7 @@ func (s *treeTransition) noteAtHome(c *placedClaim) {
 	}
 }
 
-// countRehomings counts in the draft what will be held at home, or with -1 where it is now, as install wants it.
+// countRehomings counts claims in the draft at home, or with -1 where they are now, as install expects it.
 func (s *treeTransition) countRehomings(sign quota.Amount) {
 	for _, h := range s.rehomings {
 		for _, p := range h.amounts {
@@ -170,14 +172,14 @@ func (s *treeTransition) countRehomings(sign quota.Amount) {
 	}
 }
 
-// borrowShape is what decides who may sit where in a tree: if it and the resources stay the same,
-// everybody stays where he is.
+// borrowShape determines where claims of a tree may be counted: if it and the resources are unchanged, all claims stay
+// at their nodes.
 type borrowShape struct {
 	id, parent uint64
 	borrows    policy.Borrowing
 }
 
-// borrowShapes lists the nodes as a walk visits them.
+// borrowShapes lists the nodes in the order of walk.
 func (t *tree) borrowShapes() []borrowShape {
 	var nodes []borrowShape
 	t.root.walk(func(n *node) bool {
@@ -191,11 +193,11 @@ func (t *tree) borrowShapes() []borrowShape {
 	return nodes
 }
 
-// rebuildBorrowIndexes settles who sits where after a change of a tree. Claims keep their seats; those that a node has counted before its
-// policy became one of soft borrowing get seats in the order of their grants; those that can no longer be counted where
-// they are, because their node was moved elsewhere or has got children, are counted at their node again. That may put it
-// over its limits. If neither nodes nor resources nor borrowing have changed, it changes nothing. It costs the claims that
-// sit in the tree, and if some have no seat yet, all held ones.
+// rebuildBorrowIndexes rebuilds the borrow indexes after a change of a tree. Claims keep their arrival numbers. Claims
+// at a node whose policy now borrows softly get new ones in the order of their grants. Claims that can no longer be
+// counted where they are, because their node was moved elsewhere or has got children, are counted at their home again,
+// which may put it over its limits. If neither nodes nor resources nor borrowing have changed, it changes nothing. It
+// costs the borrowing claims of the tree, and all held ones if some have no arrival number yet.
 func (pl planner) rebuildBorrowIndexes(t *tree) {
 	seated, unseated := t.clearBorrowIndexes()
 	if unseated {
@@ -213,15 +215,15 @@ func (pl planner) rebuildBorrowIndexes(t *tree) {
 	}
 }
 
-// indexedClaim is a claim that sits in a tree which is settled anew.
+// indexedClaim is a claim of a tree whose indexes are rebuilt.
 type indexedClaim struct {
 	claimRef
 	seq    uint64
 	slides bool // it belongs to a leaf below, or did
 }
 
-// clearBorrowIndexes empties all benches of the tree. It answers who sat there, by seat, and whether a node counts claims that
-// should sit and do not.
+// clearBorrowIndexes empties all borrow indexes of the tree. It returns their claims by arrival, and whether a node
+// counts claims that belong in an index but are in none.
 func (t *tree) clearBorrowIndexes() (list []indexedClaim, unseated bool) {
 	t.root.walk(func(n *node) bool {
 		before := len(list)
@@ -234,7 +236,7 @@ func (t *tree) clearBorrowIndexes() (list []indexedClaim, unseated bool) {
 	return list, unseated
 }
 
-// allClaims are the claims that sit here, in no order.
+// allClaims are the claims of the index, in no particular order.
 func (b *borrowIndex) allClaims() []indexedClaim {
 	if b == nil {
 		return nil
@@ -256,7 +258,7 @@ func (b *borrowIndex) allClaims() []indexedClaim {
 	return list
 }
 
-// claimsWithoutSeq are the claims that should sit in the tree and have no seat, by fence.
+// claimsWithoutSeq are the claims that need an arrival number and have none, by fence.
 func (s *allocations) claimsWithoutSeq(t *tree) []indexedClaim {
 	var list []indexedClaim
 	for fence, a := range s.held.All() {
@@ -269,7 +271,8 @@ func (s *allocations) claimsWithoutSeq(t *tree) []indexedClaim {
 	return list
 }
 
-// indexClaim puts a claim that stands onto the bench of its node; a seat where none is needed any more is given up.
+// indexClaim adds a claim to the borrow index of its node, or removes its arrival number if the node does not borrow
+// softly any more.
 func (pl planner) indexClaim(s claimRef) {
 	was, _ := pl.allocations.held.Get(s.fence)
 	c := &was.claims[s.claim]
@@ -287,7 +290,7 @@ func (pl planner) indexClaim(s claimRef) {
 	}
 }
 
-// borrowsFrom is true if every node from here up to another borrows softly.
+// borrowsFrom is true if every node from n up to other borrows softly.
 func (n *node) borrowsFrom(other *node) bool {
 	for ; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
 		if n == other {
@@ -297,8 +300,8 @@ func (n *node) borrowsFrom(other *node) bool {
 	return false
 }
 
-// mustRehome is true if a claim that belongs here and is counted at another node can no longer be counted there; slid says
-// whether it could slide down before, which it could not if this had been no leaf.
+// mustRehome is true if a claim that belongs to n can no longer be counted at another node. slid is whether the claim
+// was reclaimable before, which needs n to be a leaf.
 func (n *node) mustRehome(at *node, slid bool) bool {
 	return !n.borrowsFrom(at) || slid && len(n.children) > 0
 }

@@ -7,43 +7,44 @@ import (
 	"github.com/quorate/quorate/quota/internal/heap"
 )
 
-// waitQueue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
+// waitQueue holds the waiting requests. Each is in the blocker queue of the first thing that blocks it (docs/adr/0028).
 type waitQueue struct {
 	*environment
 	deadlines   *deadlines
 	forest      *forest
 	allocations *allocations
 
-	arrival   uint64             // last given
-	byArrival map[uint64]*waiter // for those that are due
+	arrival   uint64             // last assigned
+	byArrival map[uint64]*waiter // for deadlines
 	all       rankQueue
-	// queuesForLedger are those who wait for nothing but a bound of the ledger; limbo those who have to line up anew within the present
-	// command.
+	// queuesForLedger holds the requests that are blocked only by a bound of the ledger. unassigned holds those that must
+	// be assigned to a queue again within the present command.
 	queuesForLedger []*blockerQueue
 	unassigned      blockerQueue
-	// dirty are the lines that are to be tried at the end of the present command.
+	// dirty has the queues to retry at the end of the present command.
 	dirty *heap.Heap[*blockerQueue]
-	// revokedFor counts the leases that have to give way, by the id for which they were revoked. It follows from the rest.
+	// revokedFor counts the leases under revocation by the id of the request that needs their capacity. It is derived from
+	// the rest of the state.
 	revokedFor map[string]int
-	// bytes is what the requests take, see Sizes.
+	// bytes is the size of the requests, see Sizes.
 	bytes int64
 }
 
 // waiter is a request in the queue.
 type waiter struct {
-	// record is what readers see: replaced, never changed, when the caller gives a sign or nodes move.
+	// record is the immutable record for readers. A heartbeat or a moved node replaces it.
 	record *Allocation
-	// request is what was asked for, with the paths that its nodes have now.
+	// request is the original request with the current paths of its nodes.
 	request quota.Allocate
-	// unconfiguredPaths are what the paths of its claims have below configured nodes; nil if nothing.
+	// unconfiguredPaths are the parts of the claims' paths below configured nodes; nil if all nodes are configured.
 	unconfiguredPaths []string
 	turn              quota.QueueTurn
 	blockedIn         *blockerQueue
-	// need is what it wants of the thing that its line waits for; less than that is surely not enough.
+	// need is the least amount of the blocked resource with which the request could fit.
 	need quota.Amount
-	// headSince is when it came to the head of a line for the first time; 0 if it has not.
+	// headSince is when the request first became the head of a queue; 0 if it has not.
 	headSince quota.Instant
-	// awaitsRevocation is true while leases are held that were revoked for it.
+	// awaitsRevocation is true while leases revoked for the request are still held.
 	awaitsRevocation bool
 }
 
@@ -54,10 +55,10 @@ type waiting struct {
 	until, keepUntil quota.Instant
 }
 
-// endsAt is when the request leaves the queue by itself.
+// endsAt is when the request leaves the queue unless it is granted or touched.
 func (w *waiting) endsAt() quota.Instant { return min(w.until, w.keepUntil) }
 
-// queueTurn is the place of a request in the order of the queue: a newcomer's is the last of its priority.
+// queueTurn is the place of a request in the order of the queue. A new request is the last of its priority.
 func (a *Allocation) queueTurn() quota.QueueTurn {
 	t := quota.QueueTurn{Arrival: 1<<64 - 1}
 	if a.more != nil {
@@ -74,10 +75,10 @@ func (a *Allocation) isWaiting() bool {
 	return a.ended == nil && a.more != nil && a.more.waiting != nil
 }
 
-// waiterOf finds the request of a record that waits.
+// waiterOf returns the waiter of a waiting record.
 func (q *waitQueue) waiterOf(a *Allocation) *waiter { return q.byArrival[a.more.waiting.arrival] }
 
-// addWaiter puts a request into the queue, but into no line yet.
+// addWaiter adds a request to the wait queue without assigning it to a blocker queue.
 func (q *waitQueue) addWaiter(w *waiter) {
 	if q.byArrival == nil {
 		q.byArrival = map[uint64]*waiter{}
@@ -90,7 +91,7 @@ func (q *waitQueue) addWaiter(w *waiter) {
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
-// removeWaiter takes a request out of its line and the queue; its id is free.
+// removeWaiter removes a request from its blocker queue and from the wait queue, and frees its id.
 func (q *waitQueue) removeWaiter(w *waiter) {
 	q.leaveQueue(w)
 	q.all.remove(w)
@@ -101,7 +102,7 @@ func (q *waitQueue) removeWaiter(w *waiter) {
 	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
 }
 
-// enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
+// enqueue puts a denied request into the queue of its first blocker.
 func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode) Outcome {
 	a := t.allocation
 	if l.queue.all.length >= l.bounds.Waiting {
@@ -137,7 +138,7 @@ func waitingDecision(d quota.Decision) *quota.Decision {
 	return &quota.Decision{Waiting: true, Violations: d.Violations, Preempted: d.Preempted}
 }
 
-// shouldQueue is true for a denied request that wants to wait and could be granted some day.
+// shouldQueue is true for a denied request that asked to wait and could be granted later.
 func shouldQueue(r quota.Allocate, d quota.Decision) bool {
 	return r.Mode == quota.Wait && !d.Granted && !d.NeverFits()
 }
@@ -156,13 +157,13 @@ func keepSpan(r quota.Allocate) quota.Span {
 	return r.Keep
 }
 
-// matchesQueueing is true if the record was asked for with the same words about the queue.
+// matchesQueueing is true if the record's request had the same queueing parameters.
 func (m *details) matchesQueueing(r quota.Allocate) bool {
 	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
 }
 
-// clearGrant makes the record one of a request that holds nothing. Its claims stand at nodes that are configured: those that
-// are made on demand may be gone when its turn comes.
+// clearGrant turns the record into that of a request that holds nothing. Its claims refer to configured nodes, because
+// dynamic ones may be removed before the request is granted.
 func (w *waiter) clearGrant() {
 	a := w.record
 	a.fence, a.granted, a.more.forced = 0, quota.Stamp{}, false
@@ -188,7 +189,7 @@ func (w *waiter) clearGrant() {
 	}
 }
 
-// noteUnconfigured notes that a claim asks for a node that is not configured.
+// noteUnconfigured notes the part of a claim's path that is not configured.
 func (w *waiter) noteUnconfigured(i int, rest string) {
 	if w.unconfiguredPaths == nil {
 		w.unconfiguredPaths = make([]string, len(w.record.claims))
@@ -196,7 +197,7 @@ func (w *waiter) noteUnconfigured(i int, rest string) {
 	w.unconfiguredPaths[i] = rest
 }
 
-// touch is that the caller of a request that waits is still there: it stays in the queue for as long again.
+// touch records a heartbeat from a waiting caller and extends its place in the queue by the keep span.
 func (q *waitQueue) touch(w *waiter) {
 	place := *w.record.more.waiting
 	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(w.request)))
@@ -207,7 +208,7 @@ func (q *waitQueue) touch(w *waiter) {
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
-// replaceWaiting gives a request in the queue another record.
+// replaceWaiting gives a waiting request another record.
 func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
 	is, more := *w.record, *w.record.more
 	more.waiting = &place
@@ -218,7 +219,7 @@ func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waitin
 	q.allocations.byID[is.id] = &is
 }
 
-// dropWaiter ends a request that waits.
+// dropWaiter ends a waiting request.
 func (l *Ledger) dropWaiter(w *waiter, state quota.State, by string) *Allocation {
 	l.queue.removeWaiter(w)
 	is, more := *w.record, *w.record.more
@@ -231,7 +232,7 @@ func (l *Ledger) dropWaiter(w *waiter, state quota.State, by string) *Allocation
 	return ended
 }
 
-// dropOverdue ends a request whose deadline has come, or whose caller has given no sign.
+// dropOverdue ends a request whose deadline has passed, or whose caller has stopped sending heartbeats.
 func (l *Ledger) dropOverdue(w *waiter) {
 	state := quota.TimedOut
 	if place := w.record.more.waiting; place.keepUntil < place.until {
@@ -240,7 +241,7 @@ func (l *Ledger) dropOverdue(w *waiter) {
 	l.dropWaiter(w, state, "")
 }
 
-// addQueueTo writes what a record says of the queue.
+// addQueueTo copies the queueing parameters of a record.
 func (m *details) addQueueTo(info *quota.AllocationInfo) {
 	info.Priority = m.priority
 	if w := m.waiting; w != nil {
@@ -248,7 +249,7 @@ func (m *details) addQueueTo(info *quota.AllocationInfo) {
 	}
 }
 
-// currentInfo is a record as of now, with its place in the queue if it waits.
+// currentInfo is the present state of a record, with its place in the queue if it waits.
 func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
 	info := a.currentInfo()
 	if a.isWaiting() {
@@ -258,7 +259,7 @@ func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
 	return info
 }
 
-// String says for people what the line waits for.
+// String describes the blocker for people.
 func (key blocker) String() string {
 	if key.tree == nil {
 		return "the ledger"
@@ -289,7 +290,7 @@ func matchesQueueFilter(f quota.QueueFilter, a *Allocation) bool {
 	return false
 }
 
-// asksFor is true if the claim names a resource, or the name is empty.
+// asksFor is true if the claim names the resource, or if the given name is empty.
 func (c *placedClaim) asksFor(resource string) bool {
 	if resource == "" {
 		return true

@@ -7,33 +7,33 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// blocker says what a line waits for: room at a node for a resource, of the node itself or of a user or group; without a
-// resource, for applications, or where claims borrow softly for room of any kind; without a node, for items; without a
-// tree, for the ledger to hold less.
+// blocker identifies what blocks the requests of a queue: the capacity of a node for a resource, or of a user or group
+// at it. Without a resource, it is the number of applications or, where claims borrow softly, capacity of any kind;
+// without a node, items; without a tree, a bound of the ledger.
 type blocker struct {
 	tree     *tree
 	node     *node
 	resource *resource
 	holder   quota.Holder
-	// state or item is that of the items.
+	// state or item identifies the items.
 	state, item string
 }
 
-// blockerQueue is requests that wait for the same.
+// blockerQueue is the requests with the same blocker.
 type blockerQueue struct {
 	blocker
 	rankQueue
-	// While the line is stirred: from is the turn to be tried next, and next is not later than that of the waiter to be tried
-	// next; at is the place among the stirred lines, from 1.
+	// While the queue is dirty, from is the turn to retry next, and next is not later than the turn of the next waiter to
+	// retry. at is the index in the dirty heap, from 1.
 	from, next quota.QueueTurn
 	at         int
-	// all waiters are to be tried, also those who seem to be in vain.
+	// retryAll retries all waiters, including those whose need exceeds the capacity.
 	retryAll bool
-	// revocationsPending is how many stand there for whom leases have been revoked.
+	// revocationsPending is the number of waiters that await revocations.
 	revocationsPending int
 }
 
-// queuesOf is the list in which a line of the key is kept.
+// queuesOf is the list that contains the queue of a blocker.
 func (q *waitQueue) queuesOf(key blocker) *[]*blockerQueue {
 	switch {
 	case key.node != nil:
@@ -44,7 +44,7 @@ func (q *waitQueue) queuesOf(key blocker) *[]*blockerQueue {
 	return &q.queuesForLedger
 }
 
-// findQueue finds a line; nil if nobody stands there.
+// findQueue returns the queue of a blocker; nil if it has no waiters.
 func (q *waitQueue) findQueue(key blocker) *blockerQueue { return findQueueIn(*q.queuesOf(key), key) }
 
 func findQueueIn(lines []*blockerQueue, key blocker) *blockerQueue {
@@ -56,7 +56,7 @@ func findQueueIn(lines []*blockerQueue, key blocker) *blockerQueue {
 	return nil
 }
 
-// isStrict is true if nobody may ever overtake in the line.
+// isStrict is true if requests in the queue must never be overtaken.
 func (ln *blockerQueue) isStrict() bool {
 	switch {
 	case ln.node != nil:
@@ -67,8 +67,8 @@ func (ln *blockerQueue) isStrict() bool {
 	return false
 }
 
-// blockingHead answers whom nobody may overtake now: the head in a strict line, or once it has been there for long enough; or else
-// the first for whom leases have been revoked.
+// blockingHead returns the waiter that must not be overtaken now: the head of a strict queue, or a head that has waited
+// for long enough; otherwise the first waiter that awaits revocations.
 func (ln *blockerQueue) blockingHead(now quota.Instant) *waiter {
 	head := ln.head()
 	if head == nil || ln.tree == nil {
@@ -87,7 +87,7 @@ func overtakeSpan(s quota.TreeSettings) quota.Span {
 	return s.Overtake
 }
 
-// joinQueue makes a waiter stand in a line.
+// joinQueue adds a waiter to the queue of a blocker.
 func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
 	ln := q.findQueue(key)
 	if ln == nil {
@@ -106,18 +106,18 @@ func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
 	}
 	q.noteHead(ln)
 	if wasFirm && ln.blockingHead(q.now.At) == nil {
-		q.markDirty(ln) // its new head may be overtaken, where the old one might not
+		q.markDirty(ln) // the new head may be overtaken, although the old one might not
 	}
 }
 
-// noteHead notes who is at the head of the line now.
+// noteHead records when the present head became the head.
 func (q *waitQueue) noteHead(ln *blockerQueue) {
 	if w := ln.head(); w != nil && w.headSince == 0 {
-		w.headSince = max(1, q.now.At) // 0 is never
+		w.headSince = max(1, q.now.At) // 0 means never
 	}
 }
 
-// leaveQueue takes a waiter out of its line. If nobody might overtake it, the others have their turn now.
+// leaveQueue removes a waiter from its queue. If it blocked the queue, the other waiters are retried.
 func (q *waitQueue) leaveQueue(w *waiter) {
 	ln := w.blockedIn
 	w.blockedIn = nil
@@ -159,8 +159,8 @@ func (q *waitQueue) removeQueue(ln *blockerQueue) {
 	q.clearDirty(ln)
 }
 
-// capacity is how much there is of what the line waits for, as far as that can be said beforehand: whoever needs more would
-// wait on.
+// capacity is an upper bound of the free capacity of the blocker, as far as it is known without a full decision. A
+// waiter that needs more cannot be granted.
 func (ln *blockerQueue) capacity() quota.Amount {
 	switch {
 	case ln.resource != nil && ln.node == nil:
@@ -175,7 +175,7 @@ func (ln *blockerQueue) capacity() quota.Amount {
 	return ln.node.capacityFor(ln.resource.index)
 }
 
-// holderCapacity is that of a user or group, who may hold nothing.
+// holderCapacity is the capacity of a user or group, which is nil if it holds nothing.
 func (ln *blockerQueue) holderCapacity(h *holder) quota.Amount {
 	var at *holding
 	if h != nil {
@@ -200,7 +200,8 @@ func (n *node) applicationCapacity() quota.Amount {
 	return n.spec.Applications - quota.Amount(n.applications)
 }
 
-// capacityFor is what is left of a limit. In a cohort that says nothing, but for nodes that nobody lends to from below.
+// capacityFor is the remainder of a limit. In a cohort it is known only for nodes that borrow nothing and have no
+// lending children.
 func (n *node) capacityFor(r int) quota.Amount {
 	if n.pools == nil {
 		return n.ceilings[r] - n.subtree[r]
@@ -213,14 +214,14 @@ func (n *node) capacityFor(r int) quota.Amount {
 	return n.pools[r].room().Plus(n.mayOwe(r))
 }
 
-// amountNeeded is what an allocation wants of the thing that a line waits for.
+// amountNeeded is the amount that an allocation asks of the blocker.
 func (key blocker) amountNeeded(a *Allocation) quota.Amount {
 	if key.node == nil && key.resource != nil {
 		return key.itemsNeeded(a)
 	}
 	if key.node == nil || key.resource == nil {
 		if key.node != nil && (key.holder.Kind != quota.TheNode || key.node.borrows != policy.BorrowSoft) {
-			return 1 // application
+			return 1 // one application
 		}
 		return 0
 	}
@@ -239,7 +240,7 @@ func (key blocker) amountNeeded(a *Allocation) quota.Amount {
 	return sum
 }
 
-// itemsNeeded is how many items an allocation wants of those that a line waits for.
+// itemsNeeded is the number of items that an allocation asks of the blocker.
 func (key blocker) itemsNeeded(a *Allocation) quota.Amount {
 	if key.item != "" {
 		return 1
@@ -255,7 +256,7 @@ func (key blocker) itemsNeeded(a *Allocation) quota.Amount {
 	return sum
 }
 
-// capacityFor is how many items of a line there are to be had.
+// capacityFor is the number of available items of a blocker.
 func (s *stock) capacityFor(key blocker) quota.Amount {
 	if key.item == "" {
 		return quota.Amount(s.idleIn(key.state) + s.creatableIn(key.state))
@@ -266,7 +267,7 @@ func (s *stock) capacityFor(key blocker) quota.Amount {
 	return 1
 }
 
-// unblockFreed stirs whoever may have room now that an allocation holds nothing any more.
+// unblockFreed marks the queues dirty that may gain capacity from the end of an allocation.
 func (q *waitQueue) unblockFreed(a *Allocation) {
 	if q.all.length == 0 || a.fence == 0 {
 		return
@@ -281,8 +282,8 @@ func (q *waitQueue) unblockFreed(a *Allocation) {
 	}
 }
 
-// unblockGranted stirs whoever may be granted because an allocation holds something now: where claims borrow softly somebody can be
-// preempted who could not before, and of an application that runs more may run.
+// unblockGranted marks the queues dirty whose requests a new allocation may unblock: where claims borrow softly it is a
+// new candidate for preemption, and further claims of its application do not count against the limit of applications.
 func (q *waitQueue) unblockGranted(a *Allocation) {
 	if q.all.length == 0 {
 		return
@@ -299,7 +300,7 @@ func (q *waitQueue) unblockGranted(a *Allocation) {
 	}
 }
 
-// unblockAbove stirs the lines of everything that a claim held, from its node up.
+// unblockAbove marks the queues dirty for all that a claim counts against, from its node up.
 func (q *waitQueue) unblockAbove(a *Allocation, c *placedClaim) {
 	if c.at.tree.soft {
 		q.unblockTree(c.at.tree)
@@ -317,7 +318,7 @@ func (q *waitQueue) unblockAbove(a *Allocation, c *placedClaim) {
 	}
 }
 
-// isAbout is true if a claim of an allocation counts against what the line waits for.
+// isAbout is true if a claim of an allocation counts against the blocker.
 func (ln *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 	if !a.countsFor(c, ln.holder) {
 		return false
@@ -333,14 +334,14 @@ func (ln *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 	return false
 }
 
-// unblockTree makes everybody be tried who waits in the tree.
+// unblockTree marks all queues of the tree dirty and retries all their waiters.
 func (q *waitQueue) unblockTree(t *tree) {
 	for _, ln := range t.queues {
 		q.unblockAll(ln)
 	}
 }
 
-// unblockMembers makes everybody be tried whose own application or group may have changed what is in his way.
+// unblockMembers marks the queues dirty whose blocker may have changed for waiters with an application or a group.
 func (q *waitQueue) unblockMembers(t *tree) {
 	for _, ln := range t.queues {
 		if ln.node != nil && (ln.resource == nil || ln.holder.Kind == quota.AGroup) {
@@ -354,7 +355,8 @@ func (q *waitQueue) unblockAll(ln *blockerQueue) {
 	ln.retryAll = true
 }
 
-// unblockRaised stirs whoever waits for room at a node whose limits have changed, or further up in its cohort.
+// unblockRaised marks the queues dirty that wait for capacity at a node whose limits have changed, or further up in its
+// cohort.
 func (q *waitQueue) unblockRaised(n *node) {
 	if n.tree.soft {
 		q.unblockTree(n.tree)
@@ -369,7 +371,7 @@ func (q *waitQueue) unblockRaised(n *node) {
 	}
 }
 
-// unblockItems stirs those who wait for items of a resource in a state, or for one of a name.
+// unblockItems marks the queues dirty that wait for items of a resource in a state, or for a named item.
 func (q *waitQueue) unblockItems(r *resource, state, item string) {
 	for _, ln := range r.queues {
 		if state != "" && ln.state == state || item != "" && ln.item == item {

@@ -18,8 +18,8 @@ func (q *waitQueue) clearDirty(ln *blockerQueue) {
 	ln.retryAll = false
 }
 
-// afterCommand grants what can be granted now to those who wait, in the order of the queue, and lets nodes made on demand vanish
-// that nothing is held at. It runs at the end of every command: nobody who could be granted is left waiting (I7).
+// afterCommand runs at the end of every command. It grants waiting requests that fit now, in the order of the queue,
+// which establishes I7, and removes idle dynamic nodes.
 func (l *Ledger) afterCommand() {
 	l.drainQueue()
 	for l.forest.removeIdleNodes() && len(l.queue.queuesForLedger) > 0 {
@@ -28,8 +28,8 @@ func (l *Ledger) afterCommand() {
 	}
 }
 
-// drainQueue tries the stirred lines, always whoever is first in the queue of those who are next in one of them. It costs those
-// who have a chance, not those who wait.
+// drainQueue retries blocked requests in queue order until no queue is dirty. Its cost grows with the requests that
+// might fit, not with all that wait.
 func (l *Ledger) drainQueue() {
 	for l.queue.dirty.Len() > 0 {
 		ln := l.queue.dirty.First()
@@ -47,7 +47,7 @@ func (l *Ledger) drainQueue() {
 	}
 }
 
-// nextCandidate is the next one in a stirred line who may have a chance; nil if nobody has.
+// nextCandidate is the next waiter of a dirty queue that might fit; nil if there is none.
 func (q *waitQueue) nextCandidate(ln *blockerQueue) *waiter {
 	if ln.tree == nil && ln != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
@@ -62,8 +62,8 @@ func (q *waitQueue) nextCandidate(ln *blockerQueue) *waiter {
 	return next
 }
 
-// tryAdmit grants a request from the queue if that can be. Otherwise it goes on waiting: where it is, if what it waits for
-// there is still in its way, or else in the line of what is now.
+// tryAdmit grants a waiting request if it fits. Otherwise the request stays in its queue if that blocker still blocks
+// it, or moves to the queue of its first blocker.
 func (l *Ledger) tryAdmit(w *waiter) {
 	t, d, full := l.judgeWaiter(w)
 	switch {
@@ -81,8 +81,8 @@ func (l *Ledger) tryAdmit(w *waiter) {
 	}
 }
 
-// judgeWaiter decides a request that waits as if it came now, but in its turn; full is true if nothing but a bound of the
-// ledger is in its way. As after decide, commit or rollback must follow if it is granted.
+// judgeWaiter decides a waiting request like a new one, but at its place in the queue. full is true if only a bound of
+// the ledger blocks it. If it is granted, the caller must commit or roll back, as after decide.
 func (l *Ledger) judgeWaiter(w *waiter) (t tx, d quota.Decision, full bool) {
 	a, refused := l.placeWaiter(w)
 	if refused != nil {
@@ -93,15 +93,15 @@ func (l *Ledger) judgeWaiter(w *waiter) (t tx, d quota.Decision, full bool) {
 	return t, d, d.Granted && !t.hasRoom()
 }
 
-// previewWaiter decides a request that waits and changes nothing.
+// previewWaiter decides a waiting request without changing anything.
 func (l *Ledger) previewWaiter(w *waiter) quota.Decision {
 	t, d, _ := l.judgeWaiter(w)
 	t.rollback()
 	return d
 }
 
-// placeWaiter finds the nodes for a request that waits. A configuration that refuses it has ended it, so all that can be
-// refused now is that there are too many nodes.
+// placeWaiter finds the nodes of a waiting request. A configuration that makes a request invalid ends it, so the only
+// remaining reason for a refusal is the bound of nodes.
 func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) {
 	a, refused := l.placeClaims(w.request)
 	if refused != nil {
@@ -122,17 +122,17 @@ func (q *waitQueue) changeQueue(w *waiter, key blocker, need quota.Amount) {
 	q.joinQueue(w, key, need)
 }
 
-// grantWaiter grants a request from the queue.
+// grantWaiter grants a waiting request.
 func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	a := t.allocation
-	since := max(1, w.record.more.waiting.since.At) // 0 is never
+	since := max(1, w.record.more.waiting.since.At) // 0 means never
 	l.queue.removeWaiter(w)
 	a.more.waiting = nil
 	a.markUnclaimed(l.now, keepSpan(w.request))
 	t.commit(since)
 }
 
-// markUnclaimed makes a lease end soon unless its caller comes for it.
+// markUnclaimed makes a lease end after the keep span unless its caller claims it.
 func (a *Allocation) markUnclaimed(now quota.Stamp, keep quota.Span) {
 	if b := a.more.lease; b != nil && b.ttl > 0 {
 		b.unclaimed = true
@@ -140,7 +140,7 @@ func (a *Allocation) markUnclaimed(now quota.Stamp, keep quota.Span) {
 	}
 }
 
-// blockerOf is the line of the first thing in the way.
+// blockerOf returns the first blocker of a denied request.
 func (q *waitQueue) blockerOf(a *Allocation, violations []quota.Violation) blocker {
 	if len(violations) == 0 {
 		root := a.claims[0].at.tree.root
@@ -153,8 +153,8 @@ func (q *waitQueue) blockerOf(a *Allocation, violations []quota.Violation) block
 	return key
 }
 
-// softBlockerOf is the node where a claim that may borrow softly is stopped: the first hard one that is in the way from a node
-// up, or else the last of all.
+// softBlockerOf is the node that stops a claim with soft borrowing: the first hard one with a violation from the
+// claim's node up, or else the last one with a violation.
 func (q *waitQueue) softBlockerOf(a *Allocation, n *node, violations []quota.Violation) *node {
 	for _, v := range violations {
 		key := q.blockerFrom(a, v)
@@ -168,13 +168,13 @@ func (q *waitQueue) softBlockerOf(a *Allocation, n *node, violations []quota.Vio
 	return n
 }
 
-// isSoft is true for a line of those who found no place by borrowing softly.
+// isSoft is true for the queue of requests that found no node by soft borrowing.
 func (key blocker) isSoft() bool {
 	return key.node != nil && key.resource == nil && key.holder.Kind == quota.TheNode && key.node.borrows == policy.BorrowSoft
 }
 
-// blockerFrom is the line of those who wait for a violated limit. At a node that the request itself would make it is that of the
-// nearest node that exists.
+// blockerFrom returns the blocker for a violated limit. For a node that the request itself would create it uses the
+// nearest existing node.
 func (q *waitQueue) blockerFrom(a *Allocation, v quota.Violation) blocker {
 	t := q.forest.trees[v.Tree]
 	if v.Kind == quota.OfItems || v.Kind == quota.OfQueue && v.Item != "" {
@@ -187,7 +187,7 @@ func (q *waitQueue) blockerFrom(a *Allocation, v quota.Violation) blocker {
 	return key
 }
 
-// itemBlocker is the line of those who wait for items: for one that the request names, or for any in a state.
+// itemBlocker returns the blocker of a request for items: an item that it names, or a state.
 func (a *Allocation) itemBlocker(t *tree, v quota.Violation) blocker {
 	key := blocker{tree: t, resource: t.resource(v.Resource)}
 	for i := range a.claims {
@@ -201,7 +201,7 @@ func (a *Allocation) itemBlocker(t *tree, v quota.Violation) blocker {
 	return key
 }
 
-// isStillBlocked is true if what a waiter's line waits for is still in its way.
+// isStillBlocked is true if the blocker of a waiter's queue still blocks it.
 func (q *waitQueue) isStillBlocked(w *waiter, a *Allocation, violations []quota.Violation) bool {
 	if w.blockedIn == &q.unassigned {
 		return false
@@ -218,18 +218,18 @@ func (q *waitQueue) isStillBlocked(w *waiter, a *Allocation, violations []quota.
 	return key == q.blockerOf(a, violations)
 }
 
-// clearAllDirty forgets which lines are stirred: those of a ledger that is loaded have all been tried.
+// clearAllDirty marks all queues clean. All waiters of a restored ledger were tried before its snapshot was taken.
 func (q *waitQueue) clearAllDirty() {
 	for q.dirty.Len() > 0 {
 		q.clearDirty(q.dirty.First())
 	}
 }
 
-// A lease in a tree with a span of grace is not preempted at once (docs/adr/0028): its holder is told, and whoever wants the
-// room waits until the lease has ended.
+// A lease in a tree with a grace span is not preempted at once (docs/adr/0028): its revocation is announced to the
+// holder, and the request that needs the capacity waits until the lease has ended.
 
-// deferForGrace answers what was found out by a trial that would end leases to which grace is due: then it has taken
-// everything back, and the request is not granted.
+// deferForGrace finishes a transaction that would end leases to which a grace span applies. It reverts all steps and
+// does not grant the request.
 func (t *staged) deferForGrace(a *Allocation) (quota.Decision, bool) {
 	for i, v := range t.victims {
 		if t.ledger.forest.graceOf(v, t.preempted[i].Tree) > 0 {
@@ -247,14 +247,14 @@ func (t *staged) deferForGrace(a *Allocation) (quota.Decision, bool) {
 	return quota.Decision{Violations: t.ledger.violationsWithoutPreemption(a), Preempted: told}, true
 }
 
-// pendingRevocation is a lease that has to give way.
+// pendingRevocation is a lease that must be revoked.
 type pendingRevocation struct {
 	fence uint64
 	quota.Preempted
 }
 
-// graceOf is the span that is due to a victim that stands in the way in a tree; 0 if it is no lease, or none yet: whoever has
-// only reserved goes at once, and learns it from the confirmation.
+// graceOf is the grace span of a victim in a tree. It is 0 if the victim is not a lease or only reserved: a reservation
+// ends at once, and its caller learns that from the confirmation.
 func (f *forest) graceOf(victim *Allocation, tree string) quota.Span {
 	if victim.lease().expires == 0 {
 		return 0
@@ -262,7 +262,7 @@ func (f *forest) graceOf(victim *Allocation, tree string) quota.Span {
 	return f.trees[tree].settings.Leases.Grace
 }
 
-// violationsWithoutPreemption lists all that is in the way of a request that may end nobody.
+// violationsWithoutPreemption lists the violations of a request that may not preempt.
 func (e *environment) violationsWithoutPreemption(a *Allocation) []quota.Violation {
 	violations := e.askerFor(a).decide(a.plainClaims()).Violations
 	for i := range a.claims {
@@ -273,8 +273,8 @@ func (e *environment) violationsWithoutPreemption(a *Allocation) []quota.Violati
 	return violations
 }
 
-// revokeFor revokes the leases that have to give way to a request that waits, unless it waits for others already. Whoever is later
-// than it in its line may not take the room.
+// revokeFor revokes the leases that a waiting request would preempt, unless it already awaits revocations. Later
+// requests in its queue may not take that capacity.
 func (l *Ledger) revokeFor(w *waiter, t *tx) {
 	if t.staged == nil || w.awaitsRevocation {
 		return
@@ -293,8 +293,8 @@ func (l *Ledger) revokeFor(w *waiter, t *tx) {
 	}
 }
 
-// countRevocation notes that a lease that has to give way is held, or with -1 that it has ended. Whoever waits for that presses
-// in its line until the last one has.
+// countRevocation counts a held lease under revocation, or with -1 its end. The waiter that needs the capacity must not
+// be overtaken until the last one has ended.
 func (q *waitQueue) countRevocation(a *Allocation, sign int) {
 	by := a.lease().revokedBy
 	if by == "" {
@@ -311,7 +311,8 @@ func (q *waitQueue) countRevocation(a *Allocation, sign int) {
 	}
 }
 
-// markAwaiting settles whether a request presses in its line; if it does no more, the others there have their turn.
+// markAwaiting updates whether a waiter awaits revocations. When it stops waiting for them, the others in its queue are
+// retried.
 func (q *waitQueue) markAwaiting(w *waiter) {
 	is := q.revokedFor[w.record.id] > 0
 	switch {
@@ -327,7 +328,7 @@ func (q *waitQueue) markAwaiting(w *waiter) {
 	w.awaitsRevocation = is
 }
 
-// firstAwaitingRevocation is the first in the line for whom leases have been revoked; nil if there is none.
+// firstAwaitingRevocation is the first waiter in the queue that awaits revocations; nil if there is none.
 func (ln *blockerQueue) firstAwaitingRevocation() *waiter {
 	if ln.revocationsPending == 0 {
 		return nil

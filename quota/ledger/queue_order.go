@@ -12,7 +12,7 @@ import (
 // firstTurn is before all others.
 var firstTurn = quota.QueueTurn{Priority: 1<<63 - 1}
 
-// turnBefore is the order of the queue: the higher priority first, then whoever came first.
+// turnBefore is the order of the queue: higher priority first, then earlier arrival.
 func turnBefore(t, other quota.QueueTurn) bool {
 	if t.Priority != other.Priority {
 		return t.Priority > other.Priority
@@ -20,16 +20,17 @@ func turnBefore(t, other quota.QueueTurn) bool {
 	return t.Arrival < other.Arrival
 }
 
-// turnAfter is the turn right after.
+// turnAfter is the turn directly after t.
 func turnAfter(t quota.QueueTurn) quota.QueueTurn {
 	return quota.QueueTurn{Priority: t.Priority, Arrival: t.Arrival + 1}
 }
 
-// maxChunk is how many waiters a piece of ranks may have.
+// maxChunk is the largest number of waiters in a chunk.
 const maxChunk = 128
 
-// rankQueue are waiters in the order of the queue. They are cut into pieces, each with the least need in it, so that the next
-// one who fits into some room is found without asking everybody, and nobody's coming or going costs the whole length.
+// rankQueue has waiters in the order of the queue. They are divided into chunks, each with the least need in it, so
+// that the next waiter that fits is found without visiting all, and adding or removing a waiter does not cost the whole
+// length.
 type rankQueue struct {
 	pieces []chunk
 	length int
@@ -40,7 +41,7 @@ type chunk struct {
 	least   quota.Amount
 }
 
-// find is where the first waiter stands who is not before a turn, or the end.
+// find returns the position of the first waiter that is not before a turn, or the end.
 func (r *rankQueue) find(t quota.QueueTurn) (p, i int) {
 	p = sort.Search(len(r.pieces), func(p int) bool {
 		list := r.pieces[p].waiters
@@ -92,7 +93,7 @@ func (r *rankQueue) remove(w *waiter) {
 	at.recompute()
 }
 
-// recompute finds the least need of a piece.
+// recompute finds the least need in the chunk.
 func (p *chunk) recompute() {
 	p.least = p.waiters[0].need
 	for _, w := range p.waiters[1:] {
@@ -108,7 +109,7 @@ func (r *rankQueue) head() *waiter {
 	return r.pieces[0].waiters[0]
 }
 
-// within is the first one, from a turn on, who needs no more than there is room; nil if there is none.
+// within returns the first waiter, from a turn on, that needs at most room; nil if there is none.
 func (r *rankQueue) within(room quota.Amount, from quota.QueueTurn) *waiter {
 	p, i := r.find(from)
 	for ; p < len(r.pieces); p, i = p+1, 0 {
@@ -124,7 +125,7 @@ func (r *rankQueue) within(room quota.Amount, from quota.QueueTurn) *waiter {
 	return nil
 }
 
-// before is how many stand before a turn.
+// before is the number of waiters before a turn.
 func (r *rankQueue) before(t quota.QueueTurn) int {
 	p, i := r.find(t)
 	for _, earlier := range r.pieces[:p] {
@@ -133,7 +134,7 @@ func (r *rankQueue) before(t quota.QueueTurn) int {
 	return i
 }
 
-// from yields all from a turn on. Nobody may come or go meanwhile.
+// from yields all waiters from a turn on. The queue must not change meanwhile.
 func (r *rankQueue) from(t quota.QueueTurn) iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		p, i := r.find(t)
@@ -147,7 +148,7 @@ func (r *rankQueue) from(t quota.QueueTurn) iter.Seq[*waiter] {
 	}
 }
 
-// list is a copy of all, for whoever makes some come or go.
+// list returns a copy, for callers that add or remove waiters during a loop.
 func (r *rankQueue) list() []*waiter {
 	all := make([]*waiter, 0, r.length)
 	for _, p := range r.pieces {
@@ -156,7 +157,7 @@ func (r *rankQueue) list() []*waiter {
 	return all
 }
 
-// asker is who asks for something at which others may wait: its turn, and the time.
+// asker is the turn of a request that must not overtake others, with the present time.
 type asker struct {
 	quota.QueueTurn
 	now quota.Instant
@@ -164,7 +165,7 @@ type asker struct {
 
 func (e *environment) askerFor(a *Allocation) asker { return asker{a.queueTurn(), e.now.At} }
 
-// overtakeViolations appends a violation if requests wait in the line that the asker must not overtake.
+// overtakeViolations appends a violation if the asker must not overtake requests in the queue.
 func (who asker) overtakeViolations(violations []quota.Violation, lines []*blockerQueue, key blocker) []quota.Violation {
 	ln := findQueueIn(lines, key)
 	if ln == nil {
@@ -177,7 +178,7 @@ func (who asker) overtakeViolations(violations []quota.Violation, lines []*block
 	return append(violations, ln.overtakeViolation(ln.before(who.QueueTurn)))
 }
 
-// overtakeViolation says that so many requests are before one that wants the same as a line.
+// overtakeViolation is the violation of a request with earlier requests ahead of it in the queue.
 func (ln *blockerQueue) overtakeViolation(earlier int) quota.Violation {
 	v := quota.Violation{Kind: quota.OfQueue, Tree: ln.tree.name, Holder: ln.holder, Item: ln.state + ln.item, Used: quota.Amount(earlier)}
 	if ln.node != nil {
@@ -189,7 +190,7 @@ func (ln *blockerQueue) overtakeViolation(earlier int) quota.Violation {
 	return v
 }
 
-// appendOvertaking is behind at a node for a resource.
+// appendOvertaking is overtakeViolations at a node for a resource.
 func (who asker) appendOvertaking(violations []quota.Violation, n *node, r *resource) []quota.Violation {
 	if n.queues == nil {
 		return violations
@@ -197,7 +198,8 @@ func (who asker) appendOvertaking(violations []quota.Violation, n *node, r *reso
 	return who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, resource: r})
 }
 
-// softOvertakeViolations says for every claim that borrows softly whom it must not overtake on its way up.
+// softOvertakeViolations returns, for every claim with soft borrowing, the requests that it must not overtake on its
+// path.
 func (e *environment) softOvertakeViolations(a *Allocation) []quota.Violation {
 	var violations []quota.Violation
 	who := e.askerFor(a)
@@ -222,7 +224,7 @@ func (e *environment) softOvertakeViolations(a *Allocation) []quota.Violation {
 	return violations
 }
 
-// overtakeByName is behind for each item that is named.
+// overtakeByName is overtakeViolations for each named item.
 func (who asker) overtakeByName(violations []quota.Violation, t *tree, p quota.Pick) []quota.Violation {
 	r := t.resource(p.Resource)
 	for _, name := range p.Names {
@@ -231,7 +233,7 @@ func (who asker) overtakeByName(violations []quota.Violation, t *tree, p quota.P
 	return violations
 }
 
-// anyQueued is true if requests wait in a tree that the allocation claims in.
+// anyQueued is true if requests wait in a tree of the allocation.
 func (a *Allocation) anyQueued() bool {
 	for i := range a.claims {
 		if len(a.claims[i].at.tree.queues) > 0 {

@@ -59,8 +59,8 @@ func (d *GrantNotifier) addSubscriber(id string) chan struct{} {
 	if d.idle == nil {
 		d.idle = make(chan struct{})
 		from := cluster.LatestPosition()
-		if bulletin, err := d.node.ReadFeed(from, 1); err == nil {
-			from = bulletin.Next
+		if page, err := d.node.ReadFeed(from, 1); err == nil {
+			from = page.Next
 		}
 		go d.followFeed(from, d.idle)
 	}
@@ -94,18 +94,18 @@ func (d *GrantNotifier) stopIfIdle() {
 // themselves.
 func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{}) {
 	for {
-		bulletin, err := d.node.ReadFeed(from, feedBatch)
+		page, err := d.node.ReadFeed(from, feedBatch)
 		if err != nil {
 			d.notifyAll()
-			bulletin = cluster.FeedPage{Next: cluster.LatestPosition(), Changed: afterPause()}
+			page = cluster.FeedPage{Next: cluster.LatestPosition(), Changed: afterPause()}
 		}
-		d.notifyChanged(bulletin.News)
-		from = bulletin.Next
-		if bulletin.Behind > 0 {
+		d.notifyChanged(page.Events)
+		from = page.Next
+		if page.Behind > 0 {
 			continue
 		}
 		select {
-		case <-bulletin.Changed:
+		case <-page.Changed:
 		case <-empty:
 			return
 		}

@@ -67,22 +67,22 @@ type Watcher struct {
 
 // StreamChanges sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
 func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) error {
-	bulletin, err := w.Node.ReadFeed(from, watchReads)
+	page, err := w.Node.ReadFeed(from, watchReads)
 	if err != nil {
 		return wire.ToError(err)
 	}
-	backlog := bulletin.Behind
+	backlog := page.Behind
 	for {
-		if err := w.sendPage(bulletin); err != nil {
+		if err := w.sendPage(page); err != nil {
 			return err
 		}
-		if bulletin.Behind > max(WatchLag, backlog) {
-			return tooSlowError(bulletin)
+		if page.Behind > max(WatchLag, backlog) {
+			return tooSlowError(page)
 		}
-		if bulletin.Behind == 0 && !w.waitForMore(ctx, bulletin.Changed) {
+		if page.Behind == 0 && !w.waitForMore(ctx, page.Changed) {
 			return nil
 		}
-		if bulletin, err = w.Node.ReadFeed(bulletin.Next, watchReads); err != nil {
+		if page, err = w.Node.ReadFeed(page.Next, watchReads); err != nil {
 			return wire.ToError(err)
 		}
 	}
@@ -90,7 +90,7 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 
 // sendPage sends what concerns the caller, and at times that there is nothing.
 func (w *Watcher) sendPage(b cluster.FeedPage) error {
-	for _, n := range b.News {
+	for _, n := range b.Events {
 		if !w.filter.matchesAllocation(n.Allocation) {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// appendLength writes the length in front of a record.
+// appendLength appends the length prefix of a record.
 func appendLength(buffer []byte, n int) []byte {
 	return protowire.AppendVarint(buffer, uint64(n))
 }
@@ -101,7 +101,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 	}
 	if a.State == quota.Released {
-		record.State = 0 // the first format knew no other end and does not say it
+		record.State = 0 // the first format knew no other end and omits it
 	}
 	if a.Ended != nil {
 		record.EndedMs, record.EndedWallMs = int64(a.Ended.At), a.Ended.Wall
@@ -183,5 +183,67 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
 		Kind: quota.ViolationKind(min(v.GetKind(), 255)), Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
 		Item: v.GetItem(), TooLarge: v.GetTooLarge(),
+	}
+}
+
+func encodeWaiting(w ledger.WaitingImage) *logv1.WaitingRecord {
+	return &logv1.WaitingRecord{
+		Allocation: encodeAllocation(w.Allocation), Arrival: w.Arrival,
+		SinceMs: int64(w.Since.At), SinceWallMs: w.Since.Wall, UntilMs: int64(w.Until), KeepUntilMs: int64(w.KeepUntil),
+		Line: &logv1.LineRecord{
+			Node: w.Line.Node, Resource: w.Line.Resource, Tree: w.Line.Tree, State: w.Line.State, Item: w.Line.Item,
+			HolderKind: uint32(w.Line.Holder.Kind), Holder: w.Line.Holder.Name,
+		},
+		HeadSinceMs: int64(w.HeadSince),
+	}
+}
+
+func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
+	line := r.GetLine()
+	return ledger.WaitingImage{
+		Allocation: decodeAllocation(r.GetAllocation(), false), Arrival: r.GetArrival(),
+		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
+		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
+		Line: ledger.BlockerImage{
+			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(), Item: line.GetItem(),
+			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
+		},
+		HeadSince: quota.Instant(r.GetHeadSinceMs()),
+	}
+}
+
+func encodeReservationUndo(u *ledger.UndoImage) *logv1.ReservationUndo {
+	if u == nil {
+		return nil
+	}
+	return &logv1.ReservationUndo{
+		Arrival: u.Arrival, LiveBytes: u.LiveBytes,
+		Trees: each(u.Trees, func(v ledger.TreeVersionImage) *logv1.TreeVersion {
+			return &logv1.TreeVersion{Tree: v.Tree, Before: v.Before, After: v.After}
+		}),
+		Nodes: each(u.Nodes, func(n ledger.DynamicNodeImage) *logv1.DynamicNode {
+			return &logv1.DynamicNode{Tree: n.Tree, Path: n.Path, Id: n.ID}
+		}),
+		Items: each(u.Items, func(b ledger.ItemBeforeImage) *logv1.ItemBefore {
+			return &logv1.ItemBefore{Item: encodeItem(b.ItemImage), IsNew: b.IsNew, Owner: b.Owner, Turn: b.Now}
+		}),
+	}
+}
+
+func decodeReservationUndo(u *logv1.ReservationUndo) *ledger.UndoImage {
+	if u == nil {
+		return nil
+	}
+	return &ledger.UndoImage{
+		Arrival: u.GetArrival(), LiveBytes: u.GetLiveBytes(),
+		Trees: each(u.GetTrees(), func(v *logv1.TreeVersion) ledger.TreeVersionImage {
+			return ledger.TreeVersionImage{Tree: v.GetTree(), Before: v.GetBefore(), After: v.GetAfter()}
+		}),
+		Nodes: each(u.GetNodes(), func(n *logv1.DynamicNode) ledger.DynamicNodeImage {
+			return ledger.DynamicNodeImage{Tree: n.GetTree(), Path: n.GetPath(), ID: n.GetId()}
+		}),
+		Items: each(u.GetItems(), func(b *logv1.ItemBefore) ledger.ItemBeforeImage {
+			return ledger.ItemBeforeImage{ItemImage: decodeItem(b.GetItem()), IsNew: b.GetIsNew(), Owner: b.GetOwner(), Now: b.GetTurn()}
+		}),
 	}
 }

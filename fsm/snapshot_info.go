@@ -11,9 +11,10 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Info says what a snapshot holds.
+// Info describes a snapshot.
 type Info struct {
-	// Format is that of the snapshot, EntryFormat the newest of an entry that made it: the feature level that a member needs.
+	// Format is the format of the snapshot, EntryFormat the newest format of the applied entries: the feature level that a
+	// member needs to read it.
 	Format      uint32 `json:"format"`
 	EntryFormat uint32 `json:"entry_format"`
 	// Index is the log index of the state.
@@ -21,13 +22,13 @@ type Info struct {
 	// LedgerTimeMs is ledger time, WallMs the wall clock of the last entry, for people.
 	LedgerTimeMs int64 `json:"ledger_time_ms"`
 	WallMs       int64 `json:"wall_ms"`
-	// Revision is that of the configuration, Fence the last one given.
+	// Revision is the configuration revision, Fence the last assigned fence.
 	Revision uint64 `json:"revision"`
 	Fence    uint64 `json:"fence"`
 	Counts   Counts `json:"counts"`
 }
 
-// Counts are how many of each there are.
+// Counts are the numbers of records in a snapshot.
 type Counts struct {
 	Trees     uint64 `json:"trees"`
 	Nodes     uint64 `json:"nodes"`
@@ -39,21 +40,22 @@ type Counts struct {
 	Events    uint64 `json:"events"`
 }
 
-// Frozen is the state at one moment. Writers go on meanwhile.
-type Frozen struct{ *snapshot }
+// StateSnapshot is the state at one moment. It stays unchanged while writers continue.
+type StateSnapshot struct{ *snapshot }
 
-// Freeze takes the state as it is now; it costs the number of nodes, not of allocations. It fails with ErrHalted.
-func (f *FSM) Freeze() (Frozen, error) {
-	f.mu.Lock() // freezing marks what is shared from then on
+// TakeSnapshot captures the present state. Its cost depends on the number of nodes, not of allocations. It fails with
+// ErrHalted.
+func (f *FSM) TakeSnapshot() (StateSnapshot, error) {
+	f.mu.Lock() // a snapshot marks the shared pages
 	defer f.mu.Unlock()
 	if f.halted != nil {
-		return Frozen{}, f.halted
+		return StateSnapshot{}, f.halted
 	}
-	return Frozen{f.freeze()}, nil
+	return StateSnapshot{f.newSnapshot()}, nil
 }
 
-// Info says what is frozen. It walks over all of it to count.
-func (s Frozen) Info() Info {
+// Info describes the snapshot. It walks over all records to count them.
+func (s StateSnapshot) Info() Info {
 	h := s.header
 	info := Info{
 		Format: h.GetFormat(), EntryFormat: max(firstFormat, h.GetEntryFormat()), Index: h.GetIndex(), LedgerTimeMs: h.GetTimeMs(), WallMs: h.GetWallMs(),
@@ -62,8 +64,8 @@ func (s Frozen) Info() Info {
 	return info
 }
 
-// Write writes the snapshot; the memory that it takes does not grow with the state.
-func (s Frozen) Write(out io.Writer) error { return s.write(out) }
+// Write writes the snapshot. Its memory use is independent of the size of the state.
+func (s StateSnapshot) Write(out io.Writer) error { return s.write(out) }
 
 func countImage(image *ledger.Snapshot) Counts {
 	c := Counts{
@@ -87,8 +89,8 @@ func countImage(image *ledger.Snapshot) Counts {
 	return c
 }
 
-// ReadSnapshot reads a snapshot to its end and verifies all of it, as a restore does: format, records, digest, and every
-// invariant of the ledger. The zero bounds are quota.DefaultBounds.
+// ReadSnapshot reads a snapshot to its end and verifies it like a restore: format, records, digest, and every invariant
+// of the ledger. Zero bounds mean quota.DefaultBounds.
 func ReadSnapshot(source io.Reader, bounds quota.Bounds) (Info, error) {
 	f := New(Options{Bounds: bounds})
 	if err := f.Restore(io.NopCloser(source)); err != nil {
@@ -97,18 +99,18 @@ func ReadSnapshot(source io.Reader, bounds quota.Bounds) (Info, error) {
 	if fence := f.ledger.Header().Fence; fence > maxFence {
 		return Info{}, fmt.Errorf("read snapshot: the last fence in it is %d; beyond %d there would be no room for more", fence, uint64(maxFence))
 	}
-	frozen, err := f.Freeze()
+	frozen, err := f.TakeSnapshot()
 	if err != nil {
 		return Info{}, err
 	}
 	return frozen.Info(), nil
 }
 
-// Recovery is a state machine that collects what one surviving log holds. Its snapshots begin a new history: fences jump,
-// because the members that are lost may have given some that this log does not know of.
+// Recovery is a state machine that replays the log of one surviving member. Its snapshots begin a new history: fences
+// jump, because the lost members may have assigned fences that this log does not contain.
 type Recovery struct{ *FSM }
 
-// Snapshot freezes what was recovered. A replacement of the state that did not come to its end never will.
+// Snapshot captures the recovered state. An unfinished replacement is dropped.
 func (r Recovery) Snapshot() (raft.FSMSnapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,5 +122,5 @@ func (r Recovery) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, fmt.Errorf("the last fence is %d; there is no room for more", fence)
 	}
 	r.ledger.Supersede(ledger.Header{}, FenceGap)
-	return r.freeze(), nil
+	return r.newSnapshot(), nil
 }
