@@ -177,8 +177,12 @@ func TestCancelledCalls(t *testing.T) {
 		<-release
 	})}
 	go func() { <-began; cancel() }()
-	if response, err := transport.RoundTrip(newRequest(t, ctx, nil)); !errors.Is(err, context.Canceled) {
+	response, err := transport.RoundTrip(newRequest(t, ctx, nil))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", response, err)
+	}
+	if response != nil {
+		_ = response.Body.Close() // there should be none
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// procedures is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
+// Table is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
 // method needs no entry here.
 type Table map[string]Info
 
