@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // membershipPatience bounds the whole test; it takes a few seconds on an idle machine.
@@ -19,6 +20,7 @@ const membershipPatience = 4 * time.Minute
 // TestAClusterGrowsAndShrinksUnderLoad: one real process becomes three, then five, then three again, without those that were
 // there first, while clients write. Every acknowledged write is there in the end.
 func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
+	verify.Only(t) // TestRollingRestart changes a cluster under load too; package clustertest grows one in virtual time
 	t.Parallel()
 	ctx := withTimeout(t, membershipPatience)
 	nodes := fiveServers(t)

@@ -17,7 +17,10 @@ func TestYuniKornCases(t *testing.T) {
 	if err != nil || len(files) < 41 {
 		t.Fatalf("found %d cases, %v", len(files), err)
 	}
-	for _, file := range files {
+	for i, file := range files {
+		if i%verify.Scale(5, 1) != 0 { // compat/yunikorn converts all of them without the binary
+			continue
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
