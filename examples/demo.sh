@@ -37,24 +37,30 @@ step() {
 
 # --- Servers ----------------------------------------------------------------------------------------------------------
 
-dir=$(mktemp -d "${TMPDIR:-/tmp}/quorate-demo-XXXXXX")
+dir=''
 declare -A http raft gossip pid
 
-# clean_up ends what still runs and removes the data, whatever happened.
+# clean_up ends the servers that still run and removes the data. A signal can arrive between the start of a server and the
+# note of its process, so it also ends the jobs of this shell.
 clean_up() {
-  local id
-  for id in "${!pid[@]}"; do kill -9 "${pid[$id]}" 2>/dev/null || true; done
-  wait 2>/dev/null || true
-  rm -rf "$dir"
+  local process processes
+  read -ra processes <<<"${pid[*]} $(jobs -p | tr '\n' ' ')"
+  for process in "${processes[@]}"; do kill -9 "$process" 2>/dev/null || true; done
+  for process in "${processes[@]}"; do
+    while kill -0 "$process" 2>/dev/null; do sleep 0.02; done
+  done
+  [[ -z $dir ]] || rm -rf "$dir"
 }
 interrupt() {
-  clean_up
+  trap '' INT TERM HUP
   trap - EXIT
+  clean_up
   echo "the demo was interrupted; its servers are stopped and its data is removed" >&2
   exit 1
 }
 trap clean_up EXIT
 trap interrupt INT TERM HUP
+dir=$(mktemp -d "${TMPDIR:-/tmp}/quorate-demo-XXXXXX") # after the traps, which remove it
 
 # free_ports sets ports to nine addresses on loopback at which nothing listens.
 free_ports() {
