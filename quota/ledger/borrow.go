@@ -276,7 +276,7 @@ func (c *placedClaim) limitsAbove(violations []quota.Violation) []quota.Violatio
 	return violations
 }
 
-// victimHeap is a heap of priority groups, ordered by their longest counted claims.
+// victimOrder yields the borrowed claims of some groups in the order of arrival.
 type victimOrder struct{ groups *heap.Heap[*victimGroup] }
 
 // victimGroup is a group with the earliest of its claims that are left.

@@ -17,9 +17,9 @@ type inventory struct {
 	allocations *allocations
 	queue       *waitQueue
 
-	items        sizedMap[*item] // by turn
-	lastStateSeq uint64          // last given to an item
-	// trace is nil but while a reservation is decided.
+	items        sizedMap[*item] // by stateSeq
+	lastStateSeq uint64          // last assigned
+	// trace records changes of items while a reservation is decided; nil otherwise.
 	trace *itemTrace
 }
 
@@ -27,20 +27,20 @@ func newInventory(env *environment) inventory {
 	return inventory{environment: env, items: newSizedMap[*item](env.bounds.FreeBytes)}
 }
 
-// item is one item as it stands. It is never changed after it was made: another record takes its place, so that a frozen
-// ledger and a late answer keep what they saw.
+// item is the immutable record of one item. A change replaces it, so that a snapshot or a late answer keeps what it
+// saw.
 type item struct {
 	stock *stock
 	name  string
 	state string
-	// stateSeq is its place in the order of age, in which it stands last again whenever state or owner change.
+	// stateSeq is the item's place in the order of age. It becomes the last whenever state or owner change.
 	stateSeq uint64
-	// owner is the fence of the allocation that holds it; 0 if nobody does.
+	// owner is the fence of the allocation that holds the item; 0 if it is idle.
 	owner uint64
-	// updated is when it last changed, but for renewals of its holder; since is when state or owner did.
+	// updated is the time of the last change other than a renewal; since is when state or owner last changed.
 	updated quota.Stamp
 	since   quota.Instant
-	// expires is when it goes unless somebody holds it; 0 for never.
+	// expires is when the item is removed unless it is held; 0 for never.
 	expires quota.Stamp
 	data    []quota.Label
 	// leaving is true for a held item that is not configured any more.
@@ -53,9 +53,9 @@ type stock struct {
 	resource *resource
 	byName   map[string]*item
 	names    []string // sorted
-	// idle are those that nobody holds, by state and then by age.
+	// idle has the items that are not held, by state and then by age.
 	idle map[string]*ordmap.Map[*item]
-	// number is the last one given to an item on demand.
+	// number is the last one assigned to an item created on demand.
 	number uint64
 }
 
@@ -63,7 +63,7 @@ func newStock(tree string, r *resource) *stock {
 	return &stock{tree: tree, resource: r, byName: map[string]*item{}, idle: map[string]*ordmap.Map[*item]{}}
 }
 
-// idleIn is how many are to be had in a state.
+// idleIn is the number of idle items in a state.
 func (s *stock) idleIn(state string) int {
 	if m := s.idle[state]; m != nil {
 		return m.Len()
@@ -71,7 +71,7 @@ func (s *stock) idleIn(state string) int {
 	return 0
 }
 
-// creatableIn is how many could be made to be had in a state.
+// creatableIn is the number of items that could be created in a state.
 func (s *stock) creatableIn(state string) int {
 	spec := s.resource.Items
 	if !spec.OnDemand() || state != spec.InitialState() {
@@ -80,8 +80,7 @@ func (s *stock) creatableIn(state string) int {
 	return max(0, spec.Max-len(s.byName))
 }
 
-// changeItem puts a record of an item in the place of another. Before it was made it has none, and none when it has gone.
-// It can be taken back by changing back.
+// changeItem replaces the record of an item; was is nil for a new item, is for a removed one. Changing back reverts it.
 func (inv *inventory) changeItem(was, is *item) {
 	inv.noteItem(was, is)
 	if was != nil {
@@ -113,7 +112,7 @@ func (s *stock) removeItem(name string) {
 	s.names = slices.Delete(s.names, i, i+1)
 }
 
-// addIdle lists an item that nobody holds.
+// addIdle indexes an idle item.
 func (s *stock) addIdle(it *item) {
 	if it.owner != 0 {
 		return
@@ -136,7 +135,7 @@ func (s *stock) removeIdle(it *item) {
 	}
 }
 
-// dueAt is when an item changes by itself; 0 if it does not.
+// dueAt is when the item changes without a command; 0 for never.
 func (it *item) dueAt() quota.Instant {
 	if it.owner != 0 {
 		return 0
@@ -148,7 +147,7 @@ func (it *item) dueAt() quota.Instant {
 	return at
 }
 
-// stateDeadline is the turn that waits for the item in its state, or nil.
+// stateDeadline is the turn that applies to the item's state, or nil.
 func (it *item) stateDeadline() *quota.Turn {
 	turns := it.stock.resource.Items.Turns
 	if i := slices.IndexFunc(turns, func(t quota.Turn) bool { return t.From == it.state }); i >= 0 {
@@ -157,13 +156,13 @@ func (it *item) stateDeadline() *quota.Turn {
 	return nil
 }
 
-// nextStateSeq is the place of the youngest.
+// nextStateSeq assigns the next place in the order of age.
 func (inv *inventory) nextStateSeq() uint64 {
 	inv.lastStateSeq++
 	return inv.lastStateSeq
 }
 
-// withNewState is a copy of the item that changes its state or owner now.
+// withNewState is a copy of the item with a state and owner from now on.
 func (inv *inventory) withNewState(it *item, state string, owner uint64) *item {
 	is := *it
 	is.state, is.owner, is.stateSeq, is.updated, is.since = state, owner, inv.nextStateSeq(), inv.now, inv.now.At
@@ -172,18 +171,18 @@ func (inv *inventory) withNewState(it *item, state string, owner uint64) *item {
 
 // claimItems are the items of a claim.
 type claimItems struct {
-	picks []quota.Pick // as they were asked for
+	picks []quota.Pick // as requested
 	held  []heldItem   // by resource and name
 }
 
 // heldItem is an item in an allocation.
 type heldItem struct {
 	resource, name string
-	// is the item as it was when the record was made; nil in a tombstone.
+	// is the item as of this record; nil in a tombstone.
 	is *item
 }
 
-// picks are what the claim has asked for.
+// picks are the requested items.
 func (c *placedClaim) picks() []quota.Pick {
 	if c.more == nil || c.more.items == nil {
 		return nil
@@ -191,7 +190,7 @@ func (c *placedClaim) picks() []quota.Pick {
 	return c.more.items.picks
 }
 
-// heldItems are the items that the claim holds, or held in the end.
+// heldItems are the items that the claim holds, or held when it ended.
 func (c *placedClaim) heldItems() []heldItem {
 	if c.more == nil || c.more.items == nil {
 		return nil
@@ -199,7 +198,7 @@ func (c *placedClaim) heldItems() []heldItem {
 	return c.more.items.held
 }
 
-// setItems gives the claim a list of items of its own.
+// setItems replaces the claim's list of items without changing that of other records.
 func (c *placedClaim) setItems(picks []quota.Pick, held []heldItem) {
 	more := claimDetails{}
 	if c.more != nil {
@@ -218,7 +217,7 @@ func (a *Allocation) wantsItems() bool {
 	return false
 }
 
-// countedAmounts are the amounts that are not those of items.
+// countedAmounts are the amounts of resources that are not itemized.
 func (c *placedClaim) countedAmounts() []placedAmount {
 	if len(c.picks()) == 0 {
 		return c.amounts
@@ -230,7 +229,7 @@ func samePick(p, other quota.Pick) bool {
 	return p.Resource == other.Resource && p.Count == other.Count && p.State == other.State && p.HeldState == other.HeldState && slices.Equal(p.Names, other.Names)
 }
 
-// pickOf is what has asked for an item that the claim holds.
+// pickOf is the pick that requested an item of the claim.
 func (c *placedClaim) pickOf(resource string) quota.Pick {
 	i, found := slices.BinarySearchFunc(c.picks(), resource, func(p quota.Pick, name string) int { return strings.Compare(p.Resource, name) })
 	if !found {
@@ -239,8 +238,8 @@ func (c *placedClaim) pickOf(resource string) quota.Pick {
 	return c.picks()[i]
 }
 
-// unusedItemState is that of an item that a reservation gives back which was never confirmed: the one in which it was found.
-// If that is not known, it is taken for used.
+// unusedItemState is the state of an item that an unconfirmed reservation returns: the state in which it was found. If
+// that is not known, the item counts as used.
 func unusedItemState(p quota.Pick, s *quota.ItemSpec) string {
 	return cmp.Or(p.WantedState(), s.ExpiredState())
 }
@@ -249,7 +248,7 @@ func compareHeld(a, b heldItem) int {
 	return cmp.Or(strings.Compare(a.resource, b.resource), strings.Compare(a.name, b.name))
 }
 
-// forgetItems makes a tombstone know its items by name only.
+// forgetItems reduces the items of a tombstone to their names.
 func (a *Allocation) forgetItems() {
 	if !a.wantsItems() {
 		return
@@ -285,7 +284,7 @@ func (a *Allocation) itemsOf(i int) []quota.HeldItem {
 	return list
 }
 
-// advanceItem does what time does to an item that nobody holds: it goes, or gets another state.
+// advanceItem applies an item's deadline: removes the item or turns its state.
 func (inv *inventory) advanceItem(turn uint64) {
 	it, _ := inv.items.Get(turn)
 	if it.expires.At != 0 && it.expires.At <= inv.now.At {

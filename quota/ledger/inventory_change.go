@@ -9,21 +9,21 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// createItem makes an item that nobody holds.
+// createItem adds an idle item.
 func (inv *inventory) createItem(s *stock, name string) {
 	it := inv.withNewState(&item{stock: s, name: name}, s.resource.Items.InitialState(), 0)
 	inv.changeItem(nil, it)
 	inv.queue.unblockItems(s.resource, it.state, it.name)
 }
 
-// createOnDemand makes items until there are so many.
+// createOnDemand creates items until the stock has count.
 func (inv *inventory) createOnDemand(s *stock, count int) {
 	for len(s.byName) < count {
 		inv.createItem(s, s.nextName())
 	}
 }
 
-// nextName is that of the next item on demand; no number is given twice.
+// nextName is the name of the next item created on demand; no number is used twice.
 func (s *stock) nextName() string {
 	for {
 		s.number++
@@ -34,8 +34,8 @@ func (s *stock) nextName() string {
 	}
 }
 
-// createWanted makes items for a request that was not granted for nothing but the lack of items in a state that new ones do
-// not have, or because others wait for them: whoever brings items into that state finds them, as with Boskos.
+// createWanted creates items for a request that was denied only because items lack in a state other than the initial
+// one, or because others wait for them. Some client that brings items into that state then finds them, as with Boskos.
 func (inv *inventory) createWanted(a *Allocation, violations []quota.Violation) {
 	for _, v := range violations {
 		if v.Kind != quota.OfItems && v.Kind != quota.OfQueue || v.NeverFits() {
@@ -54,13 +54,13 @@ func (inv *inventory) createWanted(a *Allocation, violations []quota.Violation) 
 	}
 }
 
-// isShortOf is true if the violation is about items of a stock in a state.
+// isShortOf is true if the violation concerns items of a stock in a state.
 func isShortOf(v quota.Violation, s *stock, state string) bool {
 	return v.Kind == quota.OfItems && v.Tree == s.tree && v.Resource == s.resource.Name && v.Item == state
 }
 
-// replaceRemoved makes items for those that have gone, as far as there must be so many, or somebody waits that others bring them
-// into another state; and tells that there is room.
+// replaceRemoved creates items for removed ones, up to the configured minimum or to the unmet demand of waiting
+// requests, and unblocks requests for new ones.
 func (inv *inventory) replaceRemoved(s *stock) {
 	spec := s.resource.Items
 	if !spec.OnDemand() {
@@ -73,8 +73,8 @@ func (inv *inventory) replaceRemoved(s *stock) {
 	}
 }
 
-// unmetDemand is how many more items can be made of those that requests wait for in states that new ones do not have, beyond those
-// that nobody has brought there yet.
+// unmetDemand is the number of further items that can be created for waiting requests for states other than the initial
+// one, beyond the items that no client has brought there yet.
 func (s *stock) unmetDemand() int {
 	state := s.resource.Items.InitialState()
 	room, want := s.creatableIn(state), -s.idleIn(state)
@@ -92,7 +92,7 @@ func (s *stock) unmetDemand() int {
 	return max(0, min(room, want))
 }
 
-// checkUpdates refuses changes of items that cannot be. find answers the record of an item that may be changed.
+// checkUpdates refuses invalid changes of items. find returns the record of an item that may be changed.
 func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string, find func(quota.ItemName, string) (*item, *quota.Error)) ([]*item, *quota.Error) {
 	if n := len(updates); n > e.bounds.Picks {
 		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, e.bounds.Picks)
@@ -120,7 +120,7 @@ func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string, fin
 	return list, nil
 }
 
-// updateItem changes an item, unless it is as it should be already, and answers its record.
+// updateItem changes an item and returns its record. It does nothing if the item is as wanted already.
 func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 	is := *it
 	if u.State != "" && u.State != it.state {
@@ -135,7 +135,7 @@ func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 	return &is
 }
 
-// updateItems changes items that nobody holds, all or none.
+// updateItems changes idle items, all or none.
 func (l *Ledger) updateItems(c quota.UpdateItems, m mode) Outcome {
 	list, err := l.checkItemUpdates(c)
 	if err != nil {
@@ -177,7 +177,6 @@ func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
 	return list, l.checkDataGrowth(l.itemGrowth(list, c.Updates), "updates")
 }
 
-// findItem finds an item by its name.
 func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Error) {
 	s, err := f.findStock(name.Tree, name.Resource, field)
 	if err != nil {
@@ -190,7 +189,7 @@ func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Erro
 	return it, nil
 }
 
-// findStock finds the items of a resource.
+// findStock returns the items of a resource.
 func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) {
 	t := f.trees[tree]
 	if t == nil {
@@ -206,13 +205,13 @@ func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) 
 	return r.stock, nil
 }
 
-// resetter is who ends an allocation whose items were all taken away by a ResetItems.
+// resetter is recorded as the cause when a ResetItems has taken all items of an allocation.
 const resetter = "reset"
 
-// itemSet has held items by their turns, which stay the same while they are held.
+// itemSet is a set of held items by stateSeq, which is constant while an item is held.
 type itemSet map[uint64]bool
 
-// resetItems takes items from holders that have not renewed for a while. Whoever is left with nothing has ended.
+// resetItems takes items from holders that have not renewed for a while. An allocation that has nothing left ends.
 func (l *Ledger) resetItems(c quota.ResetItems, m mode) Outcome {
 	list, err := l.itemsToReset(c)
 	if err != nil {
@@ -244,8 +243,8 @@ func (l *Ledger) resetItems(c quota.ResetItems, m mode) Outcome {
 	return out
 }
 
-// itemsToReset finds the items that a ResetItems takes, by name; it changes nothing. Reservations keep theirs: they end soon
-// enough.
+// itemsToReset finds the items that a ResetItems takes, by name; it changes nothing. Reservations keep theirs, because
+// they end soon by themselves.
 func (l *Ledger) itemsToReset(c quota.ResetItems) ([]*item, *quota.Error) {
 	s, err := l.forest.findStock(c.Tree, c.Resource, "resource")
 	switch {
@@ -273,12 +272,13 @@ func (l *Ledger) itemsToReset(c quota.ResetItems) ([]*item, *quota.Error) {
 	return list, nil
 }
 
-// holdsNothing is true if nothing is left of an allocation that was made smaller.
+// holdsNothing is true if a reduced allocation has nothing left.
 func (a *Allocation) holdsNothing() bool {
 	return !slices.ContainsFunc(a.claims, func(c placedClaim) bool { return len(c.amounts) > 0 })
 }
 
-// takeAway takes items, which get a state, from an allocation, and answers its record. If nothing is left, it ends.
+// takeAway takes items from an allocation, sets their state, and returns the allocation's record. An allocation with
+// nothing left ends.
 func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quota.State, by string) *Allocation {
 	is := a.withoutItems(gone)
 	for _, it := range a.heldItems() {
@@ -295,7 +295,7 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quo
 	return is
 }
 
-// shrinkAllocation puts a smaller record in the place of an allocation. What it does not count any more is given back.
+// shrinkAllocation replaces an allocation by a smaller record and refunds the difference.
 func (l *Ledger) shrinkAllocation(a, is *Allocation) {
 	l.forest.markChangedBy(a)
 	for i := range a.claims {
@@ -312,7 +312,7 @@ func (l *Ledger) shrinkAllocation(a, is *Allocation) {
 	l.queue.unblockFreed(a)
 }
 
-// stateOr is the state, or if it is empty the one that the resource says of what is given back.
+// stateOr is the state, or by default the resource's state for returned items.
 func stateOr(state string, s *quota.ItemSpec) string {
 	if state == "" {
 		return s.ReleasedState()
@@ -320,7 +320,7 @@ func stateOr(state string, s *quota.ItemSpec) string {
 	return state
 }
 
-// withoutItems is a copy of the record with fewer items.
+// withoutItems is a copy of the record without some items.
 func (a *Allocation) withoutItems(gone itemSet) *Allocation {
 	is := *a
 	is.claims = slices.Clone(a.claims)

@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// itemNameRule says what the name of an item is; it takes the most bytes, the extra characters and what was given.
+// itemNameRule formats the rule for names of items with the maximum length, the extra characters and the given name.
 const itemNameRule = "an item's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q"
 
-// checkItemSpec refuses what an itemized resource cannot be. The default of its leases is no longer than they may be.
+// checkItemSpec refuses an invalid specification of items. The default TTL must not exceed mostTTL.
 func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field string) *quota.Error {
 	s := r.Items
 	switch {
@@ -37,7 +37,7 @@ func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field strin
 	return checkQueueing(s.Queueing, field+".queueing")
 }
 
-// checkStock refuses names and numbers that cannot be.
+// checkStock refuses invalid names and numbers of items.
 func (f *forest) checkStock(resource string, s *quota.ItemSpec, field string) *quota.Error {
 	most := f.bounds.ItemsOfOne
 	switch {
@@ -85,14 +85,14 @@ func (f *forest) checkTurns(resource string, turns []quota.Turn, field string) *
 	return nil
 }
 
-// checkItemRoom refuses a change after which there could be more items than there may be.
+// checkItemRoom refuses a change that could exceed the bound of items.
 func (f *forest) checkItemRoom(steps []*treeTransition) *quota.Error {
 	changed, count := map[*tree]bool{}, 0
 	for _, s := range steps {
 		changed[s.old] = true
 		count += s.mostItems()
 	}
-	for _, t := range f.trees { // a sum, in whatever order
+	for _, t := range f.trees { // a sum does not depend on the order
 		for _, r := range t.resources {
 			if r.stock != nil && !changed[t] {
 				count += max(r.Items.MaxItems(), len(r.stock.byName))
@@ -105,7 +105,7 @@ func (f *forest) checkItemRoom(steps []*treeTransition) *quota.Error {
 	return nil
 }
 
-// mostItems is how many items a tree may have after a change, with those that are held and leave.
+// mostItems is the largest number of items of a tree after a change, including held ones that will leave.
 func (s *treeTransition) mostItems() int {
 	count := 0
 	if s.draft == nil {
@@ -119,7 +119,7 @@ func (s *treeTransition) mostItems() int {
 	return count
 }
 
-// leavingItems is how many held items of a resource would be beyond what it may have.
+// leavingItems is the number of held items of a resource beyond its new specification.
 func (s *treeTransition) leavingItems(r *resource) int {
 	if s.old == nil {
 		return 0
@@ -129,7 +129,7 @@ func (s *treeTransition) leavingItems(r *resource) int {
 		return 0
 	}
 	held, leaving := 0, 0
-	for _, it := range was.stock.byName { // a sum, in whatever order
+	for _, it := range was.stock.byName { // a sum does not depend on the order
 		if it.owner != 0 {
 			held++
 			if !r.Items.OnDemand() && !specNamesItem(r.Items, it.name) {
@@ -143,14 +143,14 @@ func (s *treeTransition) leavingItems(r *resource) int {
 	return leaving
 }
 
-// specNamesItem tells whether an item is configured by its name.
+// specNamesItem reports whether an item is configured by name.
 func specNamesItem(s *quota.ItemSpec, name string) bool {
 	_, named := slices.BinarySearch(s.Names, name)
 	return named
 }
 
-// installStocks makes the items of a tree's resources what their specifications say; was has the specifications of those that
-// have items already.
+// installStocks brings the items of a tree's resources in line with their specifications. was has the former
+// specifications.
 func (inv *inventory) installStocks(t *tree, was map[*resource]*quota.ItemSpec) {
 	for _, r := range t.resources {
 		switch {
@@ -166,7 +166,7 @@ func (inv *inventory) installStocks(t *tree, was map[*resource]*quota.ItemSpec) 
 	}
 }
 
-// removeItems lets all items of a resource go; nobody holds one.
+// removeItems removes all items of a resource; none is held.
 func (inv *inventory) removeItems(r *resource) {
 	if r.stock == nil {
 		return
@@ -176,7 +176,7 @@ func (inv *inventory) removeItems(r *resource) {
 	}
 }
 
-// installStock brings in what lacks, and lets go what is too much: at once what nobody holds, the rest when it is given back.
+// installStock creates missing items and removes surplus ones: idle ones at once, held ones when they are returned.
 func (inv *inventory) installStock(s *stock) {
 	spec := s.resource.Items
 	surplus := s.surplusItems()
@@ -198,8 +198,8 @@ func (inv *inventory) installStock(s *stock) {
 	inv.replaceRemoved(s)
 }
 
-// surplusItems are the items that the specification does not name, or that are more than there may be: then those that nobody
-// holds first, and of them and of the others the youngest first.
+// surplusItems are the items that the specification does not name, or that exceed its maximum: idle ones first, and
+// among those and the held ones the youngest first.
 func (s *stock) surplusItems() map[string]bool {
 	spec, gone := s.resource.Items, map[string]bool{}
 	if !spec.OnDemand() {
@@ -230,7 +230,7 @@ func (s *stock) surplusItems() map[string]bool {
 	return gone
 }
 
-// resetLifespans moves the ends of items by a change of their lifespan, which counts from when they were last given back.
+// resetLifespans adjusts the expiry of items to a changed lifespan, which counts from their last return.
 func (inv *inventory) resetLifespans(s *stock, was quota.Span) {
 	is := s.resource.Items.Lifespan
 	if is == was {
@@ -251,19 +251,18 @@ func (inv *inventory) resetLifespans(s *stock, was quota.Span) {
 	}
 }
 
-// resetItemDeadlines sets anew when the items of a stock change by themselves.
+// resetItemDeadlines recomputes the deadlines of the items of a stock.
 func (inv *inventory) resetItemDeadlines(s *stock) {
-	for _, it := range s.byName { // each for itself, in whatever order
+	for _, it := range s.byName { // each item is independent of the others
 		inv.deadlines.set(dueKey{dueItem, it.stateSeq}, it.dueAt())
 	}
 }
 
-// sameItemSpec tells whether two specifications say the same.
 func sameItemSpec(s, other *quota.ItemSpec) bool {
 	return s == other || s != nil && other != nil && itemSpecText(s) == itemSpecText(other) && slices.Equal(s.Names, other.Names)
 }
 
-// items compares what is said of the items of a resource. Names are only counted: there may be thousands.
+// items compares two specifications of items. It counts names only, because there may be thousands.
 func (d *differ) items(name string, was, is *quota.ItemSpec) {
 	if sameItemSpec(was, is) {
 		return
@@ -275,7 +274,7 @@ func (d *differ) items(name string, was, is *quota.ItemSpec) {
 	d.add("", "items "+name, before, after)
 }
 
-// itemsBeyond counts the names that another specification does not have.
+// itemsBeyond counts the names that the other specification lacks.
 func itemsBeyond(s, other *quota.ItemSpec) int {
 	count := 0
 	for _, name := range s.Names {
@@ -286,7 +285,7 @@ func itemsBeyond(s, other *quota.ItemSpec) int {
 	return count
 }
 
-// itemSpecText says a specification for people, but for the names; nothing if there is none.
+// itemSpecText describes a specification for people, without the names; empty for nil.
 func itemSpecText(s *quota.ItemSpec) string {
 	if s == nil {
 		return ""

@@ -7,7 +7,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// takeItems gives a newcomer the items that it asks for, those with names first. checkItems has found that they are to be had.
+// takeItems assigns the requested items to a new allocation, named ones first. checkItems must have found them
+// available.
 func (inv *inventory) takeItems(a *Allocation) {
 	if !a.wantsItems() {
 		return
@@ -48,8 +49,8 @@ func (inv *inventory) takePick(a *Allocation, i int, p quota.Pick) {
 	}
 }
 
-// returnItem takes an item from its holder. An item that leaves goes, and so does any while there are more than there may be:
-// then one of those that were to leave stays for it. The answer is how to take that back.
+// returnItem takes an item from its holder. A leaving item is removed; so is any item while the stock exceeds its
+// maximum, and then an item that was to leave stays instead. undo reverts the return.
 func (inv *inventory) returnItem(it *item, state string) (undo func()) {
 	turn := inv.lastStateSeq
 	var is, leaver, stays *item
@@ -77,10 +78,10 @@ func (inv *inventory) returnItem(it *item, state string) (undo func()) {
 	}
 }
 
-// oldestLeaving is the first to stay if one of those that leave may: of items on demand beyond the maximum as many leave.
+// oldestLeaving is the leaving item that stays first. Of items created on demand, as many leave as exceed the maximum.
 func (s *stock) oldestLeaving() *item {
 	var oldest *item
-	for _, it := range s.byName { // the least of all, in whatever order
+	for _, it := range s.byName { // a minimum does not depend on the order
 		if it.leaving && (oldest == nil || it.stateSeq < oldest.stateSeq) {
 			oldest = it
 		}
@@ -99,7 +100,7 @@ func unused(c *placedClaim, it *item) string {
 	return unusedItemState(c.pickOf(it.stock.resource.Name), it.stock.resource.Items)
 }
 
-// itemsAfter says what becomes of the items of an allocation that ends.
+// itemsAfter returns the states of the items of an allocation that ends.
 func itemsAfter(end quota.State) afterwards {
 	if end == quota.Released {
 		return released
@@ -107,7 +108,7 @@ func itemsAfter(end quota.State) afterwards {
 	return expired
 }
 
-// heldItems are the items that an allocation holds, as they are now, by claim, resource and name.
+// heldItems are the present records of the items of an allocation, by claim, resource and name.
 func (a *Allocation) heldItems() []*item {
 	var list []*item
 	for i := range a.claims {
@@ -120,7 +121,7 @@ func (a *Allocation) heldItems() []*item {
 	return list
 }
 
-// returnItems takes all items from an allocation that ends, but tells nobody.
+// returnItems takes all items from an allocation that ends, without unblocking requests.
 func (inv *inventory) returnItems(a *Allocation, after afterwards) (undo undoList) {
 	if !a.wantsItems() {
 		return nil
@@ -136,7 +137,7 @@ func (inv *inventory) returnItems(a *Allocation, after afterwards) (undo undoLis
 	return undo
 }
 
-// announceReturned tells who waits that items were given back.
+// announceReturned unblocks the requests that wait for the returned items.
 func (inv *inventory) announceReturned(a *Allocation) {
 	for i := range a.claims {
 		for _, h := range a.claims[i].heldItems() {
@@ -154,12 +155,12 @@ func (inv *inventory) announceItem(s *stock, name string) {
 	}
 }
 
-// returnItem takes all items from a victim.
+// returnItems takes all items from a victim as a step of the transaction.
 func (t *staged) returnItems(victim *Allocation) {
 	t.append(t.ledger.inventory.returnItems(victim, expired))
 }
 
-// checkPicks refuses a request for more items than one may name.
+// checkPicks refuses requests for more items than the bound.
 func (e *environment) checkPicks(claims []quota.Claim) *quota.Error {
 	count := 0
 	for i, c := range claims {
@@ -180,7 +181,7 @@ func pickField(i int, p quota.Pick) string {
 	return claimField(i, ".items["+quota.Clip(p.Resource)+"]")
 }
 
-// placePicks ties what a claim asks of items to the resources of its tree. They count like amounts.
+// placePicks binds the picks of a claim to the resources of its tree. They count like amounts.
 func (c *placedClaim) placePicks(t *tree, picks []quota.Pick, i int) *quota.Error {
 	if len(picks) == 0 {
 		return nil
@@ -221,7 +222,7 @@ func checkPick(p quota.Pick, field string) *quota.Error {
 	return checkStates(field, p.State, p.HeldState)
 }
 
-// checkStates refuses states that are too long; an empty one means something of its own everywhere.
+// checkStates refuses states that are too long; an empty state always means a default.
 func checkStates(field string, states ...string) *quota.Error {
 	for _, s := range states {
 		if len(s) > quota.MaxItemState {
@@ -251,21 +252,21 @@ func (a *Allocation) checkNamedOnce() *quota.Error {
 	return nil
 }
 
-// shelf is the items of one resource that are in one state.
+// shelf is the items of one resource in one state.
 type shelf struct {
 	*stock
 	state string
 }
 
-// itemDemand is what a whole request wants of items.
+// itemDemand is the demand of a whole request for items.
 type itemDemand struct {
-	any   map[shelf]int  // so many in a state
-	named map[shelf]int  // those with names that are to be had, by the state that they are in
-	all   map[*stock]int // those with names that there are
+	any   map[shelf]int  // number by state
+	named map[shelf]int  // number of available named items, by their present state
+	all   map[*stock]int // number of existing named items
 }
 
-// checkItems says which items a request lacks, and who must not be overtaken there, in the order of the request: for those with names each by itself, for the
-// others each state of a resource once.
+// checkItems returns the items that a request lacks, and the requests that it must not overtake, in the order of the
+// request: each named item by itself, other items once for each state of a resource.
 func (inv *inventory) checkItems(a *Allocation) []quota.Violation {
 	if !a.wantsItems() {
 		return nil
@@ -309,7 +310,7 @@ func (a *Allocation) itemDemands() itemDemand {
 	return w
 }
 
-// lackOfNames says which named items are not to be had; one that leaves counts as gone.
+// lackOfNames returns a violation for each named item that is not available; a leaving one counts as removed.
 func (s *stock) lackOfNames(p quota.Pick) []quota.Violation {
 	var violations []quota.Violation
 	for _, name := range p.Names {
@@ -326,7 +327,8 @@ func (s *stock) lackOfNames(p quota.Pick) []quota.Violation {
 	return violations
 }
 
-// shortage says whether too few items are to be had in a state beside those that the request names.
+// shortage returns a violation if fewer items of a state are available, beside those that the request names, than
+// requested.
 func (w itemDemand) shortage(s shelf) []quota.Violation {
 	limit := max(0, s.resource.Items.MaxItems()-w.all[s.stock])
 	available := min(limit, s.idleIn(s.state)-w.named[s]+s.creatableIn(s.state))

@@ -8,12 +8,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// accounts are what users and groups hold in a tree. All of it follows from the held claims, and nobody is in it who
-// holds nothing. What may be held is not here: the nodes have the rules.
+// accounts are the usage of users and groups in a tree. They are derived from the held claims and have no entry for a
+// principal that holds nothing. The limits are in the rules of the nodes.
 type accounts struct {
 	users, groups map[string]*holder
 	tracks        map[trackKey]*track
-	// members has, by application, the groups that it is counted in, by name: nearly always one.
+	// members has, by application, the groups that it counts for, by name: nearly always one.
 	members map[memberKey][]membership
 }
 
@@ -23,17 +23,17 @@ type holder struct {
 	at map[*node]*holding
 }
 
-// holding is what a holder holds in the subtree of a node.
+// holding is the usage of a holder in the subtree of a node.
 type holding struct {
 	of     *holder
 	node   *node
 	up     *holding       // at the node's parent
 	used   []quota.Amount // by resource index
 	claims int
-	runs   map[string]*run // by application; the empty name has the claims of none
-	// applications are how many run.
+	runs   map[string]*run // by application; the empty name has the claims without application
+	// applications is the number of running applications.
 	applications int
-	// of the rules that it was looked up in, the rule of this holder.
+	// lookedUp are the rules in which rule was found for this holder.
 	lookedUp *rules
 	rule     *rule
 }
@@ -41,12 +41,12 @@ type holding struct {
 // run is the claims of one application in a holding.
 type run struct {
 	in          *holding
-	up          *run // the same application, one level higher
+	up          *run // the same application one level higher
 	application string
 	claims      int
 }
 
-// find answers what somebody holds in the tree, nil if nothing.
+// find returns the holder, nil if it holds nothing in the tree.
 func (acc *accounts) find(who quota.Holder) *holder {
 	if who.Kind == quota.AGroup {
 		return acc.groups[who.Name]
@@ -54,7 +54,7 @@ func (acc *accounts) find(who quota.Holder) *holder {
 	return acc.users[who.Name]
 }
 
-// run finds the run of an application at a node, or begins it there and on every level above.
+// run returns the run of an application at a node, and creates it on every level up to the root if it is new.
 func (acc *accounts) run(who quota.Holder, home *node, application string) *run {
 	h := acc.find(who)
 	if h == nil {
@@ -71,7 +71,7 @@ func (acc *accounts) run(who quota.Holder, home *node, application string) *run 
 			last.up, last.in.up = r, r.in
 		}
 		if last = r; !began {
-			break // so it runs above, too
+			break // then it exists above too
 		}
 	}
 	return first
@@ -96,7 +96,7 @@ func (acc *accounts) leave(h *holder) {
 	}
 }
 
-// run finds or begins a run at one node.
+// run returns or creates a run at one node.
 func (h *holder) run(n *node, application string) (r *run, began bool) {
 	at := h.at[n]
 	if at == nil {
@@ -112,8 +112,7 @@ func (h *holder) run(n *node, application string) (r *run, began bool) {
 	return r, true
 }
 
-// add counts claims and what they hold on every level, or with a sign of -1 gives them back. What has become empty is
-// forgotten.
+// add counts claims and their amounts on every level; a sign of -1 refunds them. Empty runs are removed.
 func (r *run) add(amounts []placedAmount, claims int, sign quota.Amount) {
 	for ; r != nil; r = r.up {
 		r.claims += claims * int(sign)
@@ -128,7 +127,7 @@ func (r *run) add(amounts []placedAmount, claims int, sign quota.Amount) {
 	}
 }
 
-// end forgets a run, and with the last one the holding.
+// end removes a run, and with the last one the holding.
 func (h *holding) end(r *run) {
 	delete(h.runs, r.application)
 	h.countApplication(r, -1)
@@ -141,7 +140,7 @@ func (h *holding) end(r *run) {
 	}
 }
 
-// countApplication counts a run that begins or ends; at the node, each user's count apart.
+// countApplication counts a run that begins or ends; at the node, the same application of two users counts twice.
 func (h *holding) countApplication(r *run, n int) {
 	if r.application == "" {
 		return
@@ -152,8 +151,8 @@ func (h *holding) countApplication(r *run, n int) {
 	}
 }
 
-// recount rebuilds the accounts along the present paths of their nodes: whoever moves nodes or changes the places of
-// resources calls it. It costs as many steps as there are tracks, not claims.
+// recount rebuilds the accounts along the present paths of their nodes, after nodes or resources have moved. Its cost
+// depends on the number of tracks, not of claims.
 func (t *tree) recount() {
 	tracks := t.accounts.tracks
 	t.accounts = accounts{}
@@ -161,18 +160,18 @@ func (t *tree) recount() {
 		n.applications = 0
 		return true
 	})
-	for _, tr := range tracks { // sums, in whatever order
+	for _, tr := range tracks { // a sum does not depend on the order
 		tr.enter()
 		tr.count(tr.held, tr.claims, 1)
 	}
 }
 
-// track is where claims of one principal with one home are counted: it knows the way through the accounts.
+// track caches the runs for claims of one principal with one home.
 type track struct {
 	trackKey
 	claims int
-	held   []placedAmount // what the claims add up to, without zeros, in any order
-	// userRun and groupRun are those at the home while claims are counted; groupRun is nil if no group is counted.
+	held   []placedAmount // sum of the claims, without zeros, unordered
+	// userRun and groupRun are the runs at the home while claims are counted; groupRun is nil if no group is counted.
 	userRun, groupRun *run
 }
 
@@ -181,16 +180,16 @@ type trackKey struct {
 	home                     *node
 }
 
-// memberKey is an application in a tree: the same name under two users is two applications.
+// memberKey is an application of a user. The same name under two users is two applications.
 type memberKey struct{ user, application string }
 
-// membership is a group with the tracks of one application that are counted in it.
+// membership is a group with the tracks of one application that count for it.
 type membership struct {
 	group  string // empty for none
 	tracks int
 }
 
-// track finds a track, or makes one that nothing is counted on yet.
+// track returns a track, and creates it if necessary.
 func (acc *accounts) track(key trackKey) *track {
 	if t := acc.tracks[key]; t != nil {
 		return t
@@ -198,7 +197,7 @@ func (acc *accounts) track(key trackKey) *track {
 	return &track{trackKey: key}
 }
 
-// trackPrincipal ties a claim to the track of its principal and group.
+// trackPrincipal binds a claim to the track of its principal and group.
 func (c *placedClaim) trackPrincipal(p quota.Principal) {
 	if p.User != "" {
 		home := c.home()
@@ -206,7 +205,7 @@ func (c *placedClaim) trackPrincipal(p quota.Principal) {
 	}
 }
 
-// ensureDetails are made when they are needed.
+// ensureDetails returns the details, and creates them if necessary.
 func (c *placedClaim) ensureDetails() *claimDetails {
 	if c.more == nil {
 		c.more = &claimDetails{}
@@ -221,8 +220,8 @@ func (c *placedClaim) group() string {
 	return c.more.group
 }
 
-// add counts a claim, or with -1 gives it back. A track on which nothing is counted may have a successor by now, and the
-// claim another home: then it is counted there.
+// add counts a claim; a sign of -1 refunds it. An empty track may have been replaced by a successor, and the claim may
+// have another home; the claim is then counted there.
 func (t *track) add(c *placedClaim, sign quota.Amount) {
 	if home := c.home(); t.claims == 0 || t.home != home {
 		key := t.trackKey
@@ -243,8 +242,8 @@ func (t *track) add(c *placedClaim, sign quota.Amount) {
 	}
 }
 
-// sameTrack ties the claim to the track of another record of it, on which it may have been taken out and counted again
-// since: then the track that it knows has been left for a successor.
+// sameTrack binds the claim to the track of another record of it, which may have been refunded and charged since; the
+// claim's own track is then stale.
 func (c *placedClaim) sameTrack(later *placedClaim) {
 	if later.more.track != nil {
 		c.more.track = later.more.track
@@ -256,7 +255,7 @@ func (t *track) count(amounts []placedAmount, claims int, sign quota.Amount) {
 	t.groupRun.add(amounts, claims, sign)
 }
 
-// hold keeps the sum of what is held.
+// hold updates the sum of amounts.
 func (t *track) hold(r *resource, amount quota.Amount) {
 	i := slices.IndexFunc(t.held, func(p placedAmount) bool { return p.resource == r })
 	switch {
@@ -270,7 +269,7 @@ func (t *track) hold(r *resource, amount quota.Amount) {
 	}
 }
 
-// enter makes the runs that the track counts on.
+// enter creates the runs that the track counts on.
 func (t *track) enter() {
 	acc := &t.home.tree.accounts
 	t.userRun, t.groupRun = acc.run(quota.Holder{Kind: quota.AUser, Name: t.user}, t.home, t.application), nil
@@ -284,7 +283,7 @@ func (t *track) enter() {
 	acc.join(t, 1)
 }
 
-// leave forgets the track; its runs have ended with the last claim.
+// leave removes the track; its runs have ended with the last claim.
 func (t *track) leave() {
 	acc := &t.home.tree.accounts
 	delete(acc.tracks, t.trackKey)
@@ -292,7 +291,7 @@ func (t *track) leave() {
 	t.userRun, t.groupRun = nil, nil
 }
 
-// join counts a track of an application in its group, or with -1 takes it off.
+// join counts a track of an application for its group; with -1 it removes the track.
 func (acc *accounts) join(t *track, tracks int) {
 	if t.application == "" {
 		return
@@ -314,8 +313,8 @@ func (acc *accounts) join(t *track, tracks int) {
 	}
 }
 
-// member answers the group that an application is counted in while it holds anything in the tree. If it is counted in
-// several, because an ended allocation of another group holds again, it is the first by name.
+// member returns the group that an application counts for while it holds anything in the tree. If it counts for
+// several, because an ended allocation of another group was restored, it is the first by name.
 func (acc *accounts) member(p quota.Principal) (string, bool) {
 	if p.Application == "" {
 		return "", false
@@ -326,9 +325,9 @@ func (acc *accounts) member(p quota.Principal) (string, bool) {
 	return "", false
 }
 
-// Principals shows up to max users or groups of a tree after a name: whoever holds something or is named in a limit, in
-// the order of their names; of one name only, if that is not empty. The common pot is the group [Wildcard]. NotFound names
-// a tree that does not exist.
+// Principals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
+// in the order of names; only the given one if name is not empty. The group [Wildcard] stands for the shared limit. The
+// error is NotFound if the tree does not exist.
 func (v View) Principals(treeName string, kind quota.HolderKind, name, after string, max int) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
 	t := v.ledger.forest.trees[treeName]
 	switch {
@@ -348,8 +347,8 @@ func (v View) Principals(treeName string, kind quota.HolderKind, name, after str
 	return list, more, nil
 }
 
-// whereLimited has for every wanted user or group that is named in a limit the nodes where it is. The user [Wildcard] is
-// nobody.
+// whereLimited maps every wanted user or group that is named in a limit to the nodes with such a limit. The user
+// [Wildcard] is not a principal.
 func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map[string]map[*node]bool {
 	nodes := map[string]map[*node]bool{}
 	t.root.walk(func(n *node) bool {
@@ -360,7 +359,7 @@ func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map
 		if kind == quota.AGroup {
 			named = n.rules.groups
 		}
-		for name := range named { // into sets, in whatever order
+		for name := range named { // a set does not depend on the order
 			if wanted(name) && (kind == quota.AGroup || name != quota.Wildcard) {
 				putAmount(nodes, name, n)
 			}
@@ -370,13 +369,13 @@ func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map
 	return nodes
 }
 
-// addTo adds the nodes where something is held.
+// addTo adds the nodes where principals hold something.
 func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind quota.HolderKind, wanted func(string) bool) {
 	holders := acc.users
 	if kind == quota.AGroup {
 		holders = acc.groups
 	}
-	for name, h := range holders { // into sets, in whatever order
+	for name, h := range holders { // a set does not depend on the order
 		if !wanted(name) {
 			continue
 		}
@@ -406,7 +405,7 @@ func (t *tree) principal(who quota.Holder, nodes map[*node]bool) quota.Principal
 	return u
 }
 
-// groupsOf are the groups of a user's running applications; those without one are left out.
+// groupsOf are the groups of a user's running applications; applications without a group are left out.
 func (acc *accounts) groupsOf(user string, all *holding) []quota.Label {
 	var list []quota.Label
 	for _, application := range all.names() {
@@ -417,7 +416,7 @@ func (acc *accounts) groupsOf(user string, all *holding) []quota.Label {
 	return list
 }
 
-// names are those of the running applications, sorted.
+// names are the names of the running applications, sorted.
 func (h *holding) names() []string {
 	names := slices.Sorted(maps.Keys(h.runs))
 	if len(names) > 0 && names[0] == "" {

@@ -5,8 +5,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// assignGroups chooses the group of every claim of a newcomer, once for each tree, and ties the claims to their tracks. It
-// changes nothing in the ledger.
+// assignGroups chooses the group of every claim of a new request, once for each tree, and binds the claims to their
+// tracks. It changes nothing in the ledger.
 func (a *Allocation) assignGroups() {
 	p := a.principal()
 	if p.User == "" {
@@ -19,8 +19,8 @@ func (a *Allocation) assignGroups() {
 	}
 }
 
-// groupOf is the group to be counted for a claim: that of the request's earlier claims in the tree, or of the application
-// if it holds anything there, or else the one that the nearest node decides.
+// groupOf is the group that a claim counts for: that of the request's earlier claims in the tree, or that of the
+// application if it holds anything there, or else the one that the nearest node with a matching limit determines.
 func (a *Allocation) groupOf(i int, p quota.Principal) string {
 	home := a.claims[i].home()
 	for j := range a.claims[:i] {
@@ -39,9 +39,9 @@ func (a *Allocation) groupOf(i int, p quota.Principal) string {
 	return ""
 }
 
-// checkPrincipals says which limits of users, groups and applications the allocation would break: claims in the order of
-// the request, levels from the home up to the root, at each the user's, then the group's, then the node's own count of
-// applications. What several claims ask of one level is added up. Forced claims are not looked at.
+// checkPrincipals returns the limits of users, groups and applications that the allocation would exceed: claims in the
+// order of the request, levels from the home up to the root, at each the user's, then the group's, then the node's own
+// limit of applications. Several claims at one level are added up. Forced claims are ignored.
 func (e *environment) checkPrincipals(a *Allocation) []quota.Violation {
 	p := a.principal()
 	if p.User == "" {
@@ -74,7 +74,7 @@ func (e *environment) checkPrincipals(a *Allocation) []quota.Violation {
 	return violations
 }
 
-// standings are what a principal holds in one tree, level by level.
+// standings are the usage of a principal in one tree, level by level.
 type standings struct {
 	user, group standing
 	application string
@@ -100,7 +100,7 @@ func (c *placedClaim) standings(p quota.Principal, who asker) standings {
 	return s
 }
 
-// check appends what is violated at one node.
+// check appends the violations at one node.
 func (s *standings) check(violations []quota.Violation, n *node, amounts []placedAmount) []quota.Violation {
 	if n.rules == nil && n.spec.Applications == 0 {
 		return violations
@@ -119,13 +119,13 @@ func (s *standings) check(violations []quota.Violation, n *node, amounts []place
 			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most, Used: quota.Amount(n.applications), Requested: 1,
 		})
 	}
-	if n.queues == nil || n.borrows == policy.BorrowSoft { // where a line for everything has been asked already
+	if n.queues == nil || n.borrows == policy.BorrowSoft { // with soft borrowing the queues were checked already
 		return violations
 	}
 	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n})
 }
 
-// behind says whom of those who wait for room of a user or group at a node must not be overtaken.
+// behind appends the requests for capacity of a user or group at a node that must not be overtaken.
 func (s *standings) behind(violations []quota.Violation, n *node, of *standing, amounts []placedAmount) []quota.Violation {
 	if n.queues == nil {
 		return violations
@@ -141,7 +141,7 @@ func (s *standings) behind(violations []quota.Violation, n *node, of *standing, 
 	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, holder: of.Holder})
 }
 
-// standing is what one holder holds in a tree; it remembers the level that was asked for last.
+// standing is the usage of one holder in a tree; it caches the last level.
 type standing struct {
 	quota.Holder
 	of   *holder // nil if it holds nothing
@@ -185,7 +185,7 @@ func (s *standing) check(violations []quota.Violation, n *node, amounts []placed
 	})
 }
 
-// ruleAt looks a rule up, once for each configuration of the node if the holder holds anything there.
+// ruleAt returns the rule for a holder, and caches it with the holding for each configuration of the node.
 func (h *holding) ruleAt(n *node, who quota.Holder) *rule {
 	if h == nil {
 		return n.rules.of(who)
@@ -210,5 +210,5 @@ func (h *holding) running() quota.Amount {
 	return quota.Amount(h.applications)
 }
 
-// has tells whether an application runs.
+// has reports whether an application runs.
 func (h *holding) has(application string) bool { return h != nil && h.runs[application] != nil }

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// markDirty makes everybody in a line be tried from the head on.
+// markDirty schedules all waiters of a queue for a retry, from the head on.
 func (q *waitQueue) markDirty(ln *blockerQueue) {
 	ln.from, ln.next = firstTurn, firstTurn
 	q.dirty.Push(ln)

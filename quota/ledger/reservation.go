@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// confirmReservation makes a reservation held for good. What it moved or preempted stays as it is.
+// confirmReservation turns a reservation into a held allocation. What it moved or preempted stays as it is.
 func (l *Ledger) confirmReservation(c quota.Confirm, m mode) Outcome {
 	out := l.allocations.checkConfirm(c.ID)
 	if out.Refused != nil || out.Repeated || m == dryRun {
@@ -27,8 +27,9 @@ func (l *Ledger) confirmReservation(c quota.Confirm, m mode) Outcome {
 	return Outcome{Allocation: &confirmed}
 }
 
-// checkConfirm says what a confirmation would make held, or what is so already; it changes nothing. A reservation whose
-// time is over is refused even if no Expire has come for it yet: whoever reads the clock of the log is never surprised.
+// checkConfirm returns the reservation to confirm, or an allocation that is confirmed already; it changes nothing. A
+// reservation past its deadline is refused even if no Expire has been applied yet, so that the outcome depends on
+// ledger time only.
 func (s *allocations) checkConfirm(id string) Outcome {
 	out := s.findToRelease(id)
 	a := out.Allocation
@@ -47,7 +48,7 @@ func (s *allocations) checkConfirm(id string) Outcome {
 	return Outcome{Allocation: a}
 }
 
-// cancelReservation ends a reservation and puts back what it displaced; a request that waits leaves the queue.
+// cancelReservation ends a reservation and restores what it displaced; a waiting request leaves the queue.
 func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 	out := l.allocations.checkCancel(c.ID)
 	if out.Refused != nil || out.Repeated || m == dryRun {
@@ -60,7 +61,8 @@ func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 	return Outcome{Allocation: ended, Restored: restored}
 }
 
-// checkCancel says what a cancellation would end, or what has ended before, in whatever way; it changes nothing.
+// checkCancel returns the reservation or waiting request to cancel, or an allocation that has ended already; it changes
+// nothing.
 func (s *allocations) checkCancel(id string) Outcome {
 	out := s.findToRelease(id)
 	if out.Refused == nil && out.Allocation.state() == quota.Held {
@@ -69,8 +71,8 @@ func (s *allocations) checkCancel(id string) Outcome {
 	return out
 }
 
-// undoReservation ends a reservation that was not confirmed, and puts back what it displaced if all of that is still possible.
-// If nothing came in between, everything is as it was before the reservation (docs/adr/0059).
+// undoReservation ends an unconfirmed reservation and restores what it displaced, if all of it can still be restored.
+// If nothing happened in between, the state is exactly that from before the reservation (docs/adr/0059).
 func (c cancellation) undoReservation(a *Allocation, state quota.State) (ended *Allocation, restored []string) {
 	unchanged := c.unchangedSince(a)
 	c.allocations.held.Delete(a.fence)
@@ -96,34 +98,35 @@ func (c cancellation) undoReservation(a *Allocation, state quota.State) (ended *
 	return ended, restored
 }
 
-// undoRecord is what a reservation needs, beside the list of what it displaced, so that its end can restore the state from
-// before it: nil unless the allocation is reserved, and was reserved since LevelFive. It is bounded by what the reservation
-// touched: an entry for each tree, for each item that changed hands, and for each dynamic node that lost a claim.
+// undoRecord is what the end of a reservation needs, beside the displacements, to restore the state from before it. It
+// is nil unless the allocation is reserved, and was reserved since LevelFive. Its size is bounded by what the
+// reservation touched: an entry for each tree, for each item that changed hands, and for each dynamic node that lost a
+// claim.
 type undoRecord struct {
 	trees []treeVersion
 	nodes []dynamicNode // parents before children
 	items []itemBefore
-	// arrival is the last one given in the queue when the reservation was made.
+	// arrival is the last number of the queue at the time of the reservation.
 	arrival uint64
-	// liveBytes is what the ledger had of what cannot be forgotten before the reservation.
+	// liveBytes is the size of the ledger, as bounded by LiveBytes, before the reservation.
 	liveBytes int64
 }
 
-// treeVersion says which version of a tree a reservation found, and which one it left.
+// treeVersion has the versions of a tree before and after a reservation.
 type treeVersion struct {
 	tree          string
 	before, after uint64
 }
 
-// dynamicNode is a node made on demand. It vanishes when a victim was the last to hold there.
+// dynamicNode is a dynamic node that lost a claim. It is removed if that was its last one.
 type dynamicNode struct {
 	tree, path string
 	id         uint64
 }
 
-// markChanged gives a tree a new version: what is held in it, or its configuration, is not what it was. Equal versions of a
-// tree mean equal placements, so a cancellation that finds the version that its reservation left knows that nothing came in
-// between. Below LevelFive nothing has a version.
+// markChanged assigns a new version to a tree whose usage or configuration changed. Equal versions of a tree mean equal
+// placements: a cancellation that finds the version that its reservation left knows that nothing happened in between.
+// Below LevelFive no tree has a version.
 func (f *forest) markChanged(t *tree) {
 	if f.level >= quota.LevelFive {
 		f.version++
@@ -138,8 +141,8 @@ func (f *forest) markChangedBy(a *Allocation) {
 	}
 }
 
-// markGranted marks the trees that a grant has changed: its own, and those of its victims. It answers the versions from before
-// and after if the grant is a reservation.
+// markGranted marks the trees that a grant has changed: its own, and those of its victims. It returns the versions
+// before and after if the grant is a reservation.
 func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion {
 	if l.level < quota.LevelFive {
 		return nil
@@ -167,7 +170,7 @@ func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion
 	return versions
 }
 
-// rememberUndo completes the record of a reservation that was granted now.
+// rememberUndo completes the undo record of a new reservation.
 func (t *tx) rememberUndo(a *Allocation) {
 	l := t.ledger
 	versions := l.markGranted(a, t.victims())
@@ -180,7 +183,7 @@ func (t *tx) rememberUndo(a *Allocation) {
 	}
 }
 
-// dynamicNodes are those where claims that were displaced had been counted or belonged, with those above them.
+// dynamicNodes are the dynamic nodes where displaced claims had been counted or belonged, with their dynamic ancestors.
 func (t *staged) dynamicNodes() []dynamicNode {
 	var list []dynamicNode
 	seen := map[*node]bool{}
@@ -199,7 +202,8 @@ func (t *staged) dynamicNodes() []dynamicNode {
 	return list
 }
 
-// forgetUndo drops what only the end of a reservation needs, unless the allocation may yet be put back as a reservation.
+// forgetUndo drops what only the end of a reservation needs, unless the allocation may yet be restored as a
+// reservation.
 func (a *Allocation) forgetUndo() {
 	if a.more == nil || a.more.undo == nil || a.ended.state == quota.WasPreempted {
 		return
@@ -209,24 +213,24 @@ func (a *Allocation) forgetUndo() {
 	a.more = &more
 }
 
-// UndoImage is what the end of a reservation needs to restore the state from before it.
+// UndoImage is the record that the end of a reservation needs to restore the state from before it.
 type UndoImage struct {
 	Trees []TreeVersionImage
 	Nodes []DynamicNodeImage
 	Items []ItemBeforeImage
-	// Arrival is the last one given in the queue when the reservation was made.
+	// Arrival is the last number of the queue at the time of the reservation.
 	Arrival uint64
-	// LiveBytes is what the ledger had before the reservation of what cannot be forgotten.
+	// LiveBytes is the size of the ledger, as bounded by Bounds.LiveBytes, before the reservation.
 	LiveBytes int64
 }
 
-// TreeVersionImage says which version of a tree a reservation found, and which one it left.
+// TreeVersionImage has the versions of a tree before and after a reservation.
 type TreeVersionImage struct {
 	Tree          string
 	Before, After uint64
 }
 
-// DynamicNodeImage is a node made on demand where a victim held something or belonged.
+// DynamicNodeImage is a dynamic node where a victim held something or belonged.
 type DynamicNodeImage struct {
 	Tree, Path string
 	ID         uint64
@@ -235,11 +239,11 @@ type DynamicNodeImage struct {
 // ItemBeforeImage is an item as it was before a reservation.
 type ItemBeforeImage struct {
 	ItemImage
-	// Owner is the fence of the allocation that held it; 0 if none did.
+	// Owner is the fence of the allocation that held it; 0 if it was idle.
 	Owner uint64
-	// IsNew is true if there was no such item; then nothing else is said about it but Now.
+	// IsNew is true if the item did not exist; then only its name and Now are set.
 	IsNew bool
-	// Now is the turn that the item got; 0 if it went.
+	// Now is the Turn that the item got; 0 if it was removed.
 	Now uint64
 }
 
@@ -292,7 +296,7 @@ func (image *UndoImage) record() *undoRecord {
 	return u
 }
 
-// check refuses a record with what was never given: it would put the ledger into a state that it could not have had.
+// check refuses a record with numbers that were never assigned, which would restore a state that never existed.
 func (image *UndoImage) check(l *Ledger, id string) error {
 	if image == nil {
 		return nil

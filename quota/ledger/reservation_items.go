@@ -9,32 +9,32 @@ import (
 // itemBefore is an item that a reservation has changed.
 type itemBefore struct {
 	name quota.ItemName
-	// was is the item as it was before; nil if there was none. Its stock is not used: it may have been loaded.
+	// was is the item before the reservation; nil if there was none. Its stock is not used, because the record may have
+	// been restored from a snapshot.
 	was *item
-	// turn is the one that the item got; 0 if it went.
+	// turn is the stateSeq that the item got; 0 if it was removed.
 	turn uint64
 }
 
-// itemTrace records which items one command changes, in the order of their first changes.
+// itemTrace records the items that one command changes, in the order of their first changes.
 type itemTrace struct {
 	list  []itemBefore
 	index map[quota.ItemName]int
 	now   []*item // the last records of the listed items
-	// liveBytes is what the ledger has when the trace begins.
+	// liveBytes is the size of the ledger when the trace begins.
 	liveBytes int64
 }
 
-// traceItems begins a trace if a request can be granted as a reservation.
+// traceItems begins a trace if the request can become a reservation.
 func (l *Ledger) traceItems(request quota.Allocate) {
 	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {
 		l.inventory.trace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.currentSizes().Live()}
 	}
 }
 
-// endTrace ends the trace.
 func (inv *inventory) endTrace() { inv.trace = nil }
 
-// noteItem records one change of an item; either record is nil if there was or is none.
+// noteItem records one change of an item; was is nil for a new item, is for a removed one.
 func (inv *inventory) noteItem(was, is *item) {
 	trace := inv.trace
 	if trace == nil {
@@ -55,7 +55,8 @@ func (inv *inventory) noteItem(was, is *item) {
 	trace.now[i] = is
 }
 
-// renewedWithOwner is the item with the time of its owner's last renewal, which a loaded ledger has put into the item.
+// renewedWithOwner is the item with the time of its owner's last renewal, which a restored ledger has stored in the
+// item.
 func (s *allocations) renewedWithOwner(it *item) *item {
 	if it == nil || it.owner == 0 {
 		return it
@@ -66,7 +67,8 @@ func (s *allocations) renewedWithOwner(it *item) *item {
 	return &is
 }
 
-// changes are the items that are not what they were. One that was to leave and may stay keeps its turn.
+// changes are the items whose records differ from the first ones. An item that was to leave and may stay keeps its
+// stateSeq.
 func (trace *itemTrace) changes() []itemBefore {
 	var list []itemBefore
 	for i, b := range trace.list {
@@ -85,7 +87,7 @@ func (trace *itemTrace) changes() []itemBefore {
 	return list
 }
 
-// asFound says which states the items of a reservation get that ends: those in which it found them, as far as that is known.
+// asFound returns the states of the items of a reservation that ends: those in which it found them, as far as known.
 func (a *Allocation) asFound() afterwards {
 	if a.more.undo == nil {
 		return unused
@@ -104,7 +106,7 @@ func (a *Allocation) asFound() afterwards {
 	}
 }
 
-// find answers the present record of the item, nil if there is none, and its stock, nil if that has gone.
+// find returns the item's present stock and record, either nil if it does not exist any more.
 func (b itemBefore) find(l *Ledger) (*stock, *item) {
 	s, refused := l.forest.findStock(b.name.Tree, b.name.Resource, "")
 	if refused != nil {
@@ -113,7 +115,7 @@ func (b itemBefore) find(l *Ledger) (*stock, *item) {
 	return s, s.byName[b.name.Name]
 }
 
-// isUntouched is true if the item is as the reservation left it, but for its user data.
+// isUntouched is true if the item is as the reservation left it, except for user data.
 func (b itemBefore) isUntouched(l *Ledger) bool {
 	s, it := b.find(l)
 	switch {
@@ -125,7 +127,7 @@ func (b itemBefore) isUntouched(l *Ledger) bool {
 	return it.stateSeq == b.turn
 }
 
-// restoreItems gives every item that the reservation has changed the state, the owner and the age that it had.
+// restoreItems restores state, owner and age of every item that the reservation changed.
 func (r *restoration) restoreItems() {
 	l := r.ledger
 	for _, b := range r.by.more.undo.items {
@@ -140,7 +142,7 @@ func (r *restoration) restoreItems() {
 			back = &again
 		}
 		if it == back {
-			continue // there was none, and there is none
+			continue // it neither existed before nor does now
 		}
 		l.inventory.changeItem(it, back)
 		r.onUndo(func() { l.inventory.changeItem(back, it) })

@@ -11,11 +11,11 @@ import (
 // cancellation ends reservations that are not confirmed, and restores what they displaced.
 type cancellation struct{ *Ledger }
 
-// restoreDisplaced takes back what a reservation has displaced: a is the one that was cancelled or has lapsed, whose own claims are
-// booked no more. All that it had moved sits again where it was, in the seats of then, and all that it had preempted holds
-// again under the old fences; or nothing is put back, if anything of that was moved, ended or forgotten since, or would
-// put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If
-// nothing is put back, others slide down into the freed room as after a release.
+// restoreDisplaced restores what a reservation has displaced. The reservation has ended, and its own claims are
+// refunded. Moved claims return to their former nodes and arrival numbers, and preempted allocations are held again
+// under their old fences. If any of them was moved, ended or forgotten since, or would put a node over its limit,
+// nothing is restored; other claims then use the freed capacity as after a release. It returns the ids of the
+// allocations that are held again, in the order in which they had been preempted.
 func (c cancellation) restoreDisplaced(a *Allocation) (restored []string) {
 	again := newRestoring(c.Ledger, a)
 	if a.more != nil && len(a.more.displaced) > 0 && again.restoreAll(a.more.displaced) {
@@ -28,16 +28,16 @@ func (c cancellation) restoreDisplaced(a *Allocation) (restored []string) {
 	return nil
 }
 
-// restoration is a trial of putting back.
+// restoration is a tentative restoration.
 type restoration struct {
 	undoList
 	ledger   *Ledger
 	by       *Allocation
 	restored map[string]restoredVictim
-	before   map[*node][]quota.Amount // what the nodes concerned held before
+	before   map[*node][]quota.Amount // usage of the affected nodes before the restoration
 	places   map[claimPlace]displacement
-	nodes    map[uint64]*node // that have been looked for, by identity
-	// exact is true if nothing came in between; then no limit is asked.
+	nodes    map[uint64]*node // found so far, by identity
+	// exact is true if nothing happened since the reservation; then limits are not checked.
 	exact bool
 }
 
@@ -45,7 +45,7 @@ func newRestoring(l *Ledger, by *Allocation) *restoration {
 	return &restoration{ledger: l, by: by, restored: map[string]restoredVictim{}, nodes: map[uint64]*node{}}
 }
 
-// restoredVictim is an allocation that holds again, and its tombstone.
+// restoredVictim is an allocation that is held again, with its tombstone.
 type restoredVictim struct{ tombstone, again *Allocation }
 
 // claimPlace names one claim of an allocation.
@@ -67,7 +67,7 @@ func (r *restoration) restoreAll(displaced []displacement) bool {
 	return r.exact || r.ledger.allocations.held.Len() <= r.ledger.bounds.Held && r.fitsLimits() && r.fitsInBytes()
 }
 
-// moveBack gives a claim that still has the seat that it got the place that it had.
+// moveBack returns a moved claim to its former place, if it still has the arrival number that the reservation gave it.
 func (r *restoration) moveBack(d displacement) bool {
 	l := r.ledger
 	was := l.allocations.byID[d.id]
@@ -93,7 +93,7 @@ func (r *restoration) moveBack(d displacement) bool {
 	return true
 }
 
-// restoreVictim makes a victim hold again, with all its claims at once; they are next to each other in the list.
+// restoreVictim restores a victim with all its claims, which are adjacent in the list.
 func (r *restoration) restoreVictim(last displacement) bool {
 	l := r.ledger
 	if _, done := r.restored[last.id]; done {
@@ -133,8 +133,8 @@ func (r *restoration) restoreVictim(last displacement) bool {
 	return true
 }
 
-// placeAgain makes the claim of a tombstone one that is counted where it was when it was displaced; false if a node or a
-// resource is no longer there under its name. The record of a tombstone may have been loaded, and then knows names only.
+// placeAgain binds the claim of a tombstone to the node where it was displaced; false if a node or a resource does not
+// exist any more. The tombstone may have been restored from a snapshot, and then has names only.
 func (r *restoration) placeAgain(c, ended *placedClaim, d displacement) bool {
 	t := r.ledger.forest.trees[ended.asked.treeName]
 	if t == nil {
@@ -170,7 +170,8 @@ func (r *restoration) placeAgain(c, ended *placedClaim, d displacement) bool {
 	return true
 }
 
-// retakeItems gives a claim the items again that it held; false if one was taken by somebody else since, or changed, or is gone.
+// retakeItems assigns the former items to a claim again; false if one was taken by another allocation, changed or
+// removed.
 func (r *restoration) retakeItems(a *Allocation, i int, names []heldItem) bool {
 	l, c := r.ledger, &a.claims[i]
 	for _, h := range names {
@@ -191,7 +192,7 @@ func (r *restoration) retakeItems(a *Allocation, i int, names []heldItem) bool {
 	return true
 }
 
-// noteUsageBefore remembers what a node and all above it hold before anything is put back there.
+// noteUsageBefore records the usage of a node and its ancestors before the restoration.
 func (r *restoration) noteUsageBefore(n *node) {
 	if r.exact {
 		return
@@ -201,7 +202,7 @@ func (r *restoration) noteUsageBefore(n *node) {
 	}
 }
 
-// fitsLimits is true if no node concerned has got more than it held before and is over its limit.
+// fitsLimits is true if no affected node has more usage than before and exceeds its limit.
 func (r *restoration) fitsLimits() bool {
 	for n, before := range r.before {
 		for i, held := range before {
@@ -213,13 +214,13 @@ func (r *restoration) fitsLimits() bool {
 	return true
 }
 
-// fitsInBytes is true if the ledger has no more bytes than it may.
+// fitsInBytes is true if the ledger is within its bounds in bytes.
 func (r *restoration) fitsInBytes() bool {
 	l := r.ledger
 	return !l.boundsBytes() || l.currentSizes().Live() <= l.bounds.LiveBytes
 }
 
-// commit takes the tombstones of those that hold again away.
+// commit removes the tombstones of the restored allocations.
 func (r *restoration) commit() []string {
 	l := r.ledger
 	numbers := r.tombstoneNumbers()
@@ -241,8 +242,8 @@ func (r *restoration) commit() []string {
 	return restored
 }
 
-// tombstoneNumbers are those under which the tombstones are kept. They are in the order of their ends, which are one after the other,
-// when the reservation was made.
+// tombstoneNumbers returns the keys of the tombstones. The tombstones of one reservation are adjacent in the order of
+// ends, from the time when it was granted.
 func (r *restoration) tombstoneNumbers() map[*Allocation]uint64 {
 	l, numbers := r.ledger, make(map[*Allocation]uint64, len(r.restored))
 	first, _, _ := l.allocations.ended.Min()
@@ -263,7 +264,8 @@ func (r *restoration) tombstoneNumbers() map[*Allocation]uint64 {
 	return numbers
 }
 
-// findNode finds a node of a tree by its identity, nil if it is not there any more. The first time it costs the tree.
+// findNode returns a node of a tree by its identity, nil if it does not exist any more. The first call visits the whole
+// tree.
 func (r *restoration) findNode(t *tree, id uint64) *node {
 	n, known := r.nodes[id]
 	if !known {
@@ -278,9 +280,9 @@ func (r *restoration) findNode(t *tree, id uint64) *node {
 	return n
 }
 
-// unchangedSince is true if nothing came between a reservation and now: all trees concerned have the version that it left,
-// all items concerned are where it left them, and all of its victims are remembered. Then its end restores what was before
-// it, also where that is over a limit, and nobody else moves.
+// unchangedSince is true if nothing happened since a reservation: all trees involved have the version that it left, all
+// items involved are where it left them, and all of its victims are remembered. Its end then restores the state from
+// before it, even over a limit, and no other claim moves.
 func (c cancellation) unchangedSince(a *Allocation) bool {
 	if a.more == nil || a.more.undo == nil {
 		return false
@@ -299,7 +301,8 @@ func (c cancellation) unchangedSince(a *Allocation) bool {
 	return room >= 0 && c.forest.nodes+len(a.more.undo.nodes) <= c.bounds.Nodes && c.hasBytesFor(a)
 }
 
-// hasBytesFor is true if the ledger has no more bytes than it may, or than before the reservation, once its victims hold again.
+// hasBytesFor is true if the ledger, with the victims restored, is within its bound in bytes, or not larger than before
+// the reservation.
 func (c cancellation) hasBytesFor(a *Allocation) bool {
 	live := c.currentSizes().Live() - c.countedSize(a)
 	for _, p := range a.more.preempted {
@@ -310,8 +313,9 @@ func (c cancellation) hasBytesFor(a *Allocation) bool {
 	return live <= max(c.bounds.LiveBytes, a.more.undo.liveBytes)
 }
 
-// restoreExactly restores what was before a reservation that has ended now and whose trees are unchanged since. It answers the ids
-// of those that hold again; false if a victim is no longer remembered, and then nothing is restored.
+// restoreExactly restores the state from before a reservation that has just ended and whose trees are unchanged since.
+// It returns the ids of the restored allocations; false if a victim is not remembered any more, and then nothing is
+// restored.
 func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool) {
 	again := newRestoring(c.Ledger, a)
 	again.exact = true
@@ -329,8 +333,8 @@ func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool)
 	return restored, true
 }
 
-// announceRestored lets requests be tried that wait for the items. Items on demand that went again are made anew only if
-// somebody may have come to wait for them meanwhile.
+// announceRestored unblocks requests that wait for the items. Items on demand that were removed again are re-created
+// only if a request may have started to wait for them meanwhile.
 func (c cancellation) announceRestored(a *Allocation) {
 	if a.more.undo.arrival != c.queue.arrival {
 		c.inventory.announceReturned(a)
@@ -347,7 +351,7 @@ func (c cancellation) announceRestored(a *Allocation) {
 	}
 }
 
-// recreateNodes makes the dynamic nodes again that went with the victims, under their old identities.
+// recreateNodes re-creates the dynamic nodes that were removed with the victims, under their old identities.
 func (r *restoration) recreateNodes() {
 	l := r.ledger
 	for _, d := range r.by.more.undo.nodes {
@@ -366,13 +370,13 @@ func (r *restoration) recreateNodes() {
 	}
 }
 
-// leaseAgain is the lease of one that holds again. It could not be renewed meanwhile: if nothing came in between, it goes on as
-// if the time had stood still, or else from the beginning. One that has to give way keeps its end.
+// leaseAgain is the lease of a restored allocation, which could not be renewed meanwhile. If nothing happened in
+// between, it continues with its remaining time, otherwise it starts anew. A lease under revocation keeps its end.
 func (r *restoration) leaseAgain(b lease) lease {
 	switch {
 	case !r.exact:
 		b.revokedBy = ""
-		if b.expires != 0 { // it is more than reserved
+		if b.expires != 0 { // not just reserved
 			b.begin(r.ledger.now)
 		}
 	case b.expires != 0 && b.revokedBy == "":
@@ -381,7 +385,7 @@ func (r *restoration) leaseAgain(b lease) lease {
 	return b
 }
 
-// retaker is how items are given to a claim that holds again.
+// retaker returns the function that assigns items to a restored claim.
 func (r *restoration) retaker() func(a *Allocation, i int, names []heldItem) bool {
 	if r.exact {
 		return r.keepRestored
@@ -389,7 +393,7 @@ func (r *restoration) retaker() func(a *Allocation, i int, names []heldItem) boo
 	return r.retakeItems
 }
 
-// keepRestored lists the items that restoreItems has given to a claim.
+// keepRestored lists the items that restoreItems has assigned to a claim.
 func (r *restoration) keepRestored(a *Allocation, i int, names []heldItem) bool {
 	c := &a.claims[i]
 	for _, h := range names {
@@ -402,7 +406,7 @@ func (r *restoration) keepRestored(a *Allocation, i int, names []heldItem) bool 
 	return true
 }
 
-// findTombstone finds the record of a victim. Since LevelFive it is kept until the reservation ends, which it has now.
+// findTombstone returns the tombstone of a victim. Since LevelFive it is kept until its reservation has ended.
 func (r *restoration) findTombstone(id string) *Allocation {
 	if r.ledger.level >= quota.LevelFive {
 		return r.ledger.allocations.byID[id]
