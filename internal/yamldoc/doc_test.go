@@ -125,7 +125,7 @@ line 4, column 1: merging (<<) is not read: write the keys out`
 // TestReadIsLinear reads texts that were made to keep a parser busy. Each takes less than a second; quadratic work
 // would take minutes.
 func TestReadIsLinear(t *testing.T) {
-	size := verify.Scale(1<<18, 1<<21)
+	size := verify.Scale(1<<16, 1<<21)
 	for _, begin := range []string{"", "["} {
 		for _, part := range []string{
 			"k: v\n", "{a: ", "[", "\"", "'", "a, ", "a: ", "- ", "#\n", "? ", "&a ", "!a ", "*a ", "a\n", "a\n\n", "a: # x\n",
