@@ -103,6 +103,7 @@ type Release struct {
 	ItemState string
 }
 
+// ItemName identifies an item in the ledger.
 type ItemName struct {
 	Tree, Resource, Name string
 }

@@ -22,8 +22,10 @@ type Limit struct {
 	Amount Amount
 }
 
+// AtMost is a limit of an amount; 0 allows nothing.
 func AtMost(a Amount) Limit { return Limit{Kind: Limited, Amount: a} }
 
+// NoLimit is the unlimited limit, which is not the same as an unset one.
 func NoLimit() Limit { return Limit{Kind: Unlimited} }
 
 // String is the limit as text: a number, "unlimited" or "unset".

@@ -75,6 +75,7 @@ func ParentPath(path string) string {
 	return ""
 }
 
+// ChildPath is the path of a child with a name; the empty path is the root.
 func ChildPath(path, name string) string {
 	if path == "" {
 		return name
@@ -82,6 +83,7 @@ func ChildPath(path, name string) string {
 	return path + "/" + name
 }
 
+// LastName is the part of a path behind the last slash.
 func LastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // IsWithin reports whether path is the node at top or below it.
