@@ -65,6 +65,7 @@ func (f *FSM) Applied() uint64 {
 	return f.applied
 }
 
+// Now is the present ledger time.
 func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

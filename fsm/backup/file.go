@@ -189,6 +189,7 @@ type countingWriter struct {
 	size   int64
 }
 
+// Write counts and forwards data.
 func (t *countingWriter) Write(data []byte) (int, error) {
 	t.digest.Write(data)
 	t.size += int64(len(data))

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// allocations owns the records of what is held, waits or has ended.
+// allocations owns the records of held, waiting and ended allocations.
 type allocations struct {
 	*environment
 	forest *forest
@@ -14,12 +14,12 @@ type allocations struct {
 	byID           map[string]*Allocation // held, waiting and ended
 	held           sizedMap[*Allocation]  // by fence
 	ended          sizedMap[*Allocation]  // in the order of their ends
-	fence          uint64                 // last given
-	lastArrivalSeq uint64                 // last given, see claimDetails
-	// endings counts ends; it orders the ended allocations and is not part of the state.
+	fence          uint64                 // last assigned
+	lastArrivalSeq uint64                 // last assigned, see claimDetails
+	// endings counts ends. It orders the ended allocations and is not part of the state.
 	endings uint64
-	// neededUpTo is the number of a tombstone up to which all are kept for reservations beyond their span. It follows
-	// from the rest.
+	// neededUpTo is the number of a tombstone: all up to it are kept for reservations beyond their span. It is derived
+	// from the rest of the state.
 	neededUpTo uint64
 }
 
@@ -32,67 +32,66 @@ func newAllocations(env *environment) allocations {
 	}
 }
 
-// Allocation is the record of who holds what, where. It is never changed after it was made: when it ends, is confirmed or
-// moved, another record takes its place, so that a frozen ledger and a late answer keep what they saw.
+// Allocation is the immutable record of what a holder holds where. When it ends, is confirmed or moved, another record
+// replaces it, so that a snapshot or a late answer keeps what it saw.
 type Allocation struct {
 	id      string
 	claims  []placedClaim
 	labels  []quota.Label
 	fence   uint64
 	granted quota.Stamp
-	// more is nil for what most are: held without a principal, and nobody was in the way.
+	// more is nil for most allocations, which have no principal and displaced nothing.
 	more *details
 	// ended is nil while held.
 	ended *ending
 }
 
-// details are what only some allocations have.
+// details are rare properties of allocations.
 type details struct {
 	principal quota.Principal
 	mode      quota.Mode
-	// reserveFor is what a reservation asked for; until is ledger time, 0 once it is confirmed.
+	// reserveFor is the requested duration of a reservation; until is its end in ledger time, 0 once it is confirmed.
 	reserveFor quota.Span
 	until      quota.Instant
 	forced     bool
 	preempted  []quota.Preempted
-	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
+	// displaced are the claims that a reservation moved, in that order. Cancel restores them.
 	displaced []displacement
-	// undo is what else the end of a reservation needs.
+	// undo is further state that the end of a reservation needs.
 	undo *undoRecord
-	// waitFor, keep and priority are what the request said about the queue.
+	// waitFor, keep and priority are the queueing parameters of the request.
 	waitFor, keep quota.Span
 	priority      int64
-	// waiting is its place in the queue; nil unless it waits. Never changed in place.
+	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
 	waiting *waiting
 	lease   *lease // nil for most
 }
 
-// displacement is a claim that was moved from its place, or an allocation that was preempted from there.
+// displacement is a claim that was moved, or an allocation that was preempted.
 type displacement struct {
 	id    string
 	claim int
-	// from is the identity of the node where it was counted with the seat that it had there, home that of the node that it
-	// belongs to, 0 if that is the same; seat is the one that it got, 0 if it was preempted.
+	// from is the identity of the claim's former node, with its arrival number there. home is that of the node that the
+	// claim belongs to, 0 if it is the same. seat is the new arrival number, 0 if the claim was preempted.
 	from, home      uint64
 	fromSeq, newSeq uint64
 }
 
-// ending is when and how an allocation ended.
 type ending struct {
 	quota.Stamp
 	state quota.State
-	by    string // whoever preempted it
+	by    string // the preempting allocation
 }
 
-// record is an allocation in one piece of memory with what most have: a single claim of one or two amounts. To find and
-// release it then takes fewer steps through memory.
+// record is an allocation in one piece of memory with its most common parts: a single claim of one or two amounts.
+// Finding and releasing it then touches less memory.
 type record struct {
 	Allocation
 	claim   [1]placedClaim
 	amounts [2]placedAmount
 }
 
-// newAllocation has room for the claims and amounts of a request, and nothing else yet.
+// newAllocation returns an allocation with capacity for the claims and amounts of a request, otherwise empty.
 func newAllocation(claims []quota.Claim) *Allocation {
 	if len(claims) == 1 && len(claims[0].Amounts)+len(claims[0].Picks) <= 2 {
 		r := &record{}
@@ -107,13 +106,12 @@ func newAllocation(claims []quota.Claim) *Allocation {
 	return a
 }
 
-// ID is the name that the caller gave it.
+// ID is the id chosen by the caller.
 func (a *Allocation) ID() string { return a.id }
 
-// Fence is the token of the grant.
+// Fence is the fence of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 
-// state is where the allocation is in its life.
 func (a *Allocation) state() quota.State {
 	switch {
 	case a.ended != nil:
@@ -126,10 +124,10 @@ func (a *Allocation) state() quota.State {
 	return quota.Held
 }
 
-// isForced is true if it was held whatever the limits said.
+// isForced is true if the allocation was granted regardless of limits.
 func (a *Allocation) isForced() bool { return a.more != nil && a.more.forced }
 
-// principal is who holds it; nobody in particular for most.
+// principal is the holder; most allocations have none.
 func (a *Allocation) principal() quota.Principal {
 	if a.more == nil {
 		return quota.Principal{}
@@ -140,31 +138,31 @@ func (a *Allocation) principal() quota.Principal {
 // placedClaim is a claim at the node where it is counted.
 type placedClaim struct {
 	at *node
-	// asked is what the request named, placed the address of at when the record was made.
+	// asked is the requested node, placed the address of at when the record was made.
 	asked, placed *address
 	amounts       []placedAmount
-	// more is nil for what most are: a claim of no standing at its own node, for no principal.
+	// more is nil for most claims, which have no standing, are counted at their own node, and have no principal.
 	more *claimDetails
 }
 
-// claimDetails are what only some claims have.
+// claimDetails are rare properties of claims.
 type claimDetails struct {
 	quota.Standing
-	// home is the node that the claim belongs to, if it is not counted there but further up; else nil.
+	// home is the node that the claim belongs to, if it is counted further up; otherwise nil.
 	home *node
-	// arrivalSeq is its place in the order of arrival at a node of a borrowing tree; 0 elsewhere.
+	// arrivalSeq is the place in the order of arrival at a node with soft borrowing; 0 elsewhere.
 	arrivalSeq uint64
-	// forced is true for a newcomer that is held here whatever the limits say.
+	// forced is true if a new request is granted here regardless of limits.
 	forced bool
-	// group is the one that is counted for it.
+	// group is the group that the claim counts for.
 	group string
-	// track is where its principal is counted; nil if it has none.
+	// track is where its principal's usage is counted; nil if it has none.
 	track *track
 	// items are those of the claim; nil for most.
 	items *claimItems
 }
 
-// placedAmount is one component, tied to the resource of its tree.
+// placedAmount is one component, bound to the resource of its tree.
 type placedAmount struct {
 	resource *resource
 	amount   quota.Amount
@@ -185,8 +183,8 @@ func (c *placedClaim) standing() quota.Standing {
 	return c.more.Standing
 }
 
-// Info copies the record for a reader. It may be called at any time, on any goroutine; Placed is then what it was when
-// the record was made.
+// Info copies the record for a reader. It may be called at any time, on any goroutine; Placed is then the path at the
+// time when the record was made.
 func (a *Allocation) Info() quota.AllocationInfo {
 	info := quota.AllocationInfo{
 		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.state(),
@@ -209,7 +207,7 @@ func (a *Allocation) Info() quota.AllocationInfo {
 	return info
 }
 
-// currentInfo is Info as of now: only for whoever has the ledger.
+// currentInfo is Info with present paths. The caller must have the ledger.
 func (a *Allocation) currentInfo() quota.AllocationInfo {
 	info := a.Info()
 	if a.ended == nil {
@@ -233,7 +231,8 @@ func (c *placedClaim) info() quota.ClaimInfo {
 	return info
 }
 
-// matchesRequest tells whether the record stands for exactly this request, so that a repeat gets the first answer.
+// matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
+// answer.
 func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels, request.Labels) {
 		return false

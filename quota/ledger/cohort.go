@@ -9,38 +9,39 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// pool is what the subtree of a node in a cohort has of one resource. A cohort is a region of nodes whose policies bound
-// borrowing; its top is the highest of them. By Kueue's arithmetic, the room of a node is its limit, less what is held here,
-// plus what its children lend: of the room of each, at most what it may lend, and less than nothing if it borrows itself.
-// A claim is admitted if afterwards no node on its path owes more than it may borrow, and the top owes nothing.
+// pool is the balance of one resource in the subtree of a node in a cohort. A cohort is a region of nodes whose
+// policies bound borrowing; its top is the highest of them. By Kueue's arithmetic, the room of a node is its limit,
+// less what is held here, plus what its children lend: each child lends its room, at most its lending limit, and a
+// borrowing child lends a negative amount. A claim is admitted if afterwards no node on its path owes more than it may
+// borrow, and the top owes nothing.
 type pool struct {
 	limit, borrow, lend quota.Amount // MaxAmount if unlimited
-	// whole is what the children lend while nothing is held.
+	// whole is the amount that the children lend while nothing is held.
 	whole wideAmount
-	// held is what the children of the cohort do not account for, lent the sum of what those lend.
+	// held is the usage that the children of the cohort do not account for; lent is the sum of what they lend.
 	held quota.Amount
 	lent wideAmount
 }
 
-// room is less than nothing if the subtree borrows. Above MaxAmount it is cut: more can never be held.
+// room is negative if the subtree borrows. It is cut at MaxAmount, because more can never be held.
 func (p *pool) room() quota.Amount { return p.lent.plus(p.limit).plus(-p.held).clipped() }
 
-// lends is what the parent has from the node.
+// lends is the node's contribution to the room of its parent.
 func (p *pool) lends() quota.Amount { return min(p.lend, p.room()) }
 
-// unlent is the room that nobody else may have.
+// unlent is the room that is reserved for the subtree.
 func (p *pool) unlent() quota.Amount { return max(0, p.room()-p.lend) }
 
-// owes is what the subtree has borrowed.
+// owes is the amount that the subtree has borrowed.
 func (p *pool) owes() quota.Amount { return max(0, -p.room()) }
 
 // pooled is true if the parent is in the same cohort.
 func (n *node) pooled() bool { return n.pools != nil && n.parent != nil && n.parent.pools != nil }
 
-// lendsWhole is what the parent has from the node while nothing is held.
+// lendsWhole is the contribution to the parent while nothing is held.
 func (p *pool) lendsWhole() quota.Amount { return min(p.lend, p.whole.plus(p.limit).clipped()) }
 
-// mayOwe is how much the subtree may borrow; the top of a cohort has nobody to borrow from.
+// mayOwe is how much the subtree may borrow; 0 at the top of a cohort.
 func (n *node) mayOwe(r int) quota.Amount {
 	if n.pooled() {
 		return n.pools[r].borrow
@@ -48,7 +49,7 @@ func (n *node) mayOwe(r int) quota.Amount {
 	return 0
 }
 
-// draw takes an amount out of the pools from the node up, or with a negative one puts it back.
+// draw takes an amount out of the pools from the node up; a negative one is put back.
 func (n *node) draw(r int, amount quota.Amount) {
 	for at := n; at != nil; {
 		if at.pools == nil {
@@ -59,7 +60,7 @@ func (n *node) draw(r int, amount quota.Amount) {
 	}
 }
 
-// adjust changes a pool and what the levels above have from it. It answers the node above the cohort.
+// adjust changes a pool and the contributions to the levels above. It returns the node above the cohort.
 func (n *node) adjust(r int, change func(*pool)) *node {
 	p := &n.pools[r]
 	before := p.lends()
@@ -74,7 +75,7 @@ func (n *node) adjust(r int, change func(*pool)) *node {
 	return n.parent
 }
 
-// repool makes the pools of a subtree anew.
+// repool recomputes the pools of a subtree.
 func (n *node) repool() {
 	n.pools = nil
 	if n.borrows == policy.BorrowBounded {
@@ -96,7 +97,7 @@ func (n *node) repool() {
 	}
 }
 
-// repool makes all pools anew: whoever changes a tree calls it.
+// repool recomputes all pools, after a change of the tree.
 func (t *tree) repool() { t.root.repool() }
 
 // relimit carries changed limits of one node into the pools.
@@ -106,7 +107,7 @@ func (n *node) relimit() {
 	}
 }
 
-// setPoolLimit changes the limit of a pool, and what the levels above have from it now and while nothing is held.
+// setPoolLimit changes the limit of a pool, and the contributions to the levels above, now and while nothing is held.
 func (n *node) setPoolLimit(r int, limit quota.Amount) {
 	before := n.pools[r].lendsWhole()
 	n.adjust(r, func(p *pool) { p.limit = limit })
@@ -118,7 +119,7 @@ func (n *node) setPoolLimit(r int, limit quota.Amount) {
 	}
 }
 
-// relimited are the node's own pools with its limits; for a node that is not in the tree.
+// relimited are the node's own pools with its present limits, for a node that is not in the tree.
 func (n *node) relimited() []pool {
 	pools := slices.Clone(n.pools)
 	for i := range pools {
@@ -127,7 +128,7 @@ func (n *node) relimited() []pool {
 	return pools
 }
 
-// overBy is how much the subtree holds beyond what it may: more than the limit, or in a cohort owed beyond the bound.
+// overBy is the usage of the subtree beyond its limit or, in a cohort, the debt beyond its bound.
 func (n *node) overBy(r int, used quota.Amount) quota.Amount {
 	if n.pools != nil {
 		return max(0, -n.pools[r].room()-n.mayOwe(r))
@@ -135,8 +136,8 @@ func (n *node) overBy(r int, used quota.Amount) quota.Amount {
 	return max(0, used-n.ceilings[r])
 }
 
-// checkBounded says which nodes of a cohort would owe more than they may, in the order of the request, levels upwards. It
-// draws what the claims ask for from the pools, looks, and puts it back.
+// checkBounded returns the nodes of a cohort that would owe more than they may, in the order of the request, levels
+// upwards. It draws the claims from the pools, checks, and puts them back.
 func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	claims := a.plainClaims()
 	if !inCohort(claims) {
@@ -144,7 +145,7 @@ func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	}
 	demands := demandsOf(claims, func(c *placedClaim) *node { return c.at })
 	if uncountable(demands) {
-		return nil // the plain check has said so
+		return nil // the plain check has reported it
 	}
 	before := make([][]quota.Amount, len(demands))
 	for i, d := range demands {
@@ -162,13 +163,13 @@ func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	return violations
 }
 
-// poolKey is the pool of a resource at a node.
+// poolKey identifies the pool of a resource at a node.
 type poolKey struct {
 	node     *node
 	resource int
 }
 
-// emptyPools are the pools of cohorts while nothing is held but what was drawn from them here.
+// emptyPools are the pools of cohorts as if nothing were held except what was drawn here.
 type emptyPools map[poolKey]*pool
 
 func (e emptyPools) of(n *node, r int) *pool {
@@ -181,7 +182,7 @@ func (e emptyPools) of(n *node, r int) *pool {
 	return e[key]
 }
 
-// draw takes an amount out of the pools from the node up, as node.draw does.
+// draw takes an amount out of the pools from the node up, like node.draw.
 func (e emptyPools) draw(n *node, r int, amount quota.Amount) {
 	for at := n; at != nil; at = at.parent {
 		if at.pools == nil {
@@ -199,7 +200,7 @@ func (e emptyPools) draw(n *node, r int, amount quota.Amount) {
 	}
 }
 
-// markTooLarge marks the violations of pools that would be short of the request even while nothing else is held.
+// markTooLarge marks the violations of pools that the request would exceed even if nothing else were held.
 func markTooLarge(violations []quota.Violation, claims []placedClaim) {
 	empty := emptyPools{}
 	for _, c := range claims {
@@ -208,7 +209,7 @@ func markTooLarge(violations []quota.Violation, claims []placedClaim) {
 		}
 	}
 	short := map[quota.Violation]bool{}
-	for key, p := range empty { // the order does not matter: each is looked up below
+	for key, p := range empty { // any order: each is looked up below
 		if p.owes() > key.node.mayOwe(key.resource) {
 			short[quota.Violation{Tree: key.node.treeName, Node: key.node.path, Resource: key.node.tree.resources[key.resource].Name}] = true
 		}
@@ -249,7 +250,7 @@ func drawAll(claims []placedClaim, sign quota.Amount) {
 	}
 }
 
-// owedAmounts is what the node owes of each resource that is asked for.
+// owedAmounts is the debt of the node for each requested resource.
 func (d demand) owedAmounts() []quota.Amount {
 	if d.node.pools == nil {
 		return nil
@@ -261,7 +262,7 @@ func (d demand) owedAmounts() []quota.Amount {
 	return list
 }
 
-// shortages appends what is short at a node when the whole request is drawn; before is what it owed without.
+// shortages appends the violations at a node when the whole request is drawn; before is its debt without it.
 func (d demand) shortages(violations []quota.Violation, before []quota.Amount) []quota.Violation {
 	n := d.node
 	if n.pools == nil {
@@ -285,7 +286,7 @@ func (d demand) shortages(violations []quota.Violation, before []quota.Amount) [
 	return violations
 }
 
-// checkPool verifies one pool against the configuration, what is held, and the pools of the children.
+// checkPool compares one pool with the configuration, the usage, and the pools of the children.
 func (n *node) checkPool(r int) error {
 	if n.borrows != policy.BorrowBounded {
 		if n.pools != nil {
@@ -307,19 +308,19 @@ func (n *node) checkPool(r int) error {
 	return nil
 }
 
-// wideAmount is a signed sum of more amounts than fit in one.
+// wideAmount is a signed sum that may exceed the range of an Amount.
 type wideAmount struct {
 	high int64
 	low  uint64
 }
 
-// plus adds an amount of either sign.
+// plus adds a positive or negative amount.
 func (w wideAmount) plus(a quota.Amount) wideAmount {
 	low, carry := bits.Add64(w.low, uint64(a), 0)
 	return wideAmount{high: w.high + int64(a>>63) + int64(carry), low: low}
 }
 
-// clipped is the sum as an amount, but at most MaxAmount. It must not be below what an amount can be.
+// clipped is the sum as an Amount, at most MaxAmount. The sum must not be below the range of an Amount.
 func (w wideAmount) clipped() quota.Amount {
 	if w.high > 0 || w.high == 0 && w.low > uint64(quota.MaxAmount) {
 		return quota.MaxAmount

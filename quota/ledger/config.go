@@ -45,8 +45,8 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 	return Outcome{Configuration: &answer}
 }
 
-// checkChange answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and
-// whoever may not.
+// checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,
+// and an actor without permission.
 func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 	if out, known := pl.history.checkMeta(m); known {
 		return out, true

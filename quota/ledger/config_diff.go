@@ -16,7 +16,7 @@ type differ struct {
 	undo    quota.TreeUndo
 }
 
-// diff lists every difference that a succession makes. What was made on demand is no configuration.
+// diff lists every difference that a succession makes. Dynamic nodes are not configuration.
 func (s *treeTransition) diff() *differ {
 	d := &differ{}
 	switch before, after := s.old, s.draft; {
@@ -190,7 +190,7 @@ func merge[T any](before, after []T, key func(T) string, visit func(key string, 
 	}
 }
 
-// policyText is the policy as configured; a new node that inherits is no change.
+// policyText is the policy as configured; a new node that inherits one has no difference.
 func policyText(s *quota.NodeSpec, there bool) string {
 	if there && s.Policy == "" && s.Path == "" {
 		return quota.DefaultPolicy

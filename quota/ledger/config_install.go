@@ -155,11 +155,12 @@ func (n *node) relate(drafted *node) {
 	}
 }
 
-// byConfiguration is who has ended a request whose node or resource was taken away.
+// byConfiguration is recorded as the cause of the end of a request whose node or resource was removed.
 const byConfiguration = "configuration"
 
-// requeueWaiters lets requests with claims in changed trees follow their nodes, ends those that the configuration now refuses, and
-// makes everybody who waits for something in such a tree line up anew. It costs the length of the queue.
+// requeueWaiters updates waiting requests with claims in changed trees after moves of their nodes, ends those that the
+// configuration now refuses, and assigns the requests that wait in such a tree to queues again. Its cost grows with the
+// length of the queue.
 func (pl planner) requeueWaiters(changed map[string]bool) {
 	all := pl.queue.all.list()
 	for _, w := range all {
@@ -177,7 +178,7 @@ func (pl planner) requeueWaiters(changed map[string]bool) {
 	}
 }
 
-// unassignWaiters takes a request out of its line together with all others there: nobody comes to the head by that.
+// unassignWaiters removes all requests from the queue of a request, so that none becomes its head.
 func (q *waitQueue) unassignWaiters(w *waiter) {
 	ln := w.blockedIn
 	if w.awaitsRevocation {

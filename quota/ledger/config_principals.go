@@ -50,7 +50,7 @@ func (r *rules) of(who quota.Holder) *rule {
 	return r.user(who.Name)
 }
 
-// choose is the group that is counted for somebody who is in groups, if the node decides it: the first in the order of
+// choose is the group that a user with these groups counts for, if the node decides it: the first in the order of
 // the configuration, else the common pot.
 func (r *rules) choose(groups []string) (string, bool) {
 	if r == nil {

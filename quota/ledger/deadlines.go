@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/internal/heap"
 )
 
-// deadlines is what happens at an instant of ledger time, the next first. It follows from the rest of the state.
+// deadlines are future changes at instants of ledger time, the earliest first. They are derived from the rest of the
+// state.
 type deadlines struct {
 	order *heap.Heap[*deadline]
 	byKey map[dueKey]*deadline
@@ -23,40 +24,40 @@ func newDeadlines() deadlines {
 	}
 }
 
-// dueKind says what a number in a dueKey is.
+// dueKind is the kind of the number in a dueKey.
 type dueKind uint8
 
-// The closed list. What is due at one instant happens in this order.
+// The closed list of kinds. At one instant, deadlines fire in this order.
 const (
-	// dueAllocation has the fence of a reservation that lapses or a lease that ends.
+	// dueAllocation has the fence of a reservation or lease that ends.
 	dueAllocation dueKind = 1
-	// dueWaiter has the arrival of a waiting request that leaves the queue.
+	// dueWaiter has the arrival number of a waiting request that leaves the queue.
 	dueWaiter dueKind = 2
-	// dueItem has the turn of an item that changes its state or goes.
+	// dueItem has the stateSeq of an item that changes its state or is removed.
 	dueItem dueKind = 3
 )
 
-// dueKey is who or what waits for an instant.
+// dueKey identifies what has a deadline.
 type dueKey struct {
 	kind   dueKind
 	number uint64
 }
 
-// deadline is an instant, and who waits for it.
+// deadline is an instant with its key.
 type deadline struct {
 	at quota.Instant
 	dueKey
-	// lease is true for the end of a lease, which comes unless it is renewed.
+	// lease is true for the end of a lease, which a renewal moves.
 	lease bool
 	place int // in the heap
 }
 
-// before orders by time, then by kind, then by number, so that all replicas do the same first.
+// before orders by time, then by kind, then by number, so that all replicas fire deadlines in the same order.
 func (d *deadline) before(other *deadline) bool {
 	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.kind, other.kind), cmp.Compare(d.number, other.number)) < 0
 }
 
-// set makes a key due at an instant, instead of the one that it was due at; 0 removes it.
+// set replaces the deadline of a key; 0 removes it.
 func (d *deadlines) set(key dueKey, at quota.Instant) {
 	known := d.byKey[key]
 	switch {
@@ -72,7 +73,7 @@ func (d *deadlines) set(key dueKey, at quota.Instant) {
 	}
 }
 
-// drop removes a key, if it is due at all.
+// drop removes the deadline of a key, if it has one.
 func (d *deadlines) drop(key dueKey) {
 	known := d.byKey[key]
 	if known == nil {
@@ -85,7 +86,7 @@ func (d *deadlines) drop(key dueKey) {
 	}
 }
 
-// add notes a held allocation if it ends by itself.
+// add sets the deadline of a held allocation if it ends by itself.
 func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
@@ -95,7 +96,7 @@ func (d *deadlines) add(a *Allocation) {
 	}
 }
 
-// next is what is due first; false if nothing is.
+// next is the earliest deadline; false if there is none.
 func (d *deadlines) next() (deadline, bool) {
 	if d.order.Len() == 0 {
 		return deadline{}, false
@@ -103,7 +104,7 @@ func (d *deadlines) next() (deadline, bool) {
 	return *d.order.First(), true
 }
 
-// endsAt is when a held allocation ends by itself; 0 if it does not.
+// endsAt is when a held allocation ends by itself; 0 for never.
 func (a *Allocation) endsAt() quota.Instant {
 	switch {
 	case a.more == nil:
@@ -116,13 +117,13 @@ func (a *Allocation) endsAt() quota.Instant {
 	return a.more.lease.expires
 }
 
-// NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.
+// NextDue returns when the ledger needs its next Expire, which may be in the past; false if it needs none.
 func (v View) NextDue() (quota.Instant, bool) {
 	next, ok := v.ledger.deadlines.next()
 	return next.at, ok
 }
 
-// checkDue verifies that everything waits for exactly the instant that it should.
+// checkDue verifies that exactly the expected deadlines are set.
 func (v verifier) checkDue() error {
 	expected, leases := 0, 0
 	for fence, a := range v.allocations.held.All() {
@@ -138,7 +139,7 @@ func (v verifier) checkDue() error {
 		}
 		expected++
 		if known := v.deadlines.byKey[dueKey{dueAllocation, fence}]; known == nil || known.at != at {
-			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
+			return fmt.Errorf("allocation %q ends at %d, but has no deadline then", a.id, at)
 		}
 	}
 	for turn, it := range v.inventory.items.All() {
@@ -148,14 +149,14 @@ func (v verifier) checkDue() error {
 		}
 		expected++
 		if known := v.deadlines.byKey[dueKey{dueItem, turn}]; known == nil || known.at != at {
-			return fmt.Errorf("item %s changes at %d, but nobody waits for that", it.name, at)
+			return fmt.Errorf("item %s changes at %d, but has no deadline then", it.name, at)
 		}
 	}
 	for w := range v.queue.all.from(firstTurn) {
 		expected++
 		place := w.record.more.waiting
 		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
-			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
+			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then", w.record.id, place.endsAt())
 		}
 	}
 	if counted := v.deadlines.leases; counted != leases {

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// releaseAllocation ends an allocation and gives everything back; or only some items, and what is left goes on. A request that waits
+// releaseAllocation ends an allocation and refunds it, or returns only some items and keeps the rest. A waiting request
 // leaves the queue.
 func (l *Ledger) releaseAllocation(c quota.Release, m mode) Outcome {
 	out := l.allocations.checkRelease(c)
@@ -25,7 +25,7 @@ func (l *Ledger) releaseAllocation(c quota.Release, m mode) Outcome {
 	return Outcome{Allocation: l.endAllocation(out.Allocation, quota.Released, "")}
 }
 
-// itemsNamed are those of its items that a list names.
+// itemsNamed are the items of the allocation that a list names.
 func (a *Allocation) itemsNamed(names []quota.ItemName) itemSet {
 	named := map[quota.ItemName]bool{}
 	for _, n := range names {
@@ -40,7 +40,7 @@ func (a *Allocation) itemsNamed(names []quota.ItemName) itemSet {
 	return list
 }
 
-// endAllocation ends a held allocation and gives everything back.
+// endAllocation ends a held allocation and refunds it.
 func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *Allocation {
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
@@ -59,7 +59,7 @@ func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *All
 	return ended
 }
 
-// checkRelease is releasable, and refuses a state or a list of items that cannot be.
+// checkRelease is findToRelease for a Release; it also refuses an invalid state or list of items.
 func (s *allocations) checkRelease(c quota.Release) Outcome {
 	if err := checkStates("item_state", c.ItemState); err != nil {
 		return Outcome{Refused: err}
@@ -74,7 +74,7 @@ func (s *allocations) checkRelease(c quota.Release) Outcome {
 	return out
 }
 
-// findToRelease says what a release would end, or has ended before; it changes nothing.
+// findToRelease returns the allocation to release, or one that has ended already; it changes nothing.
 func (s *allocations) findToRelease(id string) Outcome {
 	if err := checkID(id); err != nil {
 		return Outcome{Refused: err}
@@ -86,7 +86,7 @@ func (s *allocations) findToRelease(id string) Outcome {
 	return Outcome{Allocation: a, Repeated: a.ended != nil}
 }
 
-// expireDue ends or changes what is due, in the order of the instants, and within one by kind and number.
+// expireDue ends or changes what is due, in the order of deadlines; at one instant, by kind and number.
 func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 	if err := checkMost(c.Most); err != nil || m == dryRun {
 		return Outcome{Refused: err}
@@ -110,7 +110,7 @@ func checkMost(most int) *quota.Error {
 	return nil
 }
 
-// fireDeadline does what is due. It answers the ids of those that hold again by it.
+// fireDeadline carries out one deadline. It returns the ids of the allocations that are restored by it.
 func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 	switch k.kind {
 	case dueAllocation:
@@ -124,8 +124,8 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 	return nil
 }
 
-// expireAllocation ends what was not confirmed or renewed in time. A reservation puts back what it displaced, just as a cancellation
-// does; a lease that had to give way counts as preempted.
+// expireAllocation ends an allocation that was not confirmed or renewed in time. A reservation restores what it
+// displaced, like a cancellation; a lease under revocation counts as preempted.
 func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
 	if a.state() == quota.Reserved {
 		_, restored = cancellation{l}.undoReservation(a, quota.Expired)
@@ -141,13 +141,13 @@ func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
 	return nil
 }
 
-// tombstone is an ended allocation in one piece of memory with its end.
+// tombstone is an ended allocation and its end in one piece of memory.
 type tombstone struct {
 	Allocation
 	end ending
 }
 
-// keepEnded makes the tombstone of an allocation that has ended now.
+// keepEnded makes the tombstone of an allocation that has just ended.
 func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
@@ -166,7 +166,7 @@ func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocat
 	return &t.Allocation
 }
 
-// withCurrentPlaces is the record, or if nodes have moved since it was made, a copy that says where its claims are counted now.
+// withCurrentPlaces is the record itself or, if nodes have moved since it was made, a copy with their present paths.
 func (a *Allocation) withCurrentPlaces() *Allocation {
 	for i := range a.claims {
 		if c := &a.claims[i]; c.placed != c.at.address {
@@ -178,7 +178,7 @@ func (a *Allocation) withCurrentPlaces() *Allocation {
 	return a
 }
 
-// updateAddresses makes the record say where its claims were counted in the end.
+// updateAddresses records the final paths of the nodes where the claims were counted.
 func (a *Allocation) updateAddresses() {
 	for i := range a.claims {
 		if c := &a.claims[i]; c.placed != c.at.address {
@@ -193,7 +193,7 @@ func (a *Allocation) updateAddresses() {
 	}
 }
 
-// forgetData drops the user data of what has ended, but of what may yet be put back.
+// forgetData drops the user data of an ended allocation, unless it may yet be restored.
 func (a *Allocation) forgetData() {
 	if a.more == nil || a.more.lease == nil || a.ended.state == quota.WasPreempted {
 		return
@@ -206,7 +206,7 @@ func (a *Allocation) forgetData() {
 	more.lease, a.more = &without, &more
 }
 
-// describeEnd says in words how an allocation ended, beyond a plain release.
+// describeEnd describes how an allocation ended, other than by a release.
 func (a *Allocation) describeEnd() string {
 	switch a.ended.state {
 	case quota.WasPreempted:
@@ -233,8 +233,8 @@ func (a *Allocation) describeEnd() string {
 	return ""
 }
 
-// keepTombstone keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
-// oldest tombstone goes early.
+// keepTombstone keeps the record of an ended allocation, which reserves its id for a while. Beyond the bounds the
+// oldest tombstone is dropped early.
 func (s *allocations) keepTombstone(a *Allocation) {
 	s.endings++
 	s.ended.Set(s.endings, a)
@@ -245,7 +245,7 @@ func (s *allocations) keepTombstone(a *Allocation) {
 	}
 }
 
-// tooManyEnded is true if the tombstones pass a bound of theirs. The newest always stays.
+// tooManyEnded is true if the tombstones exceed a bound. The newest is always kept.
 func (s *allocations) tooManyEnded() bool {
 	return s.ended.Len() > s.bounds.Ended || s.boundsBytes() && s.ended.bytes > s.bounds.EndedBytes && s.ended.Len() > 1
 }
@@ -264,7 +264,7 @@ func (s *allocations) forgetOldestTombstone() {
 	}
 }
 
-// tombstoneOver is true if an id is free again.
+// tombstoneOver is true if the id may be used again.
 func (s *allocations) tombstoneOver(a *Allocation) bool { return s.spanOver(a) && !s.mayHoldAgain(a) }
 
 func (e *environment) spanOver(a *Allocation) bool {
@@ -280,14 +280,14 @@ func (s *allocations) mayHoldAgain(a *Allocation) bool {
 	return by != nil && by.ended == nil && by.state() == quota.Reserved && by.granted.At == a.ended.At
 }
 
-// noLongerReserved lets the tombstones of victims be forgotten of which nobody can hold again.
+// noLongerReserved releases the tombstones of victims that cannot be restored any more.
 func (s *allocations) noLongerReserved(a *Allocation) {
 	if len(a.more.preempted) > 0 {
 		s.neededUpTo = 0
 	}
 }
 
-// removeTombstone drops one tombstone; its id may stand for a younger allocation by now.
+// removeTombstone drops one tombstone. Its id may belong to a later allocation by now.
 func (s *allocations) removeTombstone(number uint64, a *Allocation) {
 	s.ended.Delete(number)
 	if s.byID[a.id] == a {

@@ -6,26 +6,27 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// maxTrials bounds how often each of the two searches for a remedy asks again.
+// maxTrials bounds the decisions of each of the two searches for a remedy.
 const maxTrials = 100
 
-// search looks for what would admit a denied request: it changes the ledger, asks again, and takes the change back.
+// search looks for a change that would admit a denied request: it changes the ledger, decides again, and reverts the
+// change.
 type search struct {
 	ledger *Ledger
 	// place finds the nodes of the request.
 	place  func() (*Allocation, *quota.Error)
-	trials int // that were made
+	trials int // decisions so far
 }
 
-// findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request. There is none for
-// a request that must not overtake others.
+// findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
+// A request that must not overtake others has no remedy.
 func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), denied quota.Decision) *quota.Remedy {
 	raises, releases := &search{ledger: s.ledger, place: place}, &search{ledger: s.ledger, place: place}
 	return &quota.Remedy{Raises: raises.raises(denied), Releases: releases.releases(denied.Violations)}
 }
 
-// ask decides the request on the ledger as it is changed now. Once too much was tried, the answer is a denial without a
-// reason, as it is if the request is refused.
+// ask decides the request on the ledger as changed now. After too many trials, or if the request is refused, it returns
+// a denial without violations.
 func (s *search) ask() quota.Decision {
 	if s.trials++; s.trials > maxTrials {
 		return quota.Decision{}
@@ -43,15 +44,15 @@ func (s *search) ask() quota.Decision {
 	return d
 }
 
-// candidate is a held allocation whose end would give back some of what is missing, or all of an application, which runs
-// until the last of them ends.
+// candidate is a held allocation whose end would free some of what is missing, or all allocations of an application,
+// which runs until the last of them ends.
 type candidate struct {
 	as []*Allocation
-	// gives has what their end gives back of each violated limit.
+	// gives is the amount that their end would free of each violated limit.
 	gives []quota.Amount
 }
 
-// findCandidates looks at the newest held allocations, the newest first, and then at the applications that have several
+// findCandidates considers the newest held allocations, the newest first, and then the applications that have several
 // of them.
 func (r *releaseSearch) findCandidates() {
 	var newest []*Allocation
@@ -93,7 +94,7 @@ func (r *releaseSearch) addApplications(v quota.Violation, newest []*Allocation)
 	}
 }
 
-// gives is how much of each violated limit the end of some allocations would give back.
+// gives is the amount of each violated limit that the end of some allocations would free.
 func (r *releaseSearch) gives(as []*Allocation) []quota.Amount {
 	gives := make([]quota.Amount, len(r.violations))
 	for i, v := range r.violations {
@@ -108,7 +109,7 @@ func (r *releaseSearch) gives(as []*Allocation) []quota.Amount {
 	return gives
 }
 
-// releasedAmount is how much of a violated limit of a resource the end of the allocation would give back.
+// releasedAmount is the amount of a violated limit of a resource that the end of the allocation would free.
 func (a *Allocation) releasedAmount(v quota.Violation) quota.Amount {
 	if v.Kind == quota.OfQueue {
 		return 0
@@ -133,7 +134,7 @@ func (a *Allocation) releasedAmount(v quota.Violation) quota.Amount {
 	return sum
 }
 
-// givesItems is how many items a release would make to be had as they are wanted.
+// givesItems is the number of wanted items that a release would make available.
 func (c *placedClaim) givesItems(v quota.Violation) quota.Amount {
 	sum := quota.Amount(0)
 	for _, h := range c.heldItems() {
@@ -144,7 +145,7 @@ func (c *placedClaim) givesItems(v quota.Violation) quota.Amount {
 	return sum
 }
 
-// countedAt is the node where a claim is counted for a holder: principals are counted where the claim belongs.
+// countedAt is the node where a claim counts for a holder: usage of principals counts at the claim's home.
 func (c *placedClaim) countedAt(h quota.Holder) *node {
 	if h.Kind == quota.TheNode {
 		return c.at
@@ -163,8 +164,8 @@ func (a *Allocation) countsFor(c *placedClaim, h quota.Holder) bool {
 	return true
 }
 
-// runOf finds what an allocation has to do with a violated number of applications: the run there of its application, and
-// how many claims it has in it; nil if none.
+// runOf returns the run of an allocation's application where a number of applications is violated, and the number of
+// its claims in it; nil if there is none.
 func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
 	p, t := a.principal(), f.trees[v.Tree]
 	n := t.byPath[v.Node]
@@ -186,7 +187,7 @@ func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
 	return t.accounts.find(who).at[n].runs[p.Application], claims
 }
 
-// endedApplications is how many applications of a violated number some allocations would end: those that have no other claims.
+// endedApplications is the number of applications that would end with some allocations: those without other claims.
 func (f *forest) endedApplications(as []*Allocation, v quota.Violation) (ended quota.Amount) {
 	left := map[*run]int{}
 	for _, a := range as {
@@ -204,7 +205,7 @@ func (f *forest) endedApplications(as []*Allocation, v quota.Violation) (ended q
 	return ended
 }
 
-// covers is true if a candidate gives all that is missing.
+// covers is true if a candidate frees all that is missing.
 func (c candidate) covers(missing []quota.Amount) bool {
 	for i, lack := range missing {
 		if c.gives[i] < lack {
@@ -214,7 +215,7 @@ func (c candidate) covers(missing []quota.Amount) bool {
 	return true
 }
 
-// helps adds up the parts that a candidate gives of what is missing, of each at most the whole.
+// helps sums the fractions of each missing amount that a candidate frees, each at most 1.
 func (c candidate) helps(missing []quota.Amount) float64 {
 	help := 0.0
 	for i, lack := range missing {
@@ -225,7 +226,7 @@ func (c candidate) helps(missing []quota.Amount) float64 {
 	return help
 }
 
-// size is how much a candidate gives back, measured by what is missing.
+// size is the amount that a candidate frees, relative to what is missing.
 func (r *releaseSearch) size(c candidate) float64 {
 	size := 0.0
 	for i, lack := range r.missing {
@@ -234,8 +235,8 @@ func (r *releaseSearch) size(c candidate) float64 {
 	return size
 }
 
-// leaveOutOwn takes the allocations of the request's own application out of the candidates: without them it would have to
-// begin anew, perhaps in another group or as one too many. False if there were none.
+// leaveOutOwn removes the allocations of the request's own application from the candidates: without them it would start
+// anew, perhaps in another group or beyond the limit of applications. It returns false if there were none.
 func (r *releaseSearch) leaveOutOwn() bool {
 	request, refused := r.place()
 	if refused != nil {
@@ -248,7 +249,7 @@ func (r *releaseSearch) leaveOutOwn() bool {
 	return len(r.candidates) < before
 }
 
-// sharesApplication is true if two allocations are of one application of one user.
+// sharesApplication is true if two allocations have the same application and user.
 func (a *Allocation) sharesApplication(other *Allocation) bool {
 	is, was := a.principal(), other.principal()
 	return is.Application != "" && is.User == was.User && is.Application == was.Application

@@ -8,17 +8,17 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// raised is a limit that is higher for as long as the search lasts.
+// raised is a limit that is raised during the search.
 type raised struct {
 	quota.Raise
-	// node and resource are those of a node's own limit of a resource. For others node is nil: they stay as they are, and
-	// their violations count as healed.
+	// node and resource are set for a node's own limit of a resource. For other limits node is nil: they are not changed,
+	// and their violations count as resolved.
 	node     *node
 	resource int
 	before   quota.Limit
 }
 
-// apply raises the limit, take lowers it again.
+// apply raises the limit, take restores it.
 func (r *raised) apply() {
 	if r.node != nil {
 		r.node.swapLimit(r.resource, quota.AtMost(r.To))
@@ -40,9 +40,10 @@ func (n *node) swapLimit(resource int, limit quota.Limit) {
 	}
 }
 
-// raises are found in four steps: raise whatever stands in the way until nothing does; lower what was raised too much;
-// leave out what is not needed; raise what the policies then want higher too. They are in the order in which they can be
-// carried out, parents before children. Nil if no limit can be so high, or no policy allows it.
+// raises finds raises in four steps: raise every violated limit until there are no violations; lower what was raised
+// too far; leave out what is not needed; raise what the policies then require. The raises are in the order in which
+// they can be applied, parents before children. It returns nil if a limit cannot be high enough, or a policy forbids
+// it.
 func (s *search) raises(denied quota.Decision) []quota.Raise {
 	h := &raiseSearch{search: s}
 	defer func() {
@@ -55,7 +56,8 @@ func (s *search) raises(denied quota.Decision) []quota.Raise {
 			return nil
 		}
 	}
-	// A lower raise may preempt somebody who holds elsewhere too, where then another raise is not needed.
+	// After lowering, the request may preempt an allocation that holds elsewhere too, where another raise is then
+	// unnecessary.
 	for h.leaveOut() || h.lower() {
 		continue
 	}
@@ -93,7 +95,7 @@ func (h *raiseSearch) find(v quota.Violation) *raised {
 	return nil
 }
 
-// isEnough is true if the request is admitted, or only stopped by limits that are raised in words.
+// isEnough is true if the request is admitted, or only violates limits that are raised without being changed.
 func (h *raiseSearch) isEnough(d quota.Decision) bool {
 	return d.Granted || len(d.Violations) > 0 && !slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return !h.covers(v) })
 }
@@ -103,7 +105,7 @@ func (h *raiseSearch) covers(v quota.Violation) bool {
 	return r != nil && r.node == nil && r.To >= v.Used.Plus(v.Requested)
 }
 
-// raiseFor makes room for all violations; false if that cannot be, or there are none.
+// raiseFor raises limits for all violations; false if that is impossible, or there are none.
 func (h *raiseSearch) raiseFor(violations []quota.Violation) bool {
 	for _, v := range violations {
 		if v.Kind == quota.OfQueue {
@@ -127,7 +129,7 @@ func (h *raiseSearch) raiseFor(violations []quota.Violation) bool {
 	return len(violations) > 0
 }
 
-// moreItemsHelp is true if a new item would be in the state that is wanted. Whoever wants an item by its name wants no other.
+// moreItemsHelp is true if a new item would be in the wanted state. It does not help a request for a named item.
 func (h *raiseSearch) moreItemsHelp(v quota.Violation) bool {
 	return h.ledger.forest.trees[v.Tree].resource(v.Resource).Items.InitialState() == v.Item
 }
@@ -139,7 +141,7 @@ func (h *raiseSearch) begin(v quota.Violation) *raised {
 		t := h.ledger.forest.trees[v.Tree]
 		if n := t.byPath[v.Node]; n != nil {
 			r.at(n, t.resource(v.Resource).index)
-		} else { // the request would make it
+		} else { // the request would create it
 			r.Unconfigured = true
 		}
 	}
@@ -152,8 +154,8 @@ func (r *raised) at(n *node, resource int) {
 	r.To, r.Unconfigured = r.From, n.dynamic
 }
 
-// leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.
-// True if that changed something.
+// leaveOut drops every raise that is unnecessary with the others, those of leaves first, because capacity shared by all
+// is more expensive. It reports whether it dropped any.
 func (h *raiseSearch) leaveOut() (changed bool) {
 	for i := 0; len(h.list) > 1 && i < len(h.list); {
 		all, r := h.list, h.list[i]
@@ -170,8 +172,8 @@ func (h *raiseSearch) leaveOut() (changed bool) {
 	return changed
 }
 
-// lower finds the least that will do where something may be borrowed; elsewhere what is missing is the least.
-// True if that changed something.
+// lower finds the smallest sufficient raises where something may be borrowed; elsewhere the missing amount is the
+// smallest. It reports whether it lowered any.
 func (h *raiseSearch) lower() (changed bool) {
 	for _, r := range h.list {
 		if r.node == nil || !r.node.special {
@@ -192,9 +194,9 @@ func (h *raiseSearch) lower() (changed bool) {
 	return changed
 }
 
-// satisfyPolicies raises the raised nodes and their parents as far as their policies want it, so that the raises can be carried out:
-// changing a limit has the policy asked about both, and what is held at a node may count there. False if some policy does not
-// allow the raises whatever the limits are.
+// satisfyPolicies raises the raised nodes and their parents as far as their policies require, so that the raises can be
+// applied: a change of a limit is checked against the policies of both, which may take usage into account. It returns
+// false if a policy forbids the raises whatever the limits are.
 func (h *raiseSearch) satisfyPolicies() bool {
 	for again := true; again; {
 		again = false
@@ -231,8 +233,8 @@ func (h *raiseSearch) raiseTo(n *node, resource int, to quota.Amount) {
 	r.apply()
 }
 
-// leastLimit is the least limit, from the present one up, that the node's policy wants above its children's; false if
-// there is none.
+// leastLimit is the smallest limit, from the present one up, that the node's policy accepts with those of its children;
+// false if there is none.
 func (n *node) leastLimit(resource int) (quota.Amount, bool) {
 	f := n.family(resource, n.own[resource], nil)
 	breaks := func(limit quota.Amount) bool {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxReleases bounds a set of releases: more is no advice, and could not be tried.
+	// maxReleases bounds a set of releases: a larger one is not useful advice, and could not be tried.
 	maxReleases = 64
-	// maxSingles bounds how many allocations are tried alone.
+	// maxSingles bounds the number of allocations that are tried alone.
 	maxSingles = 20
 )
 
-// releaseSearch looks for releases that give back what is missing of each violated limit.
+// releaseSearch looks for releases that free what is missing of each violated limit.
 type releaseSearch struct {
 	*search
 	violations []quota.Violation
@@ -22,9 +22,9 @@ type releaseSearch struct {
 	candidates []candidate
 }
 
-// releases are the ids of held allocations whose end would admit the request, by fence: a single one if that is enough,
-// the smallest, or else a set of which none can be left out or exchanged for a smaller one. It is not always the smallest
-// set there is. Nil if the newest records do not have one.
+// releases are the ids of held allocations whose end would admit the request, by fence: the smallest single one that
+// suffices, or else a set of which none can be left out or exchanged for a smaller one. It is not always the smallest
+// possible set. It is nil if the newest records do not contain such a set.
 func (s *search) releases(violations []quota.Violation) []string {
 	r := &releaseSearch{search: s, violations: violations[:min(len(violations), maxEventViolations)]}
 	for _, v := range r.violations {
@@ -52,7 +52,7 @@ func (s *search) releases(violations []quota.Violation) []string {
 	return ids
 }
 
-// lacks are what is still missing beside what some allocations give.
+// lacks are the amounts still missing beside what some allocations free.
 func (r *releaseSearch) lacks(chosen []*Allocation) []quota.Amount {
 	rest := slices.Clone(r.missing)
 	for i, given := range r.gives(chosen) {
@@ -61,7 +61,7 @@ func (r *releaseSearch) lacks(chosen []*Allocation) []quota.Amount {
 	return rest
 }
 
-// enough are the allocations that each give what is missing, the smallest first.
+// enough are the candidates that each free what is missing, the smallest first.
 func (r *releaseSearch) enough(missing []quota.Amount) []candidate {
 	var list []candidate
 	for _, c := range r.candidates {
@@ -73,7 +73,7 @@ func (r *releaseSearch) enough(missing []quota.Amount) []candidate {
 	return list
 }
 
-// single is the smallest allocation that is enough alone.
+// single is the smallest allocation that suffices alone.
 func (r *releaseSearch) single() []*Allocation {
 	enough := r.enough(r.missing)
 	for _, c := range enough[:min(len(enough), maxSingles)] {
@@ -84,8 +84,8 @@ func (r *releaseSearch) single() []*Allocation {
 	return nil
 }
 
-// several chooses whoever gives most of what is still missing, until the request is admitted, and then leaves out whom it
-// can, and exchanges others for smaller ones.
+// several chooses the candidate that frees most of what is missing until the request is admitted. It then leaves out
+// unnecessary ones and exchanges others for smaller ones.
 func (r *releaseSearch) several() []*Allocation {
 	all := r.candidates
 	defer func() { r.candidates = all }()
@@ -98,8 +98,8 @@ func (r *releaseSearch) several() []*Allocation {
 	return r.leaveOut(r.exchange(chosen))
 }
 
-// choose goes on when nothing is missing any more by the numbers and the request is denied all the same: what a cohort
-// does not lend, for example, is given back to nobody else.
+// choose continues when no amount is missing and the request is denied nevertheless: capacity that a cohort does not
+// lend, for example, becomes available to no other member.
 func (r *releaseSearch) choose() []*Allocation {
 	var chosen []*Allocation
 	for rest := r.missing; ; rest = r.lacks(chosen) {
@@ -119,7 +119,7 @@ func (r *releaseSearch) choose() []*Allocation {
 	}
 }
 
-// mostHelpful is the candidate that gives most of what is missing for each allocation of it; -1 if none gives anything.
+// mostHelpful is the candidate that frees most of what is missing per allocation; -1 if none frees anything.
 func mostHelpful(candidates []candidate, missing []quota.Amount) int {
 	best, most := -1, 0.0
 	for i, c := range candidates {
@@ -130,7 +130,7 @@ func mostHelpful(candidates []candidate, missing []quota.Amount) int {
 	return best
 }
 
-// leave takes those who are chosen next out of the candidates. What is left of an application then gives all of it.
+// leave removes the newly chosen allocations from the candidates. The rest of an application then frees all of it.
 func (r *releaseSearch) leave(next, chosen []*Allocation) {
 	gone := func(a *Allocation) bool { return slices.Contains(next, a) }
 	var list []candidate
@@ -145,7 +145,7 @@ func (r *releaseSearch) leave(next, chosen []*Allocation) {
 	r.candidates = list
 }
 
-// without is what is left of a candidate beside those who are chosen.
+// without is the rest of a candidate without the chosen allocations.
 func (r *releaseSearch) without(c candidate, gone func(*Allocation) bool, chosen []*Allocation) candidate {
 	left := slices.DeleteFunc(slices.Clone(c.as), gone)
 	together := r.gives(slices.Concat(chosen, left))
@@ -167,7 +167,8 @@ func (r *releaseSearch) leaveOut(chosen []*Allocation) []*Allocation {
 	return chosen
 }
 
-// exchange replaces those of whom a smaller part would do by the smallest that is enough beside the others.
+// exchange replaces chosen allocations of which a part suffices by the smallest candidate that suffices beside the
+// others.
 func (r *releaseSearch) exchange(chosen []*Allocation) []*Allocation {
 	for i, a := range chosen {
 		others := slices.Delete(slices.Clone(chosen), i, i+1)
@@ -187,8 +188,8 @@ func (r *releaseSearch) exchange(chosen []*Allocation) []*Allocation {
 	return chosen
 }
 
-// newestInTrees are the newest held allocations with a claim in a tree where a limit is violated, at most maxReleases, with
-// or without those of the request's own application.
+// newestInTrees are the newest held allocations with a claim in a tree where a limit is violated, at most maxReleases,
+// with or without those of the request's own application.
 func (r *releaseSearch) newestInTrees(own bool) []*Allocation {
 	request, refused := r.place()
 	if refused != nil {
@@ -212,10 +213,10 @@ func (r *releaseSearch) newestInTrees(own bool) []*Allocation {
 	return list
 }
 
-// fewestOf are those of some allocations that must end for the request to be admitted, if it is admitted without all of them.
-// It is for requests that no choice by the numbers admits: where claims are counted away from their nodes, or a part of what
-// is given back is not lent on, the end of an allocation may give more or less than its amounts. It leaves out halves,
-// quarters and so on, and has a number of trials of its own.
+// fewestOf are those of some allocations that must end for the request to be admitted, if it is admitted without all of
+// them. It serves requests for which the amounts do not decide: where claims are counted away from their nodes, or only
+// a part of the freed capacity is lent, the end of an allocation may free more or less than its amounts. It leaves out
+// halves, quarters and so on, with its own budget of trials.
 func (s *search) fewestOf(all []*Allocation) []*Allocation {
 	s.trials = 0
 	if len(all) == 0 || !s.admitsWithout(all) {
@@ -238,7 +239,7 @@ func (s *search) fewestOf(all []*Allocation) []*Allocation {
 	}
 }
 
-// admitsWithout asks whether the request would be admitted after the release of some held allocations.
+// admitsWithout reports whether the request would be admitted after the release of some held allocations.
 func (s *search) admitsWithout(gone []*Allocation) bool {
 	var undo undoList
 	seat := s.ledger.allocations.lastArrivalSeq
@@ -251,10 +252,10 @@ func (s *search) admitsWithout(gone []*Allocation) bool {
 	return admitted
 }
 
-// tryRelease gives back what an allocation holds and lets others slide into the room. undo gets the steps back.
+// tryRelease refunds an allocation and lets other claims reclaim the capacity. The steps are added to undo.
 func (s *search) tryRelease(fence uint64, undo *undoList) {
 	l := s.ledger
-	a, _ := l.allocations.held.Get(fence) // perhaps others' releases have moved it
+	a, _ := l.allocations.held.Get(fence) // other releases may have moved it
 	l.allocations.held.Delete(fence)
 	for i := range a.claims {
 		l.allocations.refundClaim(a, i)

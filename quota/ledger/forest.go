@@ -8,25 +8,25 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// resource is a registered resource with its place in every node's arrays.
+// resource is a registered resource with its index in the arrays of nodes.
 type resource struct {
 	quota.Resource
 	index int
 	holds int // components of held claims
-	// queues are those of requests that wait for items of it.
+	// queues are those of requests for its items.
 	queues []*blockerQueue
-	// stock is nil unless the resource is itemized, and in a draft.
+	// stock is nil unless the resource is itemized; always nil in a draft.
 	stock *stock
 }
 
-// forest owns the trees with their nodes, and what is counted at them.
+// forest owns the trees, their nodes and the usage counted at them.
 type forest struct {
 	*environment
 	trees   map[string]*tree
 	nodes   int    // in all trees
-	nodeID  uint64 // last given
-	version uint64 // last one given to a tree, see markChanged
-	bytes   int64  // what the trees take, see quota.Sizes
+	nodeID  uint64 // last assigned
+	version uint64 // last assigned to a tree, see markChanged
+	bytes   int64  // size of the trees, see quota.Sizes
 	// idleCandidates are dynamic nodes that a claim has left in the present command.
 	idleCandidates []*node
 }
@@ -42,19 +42,19 @@ type tree struct {
 	accounts  accounts
 	// governed is true if any node names admins.
 	governed bool
-	// soft is true if claims may borrow softly anywhere in the tree.
+	// soft is true if any node of the tree borrows softly.
 	soft bool
-	// version changes with every change of what is held in the tree, see markChanged.
+	// version changes with every change of usage in the tree, see markChanged.
 	version uint64
-	// queues are all in which requests wait for something in the tree.
+	// queues are all queues whose blocker is in the tree.
 	queues []*blockerQueue
 }
 
-// node is a place in a tree. It lives as long as it is configured or, if it was made on demand, something is held there:
-// a changed configuration changes it in place, so that allocations keep pointing at it.
+// node is a node of a tree. It exists as long as it is configured or, if it is dynamic, holds something. A change of
+// configuration changes it in place, so that allocations keep pointing at it.
 type node struct {
-	id uint64 // fixed for life
-	// address is replaced, never changed, when the node is renamed or moved; path is the one in it.
+	id uint64 // never changes
+	// address is replaced, never changed, when the node is renamed or moved. It has the path.
 	*address
 
 	tree     *tree
@@ -62,36 +62,37 @@ type node struct {
 	children []*node // by name
 	spec     *quota.NodeSpec
 	policy   *policy.Policy
-	// By resource index: what was configured, and what is held.
+	// By resource index: the configured limits, and the usage.
 	limits       []quota.Limit
-	ceilings     []quota.Amount // what admission compares with: effective limits, MaxAmount if unlimited
+	ceilings     []quota.Amount // the limits that admission compares with: effective limits, MaxAmount if unlimited
 	own, subtree []quota.Amount
 	claims       int // held claims placed here
-	// fallbacks are what unset limits of the children mean, by resource index: own defaults, or else the parent's. Nil if
-	// there are none.
+	// fallbacks are the defaults for unset limits of the children, by resource index: the node's own, or else the
+	// parent's. Nil if there are none.
 	fallbacks []quota.Limit
-	// borrows is the policy's answer; special is true if the node or one above it borrows.
+	// borrows is how the policy borrows; special is true if the node or one above it borrows.
 	borrows policy.Borrowing
 	special bool
-	// strict is true if requests that wait for room here must not be overtaken; lines are those that do.
+	// strict is true if requests that wait for capacity here must not be overtaken; queues are those of such requests.
 	strict bool
 	queues []*blockerQueue
-	// dynamic is true if the node was made on demand (CreateUnknown): it is not configured, and goes when nothing is held there.
+	// dynamic is true if a claim created the node (CreateUnknown): it is not configured, and is removed when it is idle.
 	dynamic bool
-	homes   int // held claims that are counted further up, but belong here
+	homes   int // held claims that belong here and are counted further up
 	// borrowers has the claims counted here if the node borrows softly; nil if there never was one.
 	borrowers *borrowIndex
-	// rules limit users and groups; nil if there are none. applications counts those that run in the subtree.
+	// rules limit users and groups; nil if there are none. applications is the number of running applications in the
+	// subtree.
 	rules        *rules
 	applications int
 	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.
 	borrow, lend []quota.Amount
 	pools        []pool
-	// from is, in a draft only, the node of the ledger that it succeeds; nil if it is new.
+	// from, in a draft only, is the predecessor of the node in the ledger; nil if it is new.
 	from *node
 }
 
-// address is where a node is. Allocations keep the one that they were granted at.
+// address is the tree and path of a node. Allocations keep the one at which they were granted.
 type address struct{ treeName, path string }
 
 func (n *node) name() string { return quota.LastName(n.path) }
@@ -107,7 +108,6 @@ func (n *node) effective(r int) quota.Limit {
 	return n.policy.Effective(n.limits[r], fallback)
 }
 
-// resource finds a registered resource by name, or nil.
 func (t *tree) resource(name string) *resource {
 	if i, found := t.findResource(name); found {
 		return t.resources[i]
@@ -127,7 +127,7 @@ func (t *tree) resourceNames() string {
 	return strings.Join(names, ", ")
 }
 
-// nearest is the node at path, or else its nearest ancestor that exists.
+// nearest is the node at path, or its nearest existing ancestor.
 func (t *tree) nearest(path string) *node {
 	for {
 		if n := t.byPath[path]; n != nil {
@@ -137,7 +137,7 @@ func (t *tree) nearest(path string) *node {
 	}
 }
 
-// addUsage books an amount at the node and all its ancestors; a negative one gives back.
+// addUsage charges an amount to the node and all its ancestors; a negative one is a refund.
 func (n *node) addUsage(r int, amount quota.Amount) {
 	n.own[r] += amount
 	for at := n; at != nil; at = at.parent {
@@ -148,7 +148,7 @@ func (n *node) addUsage(r int, amount quota.Amount) {
 	}
 }
 
-// walk yields the node and all below it, parents before children, siblings by name, until yield answers false.
+// walk yields the node and its subtree, parents before children, siblings by name, until yield returns false.
 func (n *node) walk(yield func(*node) bool) bool {
 	if !yield(n) {
 		return false
@@ -161,11 +161,11 @@ func (n *node) walk(yield func(*node) bool) bool {
 	return true
 }
 
-// Nodes that are made on demand (CreateUnknown, docs/adr/0025): a claim at a path that does not exist brings its nodes
-// along. They sprout, that is, they have a parent and limits but are in no tree yet, until the request is admitted, and
-// vanish at the end of the command after which nothing is held at or below them.
+// Dynamic nodes (CreateUnknown, docs/adr/0025): a claim at a path that does not exist creates its nodes. Until the
+// request is admitted they are detached: they have a parent and limits but are not yet in the tree. They are removed at
+// the end of the command that empties them.
 
-// addDynamicNodes makes the nodes that lack from the nearest known one to a path, sharing those of earlier claims.
+// addDynamicNodes creates the missing nodes from the nearest existing one to a path, sharing those of earlier claims.
 func (a *Allocation) addDynamicNodes(near *node, path string) *node {
 	n := near
 	rest := strings.TrimPrefix(path[len(near.path):], "/")
@@ -189,10 +189,10 @@ func (a *Allocation) addDynamicNode(parent *node, path string) *node {
 	return n
 }
 
-// isDetached is true for a node made on demand that is not part of its tree yet.
+// isDetached is true for a dynamic node that is not in its tree yet.
 func (n *node) isDetached() bool { return n.dynamic && n.id == 0 }
 
-// newDynamicNodes are the nodes that an allocation brings along, parents before children.
+// newDynamicNodes are the detached nodes of an allocation, parents before children.
 func (a *Allocation) newDynamicNodes() []*node {
 	var list []*node
 	for i := range a.claims {
@@ -209,7 +209,7 @@ func (a *Allocation) newDynamicNodes() []*node {
 	return list
 }
 
-// checkDynamicNodes refuses a request that would bring along more nodes than there may be.
+// checkDynamicNodes refuses a request whose dynamic nodes would exceed a bound.
 func (f *forest) checkDynamicNodes(a *Allocation) *quota.Error {
 	sprouts := a.newDynamicNodes()
 	if n := f.nodes + len(sprouts); n > f.bounds.Nodes {
@@ -228,7 +228,7 @@ func (f *forest) checkDynamicNodes(a *Allocation) *quota.Error {
 	return nil
 }
 
-// attachDynamicNodes makes the nodes that an allocation brings along part of their trees.
+// attachDynamicNodes adds the detached nodes of an allocation to their trees.
 func (f *forest) attachDynamicNodes(a *Allocation) {
 	for _, n := range a.newDynamicNodes() {
 		n.assignID(f)
@@ -238,7 +238,7 @@ func (f *forest) attachDynamicNodes(a *Allocation) {
 	}
 }
 
-// attachDynamicNodes is the same within a trial.
+// attachDynamicNodes adds the detached nodes of the new allocation as a step of the transaction.
 func (t *staged) attachDynamicNodes() {
 	sprouts := t.newcomer().newDynamicNodes()
 	before := t.ledger.forest.nodeID
@@ -260,15 +260,15 @@ func (f *forest) detachNode(n *node) {
 	f.bytes -= n.bytes()
 }
 
-// noteIdle remembers that a claim has left a node that was made on demand.
+// noteIdle records that a claim has left a dynamic node.
 func (f *forest) noteIdle(n *node) {
 	if n.dynamic {
 		f.idleCandidates = append(f.idleCandidates, n)
 	}
 }
 
-// removeIdleNodes lets nodes made on demand vanish where nothing is held any more. It runs at the end of a command, when nothing can
-// be taken back. It answers whether any did.
+// removeIdleNodes removes idle dynamic nodes and reports whether it removed any. It runs at the end of a command, when
+// nothing can be reverted any more.
 func (f *forest) removeIdleNodes() (any bool) {
 	for _, n := range f.idleCandidates {
 		for n.dynamic && n.isIdle() && n.tree.byPath[n.path] == n {
@@ -280,5 +280,6 @@ func (f *forest) removeIdleNodes() (any bool) {
 	return any
 }
 
-// isIdle is true if no claim is counted at the node or belongs there, nobody waits for room there, and nothing is below.
+// isIdle is true if no claim is counted at the node or belongs there, no request waits for its capacity, and it has no
+// children.
 func (n *node) isIdle() bool { return n.claims+n.homes+len(n.queues)+len(n.children) == 0 }

@@ -7,18 +7,18 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// history keeps the newest changes of the configuration, each with what takes it back.
+// history keeps the newest changes of the configuration, each with the record that undoes it.
 type history struct {
 	*environment
 	revision  uint64            // counts changes
 	revisions []*quota.Revision // oldest first
 	requests  map[string]*quota.Revision
-	nodes     int   // what the revisions take of Bounds.HistoryNodes
-	bytes     int64 // what they take, see quota.Sizes
+	nodes     int   // nodes that count against Bounds.HistoryNodes
+	bytes     int64 // size of the revisions, see quota.Sizes
 }
 
-// appendRevision puts a change into the history. It copies what it keeps: a list that was grown for all changes of a large tree
-// would stay in memory behind the few that are shown.
+// appendRevision adds a change to the history. It copies what it keeps, because a list that was grown for all changes
+// of a large tree would stay in memory for the sake of its first few.
 func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 	h.revision++
 	h.addRevision(&quota.Revision{
@@ -28,7 +28,7 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 	})
 }
 
-// cloneExactly copies what it takes to undo a change into lists without spare places.
+// cloneExactly copies undo records into lists without spare capacity.
 func cloneExactly(undo []quota.TreeUndo) []quota.TreeUndo {
 	undo = slices.Clone(undo)
 	for i := range undo {
@@ -38,8 +38,8 @@ func cloneExactly(undo []quota.TreeUndo) []quota.TreeUndo {
 	return undo
 }
 
-// addRevision files a change, forgets the oldest beyond the bound, and how to undo the oldest beyond the other bound
-// (docs/adr/0023).
+// addRevision stores a revision, drops the oldest beyond the bound of revisions, and the undo records of the oldest
+// beyond the bound of nodes (docs/adr/0023).
 func (h *history) addRevision(r *quota.Revision) {
 	h.revisions = append(h.revisions, r)
 	h.nodes += undoNodes(r)
@@ -58,8 +58,8 @@ func (h *history) addRevision(r *quota.Revision) {
 	}
 }
 
-// shortenHistory keeps the history within its bound in bytes: first the oldest changes cannot be undone any more, then they
-// go. The newest always stays, and can be undone unless it passes the bound alone.
+// shortenHistory keeps the history within its bound in bytes: it first drops the oldest undo records, then the oldest
+// revisions. The newest revision is always kept, with its undo record unless that exceeds the bound by itself.
 func (h *history) shortenHistory() {
 	for i := 0; i < len(h.revisions)-1 && h.bytes > h.bounds.HistoryBytes; i++ {
 		h.forgetUndo(i)
@@ -72,7 +72,6 @@ func (h *history) shortenHistory() {
 	}
 }
 
-// forgetRevision forgets the oldest.
 func (h *history) forgetRevision() {
 	oldest := h.revisions[0]
 	h.revisions[0] = nil
@@ -84,7 +83,7 @@ func (h *history) forgetRevision() {
 	}
 }
 
-// forgetUndo makes the record of a revision one that cannot be undone; images keep the one that they have.
+// forgetUndo replaces a revision by one that cannot be undone; snapshots keep the former record.
 func (h *history) forgetUndo(i int) {
 	r := h.revisions[i]
 	if !r.Undoable {
@@ -100,8 +99,8 @@ func (h *history) forgetUndo(i int) {
 	}
 }
 
-// undoNodes is what a revision takes of Bounds.HistoryNodes: every node, path, move and name of an item that it keeps, and
-// one for a tree.
+// undoNodes is the revision's share of Bounds.HistoryNodes: every node, path, move and name of an item that it keeps,
+// and one for each tree.
 func undoNodes(r *quota.Revision) int {
 	size := 0
 	for i := range r.Undo {
@@ -116,8 +115,8 @@ func undoNodes(r *quota.Revision) int {
 	return size
 }
 
-// planRollBack works out the configuration of after a revision by undoing what came later, newest first, and plans the
-// way there as one change.
+// planRollBack reconstructs the configuration after a revision by undoing the later ones, newest first, and plans the
+// change to it as one change.
 func (pl planner) planRollBack(c quota.RollBack) plan {
 	switch oldest := pl.history.oldestReachable(); {
 	case c.Revision > pl.history.revision:
@@ -152,10 +151,10 @@ func (h *history) oldestReachable() uint64 {
 // rollbackPlan is a walk back through the history.
 type rollbackPlan struct {
 	ledger *Ledger
-	trees  map[string]*pastTree // those that have changed since
+	trees  map[string]*pastTree // trees that have changed since
 }
 
-// pastTree is a tree as it was at some point of the walk; it does not exist if its sketch is nil.
+// pastTree is a tree at some point of the walk; it does not exist there if its pathTree is nil.
 type pastTree struct {
 	settings  quota.TreeSettings
 	resources []quota.Resource
@@ -174,7 +173,7 @@ func (p rollbackPlan) tree(name string) *pastTree {
 	return t
 }
 
-// undo takes back what one revision did to one tree.
+// undo reverts the effect of one revision on one tree.
 func (p rollbackPlan) undo(u quota.TreeUndo) {
 	t := p.tree(u.Name)
 	if u.Added {
@@ -198,7 +197,7 @@ func (p rollbackPlan) undo(u quota.TreeUndo) {
 	}
 }
 
-// treeChanges are the trees as they were where the walk has ended.
+// treeChanges are the changed trees at the end of the walk.
 func (p rollbackPlan) treeChanges() []treeChange {
 	var list []treeChange
 	for _, name := range slices.Sorted(maps.Keys(p.trees)) {

@@ -2,7 +2,8 @@
 
 package ledger
 
-// selfCheck verifies every invariant after every command while the ledger is small, and now and then when it is not.
+// selfCheck verifies every invariant after every command while the ledger is small, and after some commands when it is
+// large.
 func (l *Ledger) selfCheck() {
 	if l.allocations.held.Len() > 100 && (l.allocations.fence+l.allocations.endings)%97 != 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// maxEventViolations bounds the violations that an event of a denial keeps.
+// maxEventViolations bounds the violations that the event of a denial keeps.
 const maxEventViolations = 100
 
 // journal keeps the newest events, and the facts of the present command.
@@ -15,12 +15,12 @@ type journal struct {
 	*environment
 	facts     []Fact         // of the last command
 	events    []*quota.Event // oldest first
-	lastEvent uint64         // number of the last one
-	bytes     int64          // what the events take, see quota.Sizes
+	lastEvent uint64         // number of the newest event
+	bytes     int64          // size of the events, see quota.Sizes
 }
 
-// Events shows up to max remembered events after a number (0: from the oldest): those of a kind, unless it is 0, and of
-// an id, unless it is empty. Requests and decisions in them must not be changed.
+// Events returns up to max remembered events after a number (0: from the oldest), of a kind unless it is 0, and of an
+// id unless it is empty. Requests and decisions in them must not be changed.
 func (v View) Events(after uint64, kind quota.EventKind, id string, max int) quota.EventPage {
 	var page quota.EventPage
 	for _, e := range v.ledger.journal.eventsAfter(after) {
@@ -45,7 +45,7 @@ func (j *journal) eventsAfter(number uint64) []*quota.Event {
 	return j.events[from:]
 }
 
-// noteEvent remembers an event and forgets the oldest beyond the bound.
+// noteEvent appends an event and drops the oldest ones beyond the bounds.
 func (j *journal) noteEvent(e quota.Event) {
 	j.lastEvent++
 	e.Number, e.Stamp = j.lastEvent, j.now
@@ -62,45 +62,45 @@ func (j *journal) addEvent(e *quota.Event) {
 	}
 }
 
-// tooManyEvents is true if the events pass a bound of theirs. The newest always stays.
+// tooManyEvents is true if the events exceed a bound. The newest is always kept.
 func (j *journal) tooManyEvents() bool {
 	return len(j.events) > j.bounds.Events || j.boundsBytes() && j.bytes > j.bounds.EventBytes && len(j.events) > 1
 }
 
-// noteDenial remembers why a request was denied.
+// noteDenial records the reasons of a denial.
 func (j *journal) noteDenial(request quota.Allocate, d quota.Decision) {
 	if len(d.Violations) > maxEventViolations {
 		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
 	}
-	request.Data = nil // not for everybody's eyes
+	request.Data = nil // user data may be secret
 	j.noteEvent(quota.Event{Kind: quota.EventDenied, ID: request.ID, Request: &request, Decision: &d})
 }
 
-// noteFact notes a change of state for those who watch.
+// noteFact records a change of state for watchers.
 func (j *journal) noteFact(kind FactKind, a *Allocation) {
 	j.facts = append(j.facts, Fact{Kind: kind, Allocation: a})
 }
 
-// TakeFacts answers what the last command has done to allocations, in order, and forgets it.
+// TakeFacts returns the changes of allocations by the last command, in order, and clears them.
 func (l *Ledger) TakeFacts() []Fact {
 	facts := l.journal.facts
 	l.journal.facts = nil
 	return facts
 }
 
-// Fact is a change of state of one allocation, for those who watch. It is no part of the state.
+// Fact is a change of state of one allocation, for watchers. It is not part of the state.
 type Fact struct {
 	Kind FactKind
-	// Allocation is the record after it.
+	// Allocation is the record after the change.
 	Allocation *Allocation
-	// Since is when a request that was granted from the queue had come into it; 0 for all others.
+	// Since is when a request that was granted from the queue had entered it; 0 otherwise.
 	Since quota.Instant
 }
 
-// FactKind says what has happened.
+// FactKind is the kind of a change.
 type FactKind uint8
 
-// The closed list.
+// The closed list of kinds.
 const (
 	FactWaiting   FactKind = 1
 	FactGranted   FactKind = 2
@@ -108,6 +108,6 @@ const (
 	FactRevoked   FactKind = 4
 	FactEnded     FactKind = 5
 	FactRestored  FactKind = 6
-	// FactShrunk: some of its items were given back.
+	// FactShrunk: some of the allocation's items were returned.
 	FactShrunk FactKind = 7
 )

@@ -7,23 +7,24 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// lease is what only allocations with a TTL have, and those that carry user data or are renewed.
+// lease are the properties of allocations that have a TTL, carry user data or were renewed.
 type lease struct {
-	// asked is the TTL of the request, 0 for the default; ttl is what a renewal extends it by, 0 if it is no lease.
+	// asked is the TTL of the request, 0 for the default; ttl is the duration of a renewal, 0 if the allocation is not a
+	// lease.
 	asked, ttl quota.Span
-	// expires is when it ends unless it is renewed; 0 while it is only reserved.
+	// expires is when the lease ends unless it is renewed; 0 while it is only reserved.
 	expires quota.Instant
-	// revokedBy is the id of the allocation that it has to give way to: then nothing moves expires any more.
+	// revokedBy is the id of the allocation that the lease is revoked for; then no renewal extends it.
 	revokedBy string
-	// unclaimed is true until the caller comes for what the queue has granted.
+	// unclaimed is true until the caller claims a lease that was granted from the queue.
 	unclaimed bool
-	// touched is when its holder renewed it last.
+	// touched is the time of the last renewal.
 	touched quota.Stamp
-	// askedData are the user data of the request, data those of now. An ended allocation has neither.
+	// askedData are the user data of the request, data the present ones. An ended allocation has neither.
 	askedData, data []quota.Label
 }
 
-// lease is what an allocation has of one; for most it is all zero.
+// lease returns the properties of the lease; zero for most allocations.
 func (a *Allocation) lease() lease {
 	if a.more == nil || a.more.lease == nil {
 		return lease{}
@@ -31,7 +32,7 @@ func (a *Allocation) lease() lease {
 	return *a.more.lease
 }
 
-// tended is an allocation in one piece of memory with all that a renewal makes anew.
+// tended is an allocation in one piece of memory with all parts that a renewal replaces.
 type tended struct {
 	Allocation
 	more  details
@@ -48,21 +49,21 @@ func (a *Allocation) withLease(is lease) *Allocation {
 	return &t.Allocation
 }
 
-// replaceLease puts another record of a held allocation in the place of the one there is.
+// replaceLease replaces the record of a held allocation.
 func (l *Ledger) replaceLease(a *Allocation) *Allocation {
 	l.allocations.replaceRecord(a)
 	l.deadlines.add(a)
 	return a
 }
 
-// begin starts the time of a lease that is granted or confirmed.
+// begin starts the TTL of a lease that is granted or confirmed.
 func (b *lease) begin(now quota.Stamp) {
 	if b.ttl > 0 {
 		b.expires = now.At + quota.Instant(b.ttl)
 	}
 }
 
-// checkLease refuses a TTL that cannot be, and user data.
+// checkLease refuses an invalid TTL or invalid user data.
 func (e *environment) checkLease(request quota.Allocate) *quota.Error {
 	if err := checkTTL(request.TTL); err != nil {
 		return err
@@ -77,7 +78,7 @@ func checkTTL(ttl quota.Span) *quota.Error {
 	return nil
 }
 
-// initLease works out the TTL of a request whose claims are placed: its own, or else the shortest default.
+// initLease determines the TTL of a request whose claims are placed: its own, or else the shortest default.
 func (a *Allocation) initLease(request quota.Allocate) *quota.Error {
 	if err := a.checkMaxTTL(request.TTL); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (a *Allocation) checkMaxTTL(ttl quota.Span) *quota.Error {
 	return nil
 }
 
-// maxLeaseTTL is the longest TTL that may be named.
+// maxLeaseTTL is the longest TTL that the settings allow.
 func maxLeaseTTL(s quota.LeaseSettings) quota.Span {
 	if s.Max == 0 {
 		return quota.MaxTTL
@@ -114,7 +115,8 @@ func maxLeaseTTL(s quota.LeaseSettings) quota.Span {
 	return s.Max
 }
 
-// defaultTTL is the shortest default of the items, or else of the trees, but no longer than any of them allows; 0 is none.
+// defaultTTL is the shortest default of the items, or else of the trees, bounded by the maximum of each tree; 0 is
+// none.
 func (a *Allocation) defaultTTL() quota.Span {
 	least, ofItems, most := quota.Span(0), quota.Span(0), quota.MaxTTL
 	for i := range a.claims {
@@ -130,7 +132,7 @@ func (a *Allocation) defaultTTL() quota.Span {
 	return min(least, most)
 }
 
-// shorter is the shorter of two spans of which 0 is none.
+// shorter is the shorter of two spans, of which 0 means none.
 func shorter(a, b quota.Span) quota.Span {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -138,7 +140,7 @@ func shorter(a, b quota.Span) quota.Span {
 	return min(a, b)
 }
 
-// renewLease extends a lease from now on, and changes its user data; it keeps a request in the queue.
+// renewLease extends a lease, counted from now, and changes its user data. For a waiting request it is a heartbeat.
 func (l *Ledger) renewLease(c quota.Renew, m mode) Outcome {
 	a, refused := l.checkRenewal(c)
 	if refused != nil {
@@ -155,7 +157,7 @@ func (l *Ledger) renewLease(c quota.Renew, m mode) Outcome {
 	return Outcome{Allocation: l.replaceLease(l.applyRenewal(a, c))}
 }
 
-// checkRenewal finds what a renewal is about, and refuses what cannot be; it changes nothing.
+// checkRenewal returns the allocation to renew, and refuses an invalid renewal; it changes nothing.
 func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 	out := l.allocations.findToRelease(c.ID)
 	if out.Refused != nil {
@@ -198,8 +200,8 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 	return a, l.checkDataGrowth(l.dataGrowth(a, c.Data)+l.itemGrowth(list, c.Items), "user_data")
 }
 
-// applyRenewal is the record after a renewal, which wins over an end that no log entry has brought yet, but not over those who
-// have been promised the room.
+// applyRenewal is the record after a renewal. A renewal is accepted after the deadline if no Expire has been applied
+// yet, but it does not extend a lease under revocation.
 func (l *Ledger) applyRenewal(a *Allocation, c quota.Renew) *Allocation {
 	is := a.lease()
 	if c.TTL != 0 {
@@ -217,7 +219,7 @@ func (l *Ledger) applyRenewal(a *Allocation, c quota.Renew) *Allocation {
 	return renewed
 }
 
-// updateHeld changes items of a fresh record.
+// updateHeld changes items of a new record.
 func (inv *inventory) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
 	if len(updates) == 0 {
 		return
@@ -238,7 +240,8 @@ func (inv *inventory) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
 	}
 }
 
-// takeOverLease is what the caller of a lease from the queue does by asking for it again: it lasts its whole time from now on.
+// takeOverLease records that the caller has claimed a lease from the queue by repeating the request. The lease lasts
+// its whole TTL from now on.
 func (l *Ledger) takeOverLease(a *Allocation) *Allocation {
 	is := a.lease()
 	if a.ended != nil || !is.unclaimed {
@@ -251,7 +254,7 @@ func (l *Ledger) takeOverLease(a *Allocation) *Allocation {
 	return l.replaceLease(a.withLease(is))
 }
 
-// checkData refuses user data that cannot be. Values are never part of a refusal: they may be secret.
+// checkData refuses invalid user data. A refusal never contains values, which may be secret.
 func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
 	if len(data) > e.bounds.Data {
 		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed", len(data), e.bounds.Data)
@@ -272,7 +275,7 @@ func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
 	return nil
 }
 
-// checkLaid refuses a change of user data that cannot be, or makes too many of them.
+// checkLaid refuses a change of user data that is invalid or would exceed the bounds.
 func (e *environment) checkLaid(data, change []quota.Label, field string) *quota.Error {
 	if err := e.checkData(change, field); err != nil || len(change) == 0 {
 		return err
@@ -280,7 +283,7 @@ func (e *environment) checkLaid(data, change []quota.Label, field string) *quota
 	return e.checkData(overlayData(data, change), field)
 }
 
-// overlayData lays a change over user data: an empty value removes a key.
+// overlayData merges a change into user data: an empty value removes a key.
 func overlayData(data, change []quota.Label) []quota.Label {
 	if len(change) == 0 {
 		return data

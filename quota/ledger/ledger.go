@@ -134,7 +134,7 @@ type Outcome struct {
 	Restored []string
 	// Now is ledger time after the command.
 	Now quota.Instant
-	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with whoever had them.
+	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with their former holders.
 	Items []quota.ItemInfo
 	// Expired counts what an Expire has ended or changed.
 	Expired int
@@ -153,12 +153,12 @@ func (l *Ledger) Header() Header {
 	}
 }
 
-// Supersede lets a ledger that was loaded from a backup take the place of another one. Nothing that only grows goes back:
-// time, revisions and all numbers go on from whichever is further, and fences from gap beyond that, so that none is given
-// again that somebody got between the backup and the loss of that cluster.
+// Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former. Time,
+// revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so that no
+// fence that was assigned after the backup is assigned again.
 //
-// Leases have their whole time again, and requests in the queue their time for a sign of their caller: nobody could
-// renew them here, and what was renewed since the backup is not known any more.
+// Leases get their whole TTL again, and waiting requests their whole keep span, because their callers could not renew
+// them here and renewals after the backup are not known.
 func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.now = quota.Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
 	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision), max(l.journal.lastEvent, former.Event)

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// placeClaims checks the shape of a request and finds the node where each claim is counted. It answers an allocation that has
-// its claims but is not held yet.
+// placeClaims checks the form of a request and finds the node of each claim. It returns an allocation with placed
+// claims that is not held yet.
 func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error) {
 	if err := l.checkRequest(request); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error)
 	return a, l.forest.checkDynamicNodes(a)
 }
 
-// checkForests refuses a request that draws from two forests.
+// checkForests refuses a request with trees of two forests.
 func checkForests(a *Allocation) *quota.Error {
 	var first *tree
 	for i := range a.claims {
@@ -58,7 +58,7 @@ func checkForests(a *Allocation) *quota.Error {
 	return nil
 }
 
-// newDetails are nil for what most requests are.
+// newDetails returns nil for ordinary requests.
 func newDetails(r quota.Allocate) *details {
 	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 {
 		return nil
@@ -69,7 +69,7 @@ func newDetails(r quota.Allocate) *details {
 	}
 }
 
-// forceClaims marks a claim that is held at its node whatever the limits say.
+// forceClaims marks a claim that is granted at its node regardless of limits.
 func (a *Allocation) forceClaims(i int) {
 	if a.more == nil {
 		a.more = &details{}
@@ -116,7 +116,7 @@ func (e *environment) checkMode(request quota.Allocate) *quota.Error {
 	return checkWait(request)
 }
 
-// checkWait refuses spans of waiting that cannot be.
+// checkWait refuses invalid queueing parameters.
 func checkWait(request quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode != quota.Wait && request.WaitFor != 0:
@@ -210,7 +210,7 @@ func (f *forest) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
 	return placed.placePicks(t, c.Picks, i)
 }
 
-// placeAt finds the node of a claim. For an unknown one, the nearest known ancestor's policy decides.
+// placeAt finds the node of a claim. For an unknown path, the policy of the nearest existing ancestor decides.
 func (t *tree) placeAt(a *Allocation, path string, i, depth int) (*node, *quota.Error) {
 	if n := t.byPath[path]; n != nil {
 		return n, nil

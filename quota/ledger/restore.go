@@ -10,18 +10,17 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// Restorer builds a ledger from the parts of an image: trees, then revisions and items, then held, ended and waiting
-// allocations, each in the order that the image gives them. After any error the loader is useless and the image must not be
-// served.
+// Restorer builds a ledger from the parts of a snapshot: trees, then revisions and items, then held, ended and waiting
+// allocations, each in the order of the snapshot. After any error the restorer must not be used any further.
 type Restorer struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
-	// waiters are the requests that wait, and keys their lines.
+	// waiters are the waiting requests, and keys their blockers.
 	waiters  []*waiter
 	blockers []blocker
 }
 
-// NewRestorer begins with the header of an image.
+// NewRestorer starts with the header of a snapshot.
 func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	l := New(b)
 	l.restoring = true
@@ -30,7 +29,7 @@ func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	return &Restorer{ledger: l, nodes: map[uint64]*node{}}
 }
 
-// AddTree takes one tree with all its nodes.
+// AddTree adds one tree with all its nodes.
 func (ld *Restorer) AddTree(image TreeImage) error {
 	spec := quota.TreeSpec{Name: image.Name, TreeSettings: image.Settings, Resources: image.Resources, Nodes: make([]quota.NodeSpec, len(image.Nodes))}
 	for i, n := range image.Nodes {
@@ -64,7 +63,7 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 	return nil
 }
 
-// AddRevision takes one remembered change.
+// AddRevision adds one remembered revision.
 func (ld *Restorer) AddRevision(r *quota.Revision) error {
 	last := uint64(0)
 	if known := ld.ledger.history.revisions; len(known) > 0 {
@@ -77,7 +76,7 @@ func (ld *Restorer) AddRevision(r *quota.Revision) error {
 	return nil
 }
 
-// AddHeld takes one held allocation and books it.
+// AddHeld adds one held allocation and charges it.
 func (ld *Restorer) AddHeld(image AllocationImage) error {
 	if len(image.Placed) != len(image.Request.Claims) {
 		return fmt.Errorf("allocation %q has %d claims at %d nodes", image.Request.ID, len(image.Request.Claims), len(image.Placed))
@@ -110,7 +109,7 @@ func (ld *Restorer) AddHeld(image AllocationImage) error {
 	return nil
 }
 
-// checkArrivalSeq restores what a claim has in a borrowing tree.
+// checkArrivalSeq restores the properties of a claim in a borrowing tree.
 func (ld *Restorer) checkArrivalSeq(a *Allocation, i int, image AllocationImage) error {
 	c := &a.claims[i]
 	home, seat := nodeAt(image.Homes, i), nodeAt(image.Seats, i)
@@ -136,7 +135,7 @@ func (ld *Restorer) checkArrivalSeq(a *Allocation, i int, image AllocationImage)
 	return nil
 }
 
-// nodeAt is one of the values that only some have.
+// nodeAt returns one value of a list of rare properties, 0 if the list is nil.
 func nodeAt[T any](list []T, i int) T {
 	var none T
 	if i < len(list) {
@@ -145,7 +144,7 @@ func nodeAt[T any](list []T, i int) T {
 	return none
 }
 
-// AddEnded takes one tombstone.
+// AddEnded adds one tombstone.
 func (ld *Restorer) AddEnded(image AllocationImage) error {
 	if len(image.PlacedPaths) != len(image.Request.Claims) || image.Ended == nil {
 		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID, len(image.Request.Claims), len(image.PlacedPaths))
@@ -174,7 +173,7 @@ func (ld *Restorer) AddEnded(image AllocationImage) error {
 	return nil
 }
 
-// AddEvent takes one remembered event.
+// AddEvent adds one remembered event.
 func (ld *Restorer) AddEvent(e *quota.Event) error {
 	last := uint64(0)
 	if known := ld.ledger.journal.events; len(known) > 0 {
@@ -187,7 +186,7 @@ func (ld *Restorer) AddEvent(e *quota.Event) error {
 	return nil
 }
 
-// newAllocation rebuilds a record whose claims stand at the nodes that at answers.
+// newAllocation rebuilds a record; at returns the node of each claim.
 func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (*Allocation, error) {
 	if err := checkID(image.Request.ID); err != nil {
 		return nil, err
@@ -233,7 +232,7 @@ func (image *AllocationImage) toDetails() *details {
 	return m
 }
 
-// toLease is nil for what is none and has no user data.
+// toLease returns nil if the allocation is not a lease and has no user data.
 func (image *AllocationImage) toLease() *lease {
 	r := image.Request
 	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
@@ -265,7 +264,7 @@ func (c *placedClaim) restore(claim quota.Claim, n *node) error {
 	return nil
 }
 
-// restoreResource finds the resource of a claim; the node of a tombstone has no tree and takes any name.
+// restoreResource finds the resource of a claim. The node of a tombstone has no tree and accepts any name.
 func (n *node) restoreResource(c quota.Component) (*resource, error) {
 	if c.Amount < 0 || c.Amount > quota.MaxAmount {
 		return nil, fmt.Errorf("it holds %d %s", c.Amount, c.Resource)
@@ -279,7 +278,7 @@ func (n *node) restoreResource(c quota.Component) (*resource, error) {
 	return nil, fmt.Errorf("tree %s has no resource %s", n.treeName, c.Resource)
 }
 
-// Finish verifies every invariant and answers the ledger.
+// Finish verifies every invariant and returns the ledger.
 func (ld *Restorer) Finish() (*Ledger, error) {
 	if ld.ledger == nil {
 		return nil, errors.New("this loader is finished")
@@ -295,7 +294,7 @@ func (ld *Restorer) Finish() (*Ledger, error) {
 	return l, nil
 }
 
-// Items yields items in the order of their turns.
+// Items yields the items in the order of their turns.
 func (i *Snapshot) Items() iter.Seq[ItemImage] {
 	return func(yield func(ItemImage) bool) {
 		for _, it := range i.items.All() {
@@ -314,7 +313,7 @@ func (it *item) image(owner *Allocation) ItemImage {
 	}
 }
 
-// touched is when an item last changed, or its owner, who may be nil, has renewed.
+// touched is when an item last changed, or when its owner, which may be nil, last renewed.
 func (it *item) touched(owner *Allocation) quota.Stamp {
 	if owner != nil && owner.lease().touched.At > it.updated.At {
 		return owner.lease().touched
@@ -322,7 +321,7 @@ func (it *item) touched(owner *Allocation) quota.Stamp {
 	return it.updated
 }
 
-// itemNumbers are the last ones given to items on demand, by resource; nil if all are 0.
+// itemNumbers are the last numbers assigned to items on demand, by resource; nil if all are 0.
 func (t *tree) itemNumbers() []uint64 {
 	var numbers []uint64
 	for i, r := range t.resources {
@@ -333,7 +332,7 @@ func (t *tree) itemNumbers() []uint64 {
 	return numbers
 }
 
-// addStock makes the resources of a tree ready for their items.
+// addStock prepares the resources of a tree for their items.
 func (ld *Restorer) addStock(t *tree, numbers []uint64) error {
 	if len(numbers) > 0 && len(numbers) != len(t.resources) {
 		return fmt.Errorf("tree %s has %d resources, but numbers of items for %d", t.name, len(t.resources), len(numbers))
@@ -347,7 +346,7 @@ func (ld *Restorer) addStock(t *tree, numbers []uint64) error {
 	return nil
 }
 
-// AddItem takes one item. All trees come before, and held allocations after.
+// AddItem adds one item. It must be called after all trees and before held allocations.
 func (ld *Restorer) AddItem(image ItemImage) error {
 	s, err := ld.stockOf(image.Tree, image.Resource)
 	if err != nil {
@@ -381,7 +380,8 @@ func (ld *Restorer) stockOf(tree, resource string) (*stock, error) {
 	return nil, fmt.Errorf("tree %s has no resource %s of items", tree, resource)
 }
 
-// restoreItems gives a claim its picks and its items, which count like amounts. The items of what has ended are names only.
+// restoreItems restores the picks and items of a claim, which count like amounts. The items of an ended allocation are
+// names only.
 func (c *placedClaim) restoreItems(image AllocationImage, i int) error {
 	picks := image.Request.Claims[i].Picks
 	if len(picks) == 0 {
@@ -418,7 +418,7 @@ func (c *placedClaim) restoreItems(image AllocationImage, i int) error {
 	return nil
 }
 
-// countOf is how many items of a resource the claim holds.
+// countOf is the number of items of a resource that the claim holds.
 func (c *placedClaim) countOf(resource string) quota.Amount {
 	n := quota.Amount(0)
 	for _, h := range c.heldItems() {
@@ -429,7 +429,7 @@ func (c *placedClaim) countOf(resource string) quota.Amount {
 	return n
 }
 
-// claimItems makes a loaded allocation the owner of its items.
+// claimItems makes a restored allocation the owner of its items.
 func (ld *Restorer) claimItems(a *Allocation) error {
 	for i := range a.claims {
 		c := &a.claims[i]

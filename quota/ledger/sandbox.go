@@ -18,7 +18,7 @@ func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
 // command other than Allocate and a change of configuration is answered with what is there.
 func (s Sandbox) DryRun(c quota.Command) Outcome { return s.ledger.execute(c, dryRun) }
 
-// Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, nobody else may use
+// Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may use
 // the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 400 changes.
 func (s Sandbox) Explain(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(c, dryRun)
@@ -33,7 +33,7 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 // ExplainID tells how a request was decided. For an allocation that is held or has ended lately it is the grant, with its
 // placements, and the allocation; for a request that waits it is what is in its way now. Otherwise it is the last denial of that id that is remembered, as it was decided then,
 // with the time of that; its remedy is for the present, and nil if the request would be granted or refused by now.
-// NotFound if the id is none of these. As for DryRun, nobody else may use the ledger meanwhile.
+// NotFound if the id is none of these. As for DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
 	if err := checkID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
@@ -58,11 +58,11 @@ func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 	return quota.Decision{}, nil, nil, quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", id)
 }
 
-// judgedPerPage bounds how many requests one page shows: each is judged anew, and nobody else has the ledger meanwhile.
+// judgedPerPage bounds how many requests one page shows: each is decided again, while all other calls wait.
 const judgedPerPage = 100
 
 // Waiting shows up to max requests that wait and pass the filter, in the order of the queue, after a turn (nil: from the
-// first), each with all that is in its way now. As for DryRun, nobody else may use the ledger meanwhile. A page looks at
+// first), each with all that is in its way now. As for DryRun, no other call may use the ledger meanwhile. A page looks at
 // no more than 10,000 requests and shows no more than 100, so it may be short although more follow.
 func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
 	if (f.Node != "" || f.Resource != "") && f.Tree == "" {

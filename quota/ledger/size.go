@@ -7,11 +7,11 @@ import (
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )
 
-// The ledger bounds the memory of its records in bytes (docs/adr/0057). What a record takes is an estimate that follows from
-// its content alone, so that all replicas count the same, also one that was restored from a snapshot. Details that an image
-// does not keep, such as texts that two records share, do not count.
+// The ledger bounds the memory of its records in bytes (docs/adr/0057). The size of a record is an estimate that
+// depends on its content only, so that all replicas compute the same value, including restored ones. Details that a
+// snapshot does not preserve, such as texts shared by two records, do not count.
 
-// Estimates of the memory of parts of records, in bytes, without their texts.
+// Estimated sizes of parts of records, in bytes, without their texts.
 const (
 	recordBytes    = 192
 	claimBytes     = 96
@@ -31,7 +31,7 @@ const (
 	cellBytes      = 64
 )
 
-// currentSizes are what the ledger takes now.
+// currentSizes are the present sizes.
 func (l *Ledger) currentSizes() quota.Sizes {
 	return quota.Sizes{
 		Allocations: l.allocations.held.bytes, Waiting: l.queue.bytes, Items: l.inventory.items.bytes, Trees: l.forest.bytes,
@@ -39,10 +39,10 @@ func (l *Ledger) currentSizes() quota.Sizes {
 	}
 }
 
-// boundsBytes is true if the rules about sizes in bytes hold.
+// boundsBytes is true if the bounds in bytes apply.
 func (e *environment) boundsBytes() bool { return e.level >= quota.LevelFive && !e.restoring }
 
-// checkGrowth refuses what would make the ledger larger than it may be.
+// checkGrowth refuses a change that would exceed LiveBytes.
 func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
 	if growth <= 0 || !l.boundsBytes() || l.currentSizes().Live()+growth <= l.bounds.LiveBytes {
 		return nil
@@ -51,7 +51,7 @@ func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
 		growth, l.currentSizes().Live(), l.bounds.LiveBytes, wayOut)
 }
 
-// checkRequestGrowth is checkGrowth for an allocation or a request that waits.
+// checkRequestGrowth is checkGrowth for an allocation or a waiting request.
 func (l *Ledger) checkRequestGrowth(growth int64) *quota.Error {
 	return l.checkGrowth(growth, "", "send fewer claims, labels or user data, or release allocations that have many; small requests are still taken")
 }
@@ -66,10 +66,10 @@ func (l *Ledger) checkTreeGrowth(growth int64) *quota.Error {
 	return l.checkGrowth(growth, "trees", "configure fewer nodes, resources or principals, or release allocations that have many labels or much user data")
 }
 
-// sized is a record that knows its estimate. It is the same for as long as the record is filed.
+// sized is a record with an estimated size. The size must not change while the record is stored.
 type sized interface{ size() int64 }
 
-// sizedMap is an ordered map that knows what its records take beyond what is free for each.
+// sizedMap is an ordered map that sums the sizes of its records beyond the free bytes of each.
 type sizedMap[V sized] struct {
 	ordmap.Map[V]
 
@@ -78,7 +78,7 @@ type sizedMap[V sized] struct {
 
 func newSizedMap[V sized](free int64) sizedMap[V] { return sizedMap[V]{free: free} }
 
-// Set files a record, perhaps in the place of another.
+// Set stores a record, replacing the previous one.
 func (m *sizedMap[V]) Set(key uint64, record V) {
 	if was, found := m.Get(key); found {
 		m.bytes -= bytesBeyond(m.free, was)
@@ -87,7 +87,7 @@ func (m *sizedMap[V]) Set(key uint64, record V) {
 	m.Map.Set(key, record)
 }
 
-// Delete takes a record away, and answers whether there was one.
+// Delete removes a record and reports whether it was present.
 func (m *sizedMap[V]) Delete(key uint64) bool {
 	if was, found := m.Get(key); found {
 		m.bytes -= bytesBeyond(m.free, was)
@@ -95,24 +95,24 @@ func (m *sizedMap[V]) Delete(key uint64) bool {
 	return m.Map.Delete(key)
 }
 
-// bytesBeyond is what a record takes beyond what is free.
+// bytesBeyond is the size of a record beyond the free bytes.
 func bytesBeyond(free int64, record sized) int64 { return max(0, record.size()-free) }
 
-// countedSize is what a record takes beyond what is free for each.
+// countedSize is the size of a record beyond Bounds.FreeBytes.
 func (e *environment) countedSize(record sized) int64 { return bytesBeyond(e.bounds.FreeBytes, record) }
 
-// dataGrowth is what counts more when a change is laid over the user data of an allocation.
+// dataGrowth is the growth of an allocation's counted size by a change of its user data.
 func (e *environment) dataGrowth(a *Allocation, change []quota.Label) int64 {
 	data, size := a.lease().data, a.size()
 	after := size - sizeOfPairs(data) + sizeOfPairs(overlayData(data, change))
 	return max(0, after-e.bounds.FreeBytes) - max(0, size-e.bounds.FreeBytes)
 }
 
-// size is what an allocation takes. What its grant did to others does not count, nor which items it got: that comes about
-// while it is filed.
+// size is the size of an allocation. What its grant did to others does not count, nor do its items, which it gets while
+// it is stored.
 func (a *Allocation) size() int64 { return a.Size() }
 
-// Size estimates the memory of the record in bytes. Only whoever has the ledger may call it.
+// Size estimates the memory of the record in bytes. The caller must have the ledger.
 func (a *Allocation) Size() int64 {
 	n := recordBytes + int64(len(a.id)) + sizeOfPairs(a.labels)
 	for i := range a.claims {
@@ -142,15 +142,14 @@ func (c *placedClaim) size() int64 {
 	return n
 }
 
-// size is what a request in the queue takes, which has its record and what was asked for.
+// size is that of the record and of the original request.
 func (w *waiter) size() int64 { return 2 * w.record.size() }
 
-// size is what an item takes.
 func (it *item) size() int64 {
 	return itemBytes + int64(len(it.name)+len(it.state)) + sizeOfPairs(it.data)
 }
 
-// itemGrowth is what counts more when items are changed.
+// itemGrowth is the growth of counted sizes by a change of items.
 func (e *environment) itemGrowth(list []*item, updates []quota.ItemUpdate) int64 {
 	growth := int64(0)
 	for i, it := range list {
@@ -187,7 +186,6 @@ func sizeOfPrincipal(p quota.Principal) int64 {
 	return int64(len(p.User)+len(p.Application)) + sizeOfTexts(p.Groups)
 }
 
-// eventSize is what an event takes.
 func eventSize(e *quota.Event) int64 {
 	n := eventBytes + int64(len(e.ID)+len(e.By))
 	if r := e.Request; r != nil {
@@ -219,7 +217,6 @@ func claimSize(c *quota.Claim) int64 {
 	return n
 }
 
-// revisionSize is what a revision takes.
 func revisionSize(r *quota.Revision) int64 {
 	n := revisionBytes + int64(len(r.Actor)+len(r.Reason)+len(r.RequestID)+len(r.Fingerprint))
 	for i := range r.Changes {
@@ -262,7 +259,7 @@ func resourceSize(r *quota.Resource) int64 {
 	return n
 }
 
-// nodeSpecSize is what the configuration of a node takes.
+// nodeSpecSize is the size of a node's configuration.
 func nodeSpecSize(s *quota.NodeSpec) int64 {
 	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + sizeOfTexts(s.Admins)
 	for _, limits := range [...][]quota.ResourceLimit{s.Limits, s.Defaults, s.Borrow, s.Lend} {
@@ -280,12 +277,12 @@ func nodeSpecSize(s *quota.NodeSpec) int64 {
 	return n
 }
 
-// bytes is what a node takes in its tree.
+// bytes is the size of a node in its tree.
 func (n *node) bytes() int64 {
 	return nodeBytes + nodeSpecSize(n.spec) + int64(len(n.tree.resources))*cellBytes
 }
 
-// bytes is what a tree takes, nil none. It costs its nodes.
+// bytes is the size of a tree, 0 for nil. It visits all nodes.
 func (t *tree) bytes() int64 {
 	if t == nil {
 		return 0
@@ -301,7 +298,7 @@ func (t *tree) bytes() int64 {
 	return n
 }
 
-// checkSizes recounts what the ledger takes.
+// checkSizes recomputes the sizes.
 func (v verifier) checkSizes() error {
 	var is quota.Sizes
 	for _, a := range v.allocations.held.All() {
@@ -316,7 +313,7 @@ func (v verifier) checkSizes() error {
 	for _, it := range v.inventory.items.All() {
 		is.Items += v.countedSize(it)
 	}
-	for _, t := range v.forest.trees { // a sum, in whatever order
+	for _, t := range v.forest.trees { // a sum does not depend on the order
 		is.Trees += t.bytes()
 	}
 	for _, r := range v.history.revisions {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )
 
-// Snapshot is a ledger as it stood at one moment. It may be read by another goroutine while the ledger goes on. It holds
-// facts only (configuration, history, allocations): usage follows from them.
+// Snapshot is the state of a ledger at one moment. Another goroutine may read it while the ledger changes. It has facts
+// only (configuration, history, allocations); usage is derived from them.
 type Snapshot struct {
 	Header    Header
 	trees     []TreeImage
@@ -24,13 +24,13 @@ type Snapshot struct {
 	waiting   []snapshotWaiter
 }
 
-// Header is the part of an image that is not a list.
+// Header is the part of a snapshot that is not a list.
 type Header struct {
 	Now      quota.Stamp
 	Revision uint64
-	// Fence and NodeID are the last ones given.
+	// Fence and NodeID are the last assigned ones, and so are Seat (the arrival number of a claim) and Event.
 	Fence, NodeID, Seat, Event uint64
-	// Turn and Arrival are the last ones given to an item and to a waiting request, TreeVersion to a tree.
+	// Turn and Arrival are the last numbers assigned to an item and to a waiting request, TreeVersion to a tree.
 	Turn, Arrival, TreeVersion uint64
 }
 
@@ -40,9 +40,9 @@ type TreeImage struct {
 	Settings  quota.TreeSettings
 	Resources []quota.Resource
 	Nodes     []NodeImage
-	// ItemNumbers has for each resource the last number given to an item on demand; nil if all are 0.
+	// ItemNumbers has for each resource the last number assigned to an item created on demand; nil if all are 0.
 	ItemNumbers []uint64
-	// Version changes with what is held in the tree; 0 if nothing has changed since LevelFive.
+	// Version changes with the usage of the tree; 0 if nothing has changed since LevelFive.
 	Version uint64
 }
 
@@ -50,7 +50,7 @@ type TreeImage struct {
 type NodeImage struct {
 	ID   uint64
 	Spec *quota.NodeSpec
-	// Made is true if it was made on demand and is not configured.
+	// Made is true for a dynamic node, which is not configured.
 	Made bool
 }
 
@@ -60,31 +60,31 @@ type AllocationImage struct {
 	Fence   uint64
 	Granted quota.Stamp
 	State   quota.State
-	// Until is when a reservation lapses.
+	// Until is when a reservation ends.
 	Until     quota.Instant
 	Forced    bool
 	By        string
 	Preempted []quota.Preempted
 	Displaced []DisplacementImage
-	// Undo is nil but for reservations.
+	// Undo is set for reservations only.
 	Undo *UndoImage
 	// Placed has the identity of the node of each claim, until it ends.
 	Placed []uint64
-	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone. Of a request that waits it has
-	// the paths of the nodes that are asked for, and Placed the nearest that are configured.
+	// PlacedPaths has the path of the node of each claim of an ended allocation, because the node may not exist any more.
+	// For a waiting request it has the requested paths, and Placed the nearest configured nodes.
 	PlacedPaths []string
-	// Homes, Seats and Groups have for each claim what only some have, see claimDetails; nil if none has.
+	// Homes, Seats and Groups have rare properties of each claim, see claimDetails; nil if no claim has one.
 	Homes, Seats []uint64
 	Groups       []string
 	// Ended is nil while held.
 	Ended *quota.Stamp
-	// Expires, TTL, RevokedBy and Unclaimed are those of a lease, see AllocationInfo; Data are its data as they are now.
+	// Expires, TTL, RevokedBy and Unclaimed are those of a lease, see AllocationInfo; Data are its present data.
 	Expires   quota.Instant
 	TTL       quota.Span
 	RevokedBy string
 	Unclaimed bool
 	Data      []quota.Label
-	// Items are those that it holds, by claim, resource and name.
+	// Items are the held items, by claim, resource and name.
 	Items []HeldItemImage
 }
 
@@ -94,22 +94,22 @@ type HeldItemImage struct {
 	Resource, Name string
 }
 
-// ItemImage is one item. Who holds it follows from the held allocations.
+// ItemImage is one item. Its holder follows from the held allocations.
 type ItemImage struct {
 	quota.ItemName
 	State string
-	// Turn is its place in the order of age.
+	// Turn is the item's place in the order of age.
 	Turn uint64
-	// Updated is when it last changed, Since when state or owner did.
+	// Updated is the time of the last change, Since when state or owner last changed.
 	Updated quota.Stamp
 	Since   quota.Instant
-	// Expires is when it goes; its wall-clock time is for people.
+	// Expires is when the item is removed; its wall-clock time is for people.
 	Expires quota.Stamp
 	Data    []quota.Label
 	Leaving bool
 }
 
-// WaitingImage is one request in the queue.
+// WaitingImage is one waiting request.
 type WaitingImage struct {
 	Allocation AllocationImage
 	Arrival    uint64
@@ -117,18 +117,18 @@ type WaitingImage struct {
 	Until      quota.Instant
 	KeepUntil  quota.Instant
 	Line       BlockerImage
-	// HeadSince is when it came to the head of a line for the first time; 0 if it has not.
+	// HeadSince is when the request first became the head of a queue; 0 if it has not.
 	HeadSince quota.Instant
 }
 
-// BlockerImage names a line; the empty one waits for a bound of the ledger.
+// BlockerImage identifies what blocks a request; the empty one is a bound of the ledger.
 type BlockerImage struct {
-	// Node is its identity; 0 for items.
+	// Node is the node's identity; 0 for items.
 	Node     uint64
 	Resource string
-	// Holder is the user or group for whose room it waits.
+	// Holder is the user or group whose limit blocks the request.
 	Holder quota.Holder
-	// Tree, and State or Item, are those of a line for items.
+	// Tree, and State or Item, identify items.
 	Tree, State, Item string
 }
 
@@ -140,7 +140,7 @@ type DisplacementImage struct {
 	FromSeat, Seat uint64
 }
 
-// Snapshot takes an image. It costs the number of nodes, not of allocations.
+// Snapshot captures the present state. Its cost depends on the number of nodes, not of allocations.
 func (l *Ledger) Snapshot() *Snapshot {
 	image := &Snapshot{
 		Header:    l.Header(),
@@ -188,7 +188,7 @@ func images(m *ordmap.Map[*Allocation]) iter.Seq[AllocationImage] {
 	}
 }
 
-// Events are those that are remembered, oldest first.
+// Events are the remembered events, oldest first.
 func (i *Snapshot) Events() []*quota.Event { return i.events }
 
 func (a *Allocation) image() AllocationImage {
@@ -223,7 +223,7 @@ func (m *details) addTo(image *AllocationImage) {
 	}
 }
 
-// addTo writes what the claim is, and where. Whatever most claims do not have is written only if one of them has it.
+// addTo adds the claim to an image. Rare properties are written only if some claim has them.
 func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	info := c.info()
 	image.Request.Claims[i] = quota.Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing}
@@ -251,7 +251,7 @@ func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	}
 }
 
-// atIndex sets one of n values, which are all zero if the list is nil.
+// atIndex sets one of n values; a nil list stands for n zeros.
 func atIndex[T any](list []T, n, i int, value T) []T {
 	if list == nil {
 		list = make([]T, n)
@@ -260,7 +260,7 @@ func atIndex[T any](list []T, n, i int, value T) []T {
 	return list
 }
 
-// snapshotWaiter is a request in the queue as it stood when the image was taken.
+// snapshotWaiter is a waiting request as of the snapshot.
 type snapshotWaiter struct {
 	record    *Allocation
 	line      blocker
@@ -275,7 +275,7 @@ func (q *waitQueue) snapshot() []snapshotWaiter {
 	return list
 }
 
-// Waiting yields the requests that wait, in the order of the queue.
+// Waiting yields the waiting requests, in the order of the queue.
 func (i *Snapshot) Waiting() iter.Seq[WaitingImage] {
 	return func(yield func(WaitingImage) bool) {
 		for _, w := range i.waiting {
@@ -307,7 +307,7 @@ func (key blocker) image() BlockerImage {
 	return image
 }
 
-// AddWaiting takes one request that waits and makes it stand in its line.
+// AddWaiting adds one waiting request.
 func (ld *Restorer) AddWaiting(image WaitingImage) error {
 	r, l := image.Allocation.Request, ld.ledger
 	if n := len(r.Claims); len(image.Allocation.Placed) != n || len(image.Allocation.PlacedPaths) != n || n == 0 {
@@ -364,7 +364,7 @@ func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 	return key, nil
 }
 
-// requeueAll makes the requests stand in their lines, once all that is held is known.
+// requeueAll adds the requests to their queues, after all held allocations are known.
 func (ld *Restorer) requeueAll() error {
 	l := ld.ledger
 	for i, w := range ld.waiters {

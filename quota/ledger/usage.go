@@ -21,7 +21,7 @@ func (s *allocations) chargeClaim(a *Allocation, i int) {
 	}
 }
 
-// refundClaim is the inverse of book.
+// refundClaim is the inverse of chargeClaim.
 func (s *allocations) refundClaim(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.tree.claims--
@@ -34,7 +34,8 @@ func (s *allocations) refundClaim(a *Allocation, i int) {
 	}
 }
 
-// chargeNode counts what depends on the node where the claim is counted; a claim that is moved departs and arrives.
+// chargeNode counts what depends on the node where the claim is counted. Moving a claim is a refundNode and a
+// chargeNode.
 func (s *allocations) chargeNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims++
@@ -49,7 +50,7 @@ func (s *allocations) chargeNode(a *Allocation, i int) {
 	}
 }
 
-// refundNode is the inverse of arrive.
+// refundNode is the inverse of chargeNode.
 func (s *allocations) refundNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
@@ -66,12 +67,13 @@ func (s *allocations) refundNode(a *Allocation, i int) {
 	}
 }
 
-// usageCells bounds how many nodes times resources one page shows, so that a reader never keeps the lock for long.
+// usageCells bounds the nodes times resources of one page, so that a reader keeps the lock for a short time only.
 const usageCells = 10_000
 
-// Usage shows the standing of a node, or with subtree of all nodes from it down, at most max at a time: parents before
-// children, siblings by name. It continues after the path that the page before gave as Next; pass "" and more=false
-// to begin. A page of a tree with many resources has fewer nodes. NotFound names what does not exist.
+// Usage returns the usage of a node, or with subtree of all nodes from it down, at most max at a time: parents before
+// children, siblings by name. It continues after the path that the previous page returned as Next; pass "" and
+// more=false to begin. Pages of trees with many resources have fewer nodes. The error is NotFound if the tree or node
+// does not exist.
 func (v View) Usage(treeName, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
 	t := v.ledger.forest.trees[treeName]
 	if t == nil {
@@ -100,7 +102,7 @@ func (v View) Usage(treeName, path string, subtree, more bool, after string, max
 	return page, nil
 }
 
-// comparePaths orders paths as a walk visits them: by name at each level, which is byte order with the slash first.
+// comparePaths orders paths like walk: by name at each level, which is byte order with the slash first.
 func comparePaths(a, b string) int {
 	for i := 0; i < len(a) && i < len(b); i++ {
 		if a[i] != b[i] {
@@ -132,8 +134,8 @@ func (n *node) usage() quota.NodeUsage {
 	return u
 }
 
-// headroom is the least room from the node up to the root, and whether anything limits it. In a cohort a level sees only
-// what the levels below it cannot take from what they do not lend.
+// headroom is the smallest remainder from the node up to the root, and whether any limit applies. In a cohort, a level
+// sees only the part of the remainder below it that may be lent.
 func (n *node) headroom(r int) (quota.Amount, bool) {
 	least, bounded := quota.MaxAmount, false
 	unlent := quota.Amount(0)
@@ -154,7 +156,7 @@ func (n *node) headroom(r int) (quota.Amount, bool) {
 	return max(0, least), bounded
 }
 
-// overuse lists the limits of a draft that are exceeded, at most room of them.
+// overuse lists the limits of a draft that are exceeded, at most room entries.
 func (s *treeTransition) overuse(room int) []quota.Overuse {
 	if s.draft == nil || s.old == nil {
 		return nil
@@ -162,8 +164,8 @@ func (s *treeTransition) overuse(room int) []quota.Overuse {
 	return s.draft.over(room)
 }
 
-// over lists the limits that are exceeded: nodes parents before children, at each its own, then those of users and of
-// groups by name, then how many applications may run there.
+// over lists the exceeded limits: nodes, parents before children, at each its own limits, then those of users and of
+// groups by name, then that of applications.
 func (t *tree) over(room int) []quota.Overuse {
 	var list []quota.Overuse
 	holdings := t.accounts.limited()
@@ -182,7 +184,7 @@ func (t *tree) over(room int) []quota.Overuse {
 	return list[:min(len(list), room)]
 }
 
-// over lists the limits that the usage of the node's subtree is above.
+// over lists the limits that the usage of the node's subtree exceeds.
 func (n *node) over() []quota.Overuse {
 	var list []quota.Overuse
 	for i, r := range n.tree.resources {
@@ -194,7 +196,7 @@ func (n *node) over() []quota.Overuse {
 	return list
 }
 
-// limited gives the holdings of each node that limits users or groups: users before groups, by name.
+// limited maps each node that limits users or groups to their holdings: users before groups, by name.
 func (acc *accounts) limited() map[*node][]*holding {
 	at := map[*node][]*holding{}
 	for _, holders := range []map[string]*holder{acc.users, acc.groups} {
@@ -217,7 +219,7 @@ func (acc *accounts) limited() map[*node][]*holding {
 	return at
 }
 
-// over lists what the holder holds at the node beyond its rule there.
+// over lists the limits of its rule that the holding exceeds.
 func (h *holding) over() []quota.Overuse {
 	rule := h.ruleAt(h.node, h.of.Holder)
 	if rule == nil {

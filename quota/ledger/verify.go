@@ -8,11 +8,11 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// verifier recomputes what follows from the rest of the state and compares.
+// verifier recomputes derived state and compares it.
 type verifier struct{ *Ledger }
 
-// Check recomputes everything that the ledger keeps incrementally and reports the first invariant that does not hold.
-// It costs the whole ledger: for tests, for loading, and for builds with the tag "invariants".
+// Check recomputes all derived state and returns the first invariant that does not hold. It visits the whole ledger:
+// use it in tests, after a restore, and in builds with the tag "invariants".
 func (l *Ledger) Check() error {
 	v := verifier{l}
 	sums := tallies{nodes: map[*node]*tally{}, holds: map[*resource]int{}}
@@ -53,13 +53,13 @@ func (l *Ledger) Check() error {
 	return v.checkEnded()
 }
 
-// tally is what a node should hold.
+// tally is the expected usage of a node.
 type tally struct {
 	own    map[*resource]quota.Amount
 	claims int
 }
 
-// tallies are what all nodes and resources should hold.
+// tallies are the expected usage of all nodes and resources.
 type tallies struct {
 	nodes map[*node]*tally
 	holds map[*resource]int
@@ -122,7 +122,7 @@ func (t *tree) check(sums tallies) error {
 	return err
 }
 
-// checkConfigured verifies what follows from the configuration alone.
+// checkConfigured verifies what is derived from the configuration alone.
 func (t *tree) checkConfigured() error {
 	governed, soft := false, false
 	var err error

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// checkStocks verifies that every item is where it belongs (I5).
+// checkStocks verifies that every item is indexed where it belongs (I5).
 func (v verifier) checkStocks() error {
 	owned, err := v.checkOwners()
 	if err != nil {
@@ -38,7 +38,7 @@ func (v verifier) checkStocks() error {
 	return nil
 }
 
-// checkOwners verifies that allocations own what they list, and as many items as they count.
+// checkOwners verifies that allocations own the items that they list, and as many as they count.
 func (v verifier) checkOwners() (owned int, err error) {
 	for fence, a := range v.allocations.held.All() {
 		for i := range a.claims {
@@ -60,7 +60,7 @@ func (v verifier) checkOwners() (owned int, err error) {
 	return owned, nil
 }
 
-// checkStockOf verifies one resource, and answers how many of its items are held.
+// checkStockOf verifies one resource, and returns the number of its held items.
 func (v verifier) checkStockOf(s *stock) (held int, err error) {
 	if len(s.names) != len(s.byName) {
 		return 0, fmt.Errorf("resource %s of tree %s has %d items and %d names", s.resource.Name, s.tree, len(s.byName), len(s.names))
@@ -84,7 +84,7 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 		}
 		idle++
 		if !s.containsItem(it) {
-			return 0, fmt.Errorf("item %s of resource %s of tree %s cannot be had, though nobody holds it", name, s.resource.Name, s.tree)
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is not available, although it is not held", name, s.resource.Name, s.tree)
 		}
 	}
 	for state, m := range s.idle {
@@ -98,7 +98,7 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 	return held, nil
 }
 
-// containsItem tells whether an item is listed among those that nobody holds.
+// containsItem reports whether an item is indexed as idle.
 func (s *stock) containsItem(it *item) bool {
 	m := s.idle[it.state]
 	if m == nil {
@@ -108,7 +108,7 @@ func (s *stock) containsItem(it *item) bool {
 	return shelved == it
 }
 
-// checkAccounts verifies I3: what users and groups hold, and which applications run, is what the held claims add up to.
+// checkAccounts verifies I3: the usage of users and groups, and the running applications, follow from the held claims.
 func (v verifier) checkAccounts() error {
 	want := map[*tree]*accounts{}
 	for _, t := range v.forest.trees {
@@ -141,7 +141,7 @@ func (v verifier) checkAccounts() error {
 	return nil
 }
 
-// tally counts a claim the slow way.
+// tally counts a claim without the incremental indexes.
 func (acc *accounts) tally(c *placedClaim, p quota.Principal, applications map[*node]map[memberKey]bool) {
 	acc.tallyFor(acc.users, quota.Holder{Kind: quota.AUser, Name: p.User}, c, p.Application)
 	if group := c.group(); group != "" {
@@ -179,7 +179,7 @@ func (acc *accounts) tallyFor(list map[string]*holder, who quota.Holder, c *plac
 	}
 }
 
-// is compares with what was counted the slow way.
+// is compares accounts with those that tally has counted.
 func (acc *accounts) is(want *accounts) error {
 	if err := sameHolders(acc.users, want.users); err != nil {
 		return err
@@ -222,7 +222,8 @@ func (h *holding) is(want *holding) error {
 	return nil
 }
 
-// checkBorrowIndexes sees that exactly the claims of borrowing nodes sit, each in a seat of its own and in the row where it belongs.
+// checkBorrowIndexes verifies that exactly the claims of borrowing nodes are indexed, each under its own arrival number
+// and in the right bucket.
 func (v verifier) checkBorrowIndexes() error {
 	benches, homes := map[*node]*borrowIndex{}, map[*node]int{}
 	taken := map[uint64]bool{}
@@ -263,7 +264,7 @@ func (v verifier) checkBorrowIndexes() error {
 	return err
 }
 
-// sameAs tells whether the same claims sit in the same crowds and descents. One that nobody sits on is as good as none.
+// sameAs reports whether two indexes have the same claims in the same groups and buckets. An empty index equals none.
 func (b *borrowIndex) sameAs(other *borrowIndex) bool {
 	if b == nil || other == nil {
 		return b.isEmpty() && other.isEmpty()
@@ -285,8 +286,8 @@ func (d *reclaimIndex) sameAs(other *reclaimIndex) bool {
 
 func (r *bucket) sameAs(other *bucket) bool { return r.claims.are(&other.claims) }
 
-// isConsistent sees that the rows of a tree are in order, from one seat to below another, and know their first seats and what is
-// least; it counts them.
+// isConsistent verifies that the buckets of a treap are in order, between two arrival numbers, and know their first
+// claims and least amounts; it counts the claims.
 func (r *bucket) isConsistent(from, to uint64, placed *int) bool {
 	if r == nil {
 		return true
@@ -309,8 +310,8 @@ func (s *seqIndex) are(others *seqIndex) bool {
 	return s.count() == others.count()
 }
 
-// checkQueue verifies I7: every request that waits stands in one line, what that waits for is in its way, or somebody who
-// must not be overtaken there; and nobody waits who could be granted.
+// checkQueue verifies I7: every waiting request is in one queue, its blocker or a request that must not be overtaken
+// there blocks it, and no waiting request could be granted.
 func (v verifier) checkQueue() error {
 	if v.queue.dirty.Len() > 0 || v.queue.unassigned.length > 0 {
 		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", v.queue.dirty.Len(), v.queue.unassigned.length)
@@ -376,16 +377,16 @@ func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
 	return nil
 }
 
-// heldUp is true if a request must not overtake somebody in the tree of its line, which borrows softly: then it is not even
-// tried there, and its decision does not name what else is in its way. Whatever changes in such a tree stirs all its lines.
+// heldUp is true if a request must not overtake another in a tree with soft borrowing: then it is not tried there, and
+// its decision does not list what else blocks it. Every change of such a tree marks all its queues dirty.
 func (w *waiter) heldUp(violations []quota.Violation) bool {
 	return w.blockedIn.tree != nil && w.blockedIn.tree.soft && slices.ContainsFunc(violations, func(v quota.Violation) bool {
 		return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
 	})
 }
 
-// blockedThere is true if what a line waits for is in the way of those claims that are in its tree: of several that borrow
-// softly a decision names only the first that finds no place.
+// blockedThere is true if the blocker blocks the claims in its tree: of several claims with soft borrowing, a decision
+// lists only the first that finds no node.
 func (v verifier) blockedThere(w *waiter) bool {
 	if w.blockedIn.tree == nil {
 		return false
@@ -403,7 +404,8 @@ func (v verifier) blockedThere(w *waiter) bool {
 	return !d.Granted && v.queue.isStillBlocked(w, a, d.Violations)
 }
 
-// checkBlockerQueues verifies that there are exactly the lines in which somebody stands, and that everybody knows of them who should.
+// checkBlockerQueues verifies that exactly the queues with waiters exist, and that they are listed wherever they should
+// be.
 func (v verifier) checkBlockerQueues(lines map[*blockerQueue]int) error {
 	kept := len(v.queue.queuesForLedger)
 	for _, t := range v.forest.trees {

@@ -9,11 +9,11 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// View is the read-only face of a ledger. It is valid only as long as whoever lent it says; everything that it answers
-// is the reader's own copy, but for specifications and histories, which are never changed in place.
+// View is read-only access to a ledger. It is valid only as long as its lender allows. All results are copies, except
+// for specifications and histories, which are never changed in place.
 type View struct{ ledger *Ledger }
 
-// View lends the ledger for reading.
+// View returns read-only access to the ledger.
 func (l *Ledger) View() View { return View{l} }
 
 // Now is ledger time.
@@ -53,7 +53,8 @@ func (t *tree) registered() []quota.Resource {
 	return list
 }
 
-// Tree is the configuration of one tree, without nodes made on demand: parents before children, siblings by name. NotFound if there is none.
+// Tree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name. The
+// error is NotFound if the tree does not exist.
 func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
 	t := v.ledger.forest.trees[name]
 	if t == nil {
@@ -62,7 +63,7 @@ func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
 	return t.present(), nil
 }
 
-// Configuration is that of all trees, by name.
+// Configuration returns the configuration of all trees, by name.
 func (v View) Configuration() []quota.TreeSpec {
 	list := make([]quota.TreeSpec, 0, len(v.ledger.forest.trees))
 	for _, name := range slices.Sorted(maps.Keys(v.ledger.forest.trees)) {
@@ -71,7 +72,7 @@ func (v View) Configuration() []quota.TreeSpec {
 	return list
 }
 
-// Cells is the size of a tree, its nodes times its resources; 0 if there is none.
+// Cells is the size of a tree, its nodes times its resources; 0 if it does not exist.
 func (v View) Cells(name string) int {
 	t := v.ledger.forest.trees[name]
 	if t == nil {
@@ -89,7 +90,7 @@ func (v View) AllCells() int {
 	return sum
 }
 
-// Allocation is one allocation: held, waiting, or ended and not yet forgotten.
+// Allocation returns one allocation: held, waiting, or ended and still remembered.
 func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 	a := v.ledger.allocations.findByID(id)
 	if a == nil {
@@ -98,7 +99,7 @@ func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 	return v.ledger.currentInfo(a), nil
 }
 
-// Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
+// Revisions returns up to max remembered revisions before a number (0: from the newest), newest first.
 func (v View) Revisions(before uint64, max int) []quota.Revision {
 	var list []quota.Revision
 	for _, r := range slices.Backward(v.ledger.history.revisions) {
@@ -112,10 +113,10 @@ func (v View) Revisions(before uint64, max int) []quota.Revision {
 	return list
 }
 
-// scanned bounds how many records one page looks at, so that a reader never keeps the lock for long.
+// scanned bounds the records visited for one page, so that a reader keeps the lock for a short time only.
 const scanned = 10_000
 
-// Allocations shows up to max held allocations that pass the filter, in the order of their fences, after a fence.
+// Allocations returns up to max held allocations that pass the filter, in the order of their fences, after a fence.
 func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) (quota.AllocationPage, *quota.Error) {
 	if f.Node != "" && f.Tree == "" {
 		return quota.AllocationPage{}, quota.Errorf(quota.Invalid, "node", "a node filter needs a tree too")
@@ -165,9 +166,9 @@ func matchesLabels(f quota.AllocationFilter, a *Allocation) bool {
 	return true
 }
 
-// HeldClaims counts the held claims of a tree at up to max nodes, parents before children, siblings by name. It continues
-// after the path that the page before gave as Next; pass "" and more=false to begin. It costs the nodes of the page, and
-// little for those before it. NotFound if there is no such tree.
+// HeldClaims counts the held claims of a tree at up to max nodes, parents before children, siblings by name. It
+// continues after the path that the previous page returned as Next; pass "" and more=false to begin. It visits the
+// nodes of the page, and few before them. The error is NotFound if the tree does not exist.
 func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.HeldClaims, *quota.Error) {
 	t := v.ledger.forest.trees[tree]
 	if t == nil {
@@ -194,7 +195,7 @@ func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.H
 	return page, nil
 }
 
-// walkAfter is walk for those of the nodes below that come after a path in it.
+// walkAfter is walk for the nodes of the subtree that come after a path.
 func (n *node) walkAfter(path string, yield func(*node) bool) bool {
 	behind := sort.Search(len(n.children), func(i int) bool { return comparePaths(n.children[i].path, path) > 0 })
 	if behind > 0 && !n.children[behind-1].walkAfter(path, yield) {
@@ -208,8 +209,8 @@ func (n *node) walkAfter(path string, yield func(*node) bool) bool {
 	return true
 }
 
-// ItemClaims counts, for each itemized resource of a tree on which there are any, the held claims. NotFound if there is no such
-// tree.
+// ItemClaims counts, for each itemized resource of a tree with held claims, those claims. The error is NotFound if the
+// tree does not exist.
 func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 	t := v.ledger.forest.trees[tree]
 	if t == nil {
@@ -224,8 +225,8 @@ func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 	return list, nil
 }
 
-// WaitingClaims lists the claims of up to max requests that wait, in the order of the queue, after a turn (nil: from the
-// first); next continues, and is nil on the last page. It costs the requests of the page.
+// WaitingClaims lists the claims of up to max waiting requests, in the order of the queue, after a turn (nil: from the
+// first); next is where to continue, nil on the last page. It visits the requests of the page only.
 func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
 	from := firstTurn
 	if after != nil {
@@ -245,9 +246,9 @@ func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.Waiti
 	return list, nil
 }
 
-// Items shows up to max items that pass the filter, by resource and then by name, after an item, nil for the first ones.
-// Without data their user data are left out. A page may be short although more follow, because it looks at a bounded number
-// of items. NotFound names a tree or resource that does not exist, or has no items.
+// Items returns up to max items that pass the filter, by resource and then by name, after an item (nil: from the
+// first). Without data their user data are left out. A page may be short although more follow, because a bounded number
+// of items is visited. The error is NotFound if the tree or resource does not exist, or has no items.
 func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
 	stocks, err := v.ledger.forest.stocksOf(f.Tree, f.Resource)
 	if err != nil {
@@ -275,7 +276,7 @@ func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data boo
 	return page, nil
 }
 
-// stocksOf are those of a tree by resource: of one if it is named.
+// stocksOf returns the stocks of a tree by resource, or that of one named resource.
 func (f *forest) stocksOf(tree, resource string) ([]*stock, *quota.Error) {
 	if resource != "" {
 		s, err := f.findStock(tree, resource, "resource")
@@ -309,7 +310,8 @@ func (s *stock) namesAfter(after *quota.ItemName) []string {
 	return s.names[i:]
 }
 
-// filterNames are those of sorted names that the filter may admit, so that looking for one costs little among many.
+// filterNames restricts sorted names to those that the filter may admit, so that a search for one name does not visit
+// all.
 func filterNames(f quota.ItemFilter, names []string) []string {
 	if f.Name == "" {
 		return names
@@ -340,7 +342,7 @@ func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
 	return info
 }
 
-// itemInfos are several items as they are.
+// itemInfos copies several items for a reader.
 func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
 	infos := make([]quota.ItemInfo, len(list))
 	for i, it := range list {
@@ -350,7 +352,7 @@ func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
 }
 
 // ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
-// none is named. NotFound names what does not exist.
+// none is named. The error is NotFound if the tree or resource does not exist.
 func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
 	trees := []string{tree}
 	if tree == "" {
@@ -374,7 +376,7 @@ func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error
 
 func (s *allocations) countItems(st *stock) quota.ItemCount {
 	states, owners := map[string]int{}, map[string]int{}
-	for _, it := range st.byName { // sums, in whatever order
+	for _, it := range st.byName { // a sum does not depend on the order
 		states[it.state]++
 		user := ""
 		if owner, held := s.held.Get(it.owner); held {
@@ -385,7 +387,7 @@ func (s *allocations) countItems(st *stock) quota.ItemCount {
 	return quota.ItemCount{Tree: st.tree, Resource: st.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: st.waiting()}
 }
 
-// waiting is how many requests wait for items.
+// waiting is the number of requests that wait for the items.
 func (s *stock) waiting() int {
 	n := 0
 	for _, ln := range s.resource.queues {

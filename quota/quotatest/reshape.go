@@ -19,7 +19,7 @@ func ReshapingBounds() *rapid.Generator[quota.Bounds] {
 }
 
 // ReshapingCommands are mostly changes of configuration, of every kind, with claims in between. The policies are those
-// without borrowing, and nobody is in anybody's way but by limits.
+// without borrowing, and requests block each other by limits only.
 func ReshapingCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		switch n := Die(t, 48, "type"); {
