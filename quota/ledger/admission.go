@@ -61,8 +61,8 @@ func (t *tx) preview(d quota.Decision) Outcome {
 	return Outcome{Decision: &d}
 }
 
-// heardFrom notes that the caller of a known request has asked again: that keeps it in the queue, or takes over a lease
-// that came from there.
+// heardFrom records a repeated request of a waiting caller, which keeps it in the queue, or claims a lease that was
+// granted from the queue.
 func (l *Ledger) heardFrom(a *Allocation) *Allocation {
 	if !a.isWaiting() {
 		return l.takeOverLease(a)
@@ -104,7 +104,7 @@ func (a *Allocation) describeStart() string {
 	return "was granted once and"
 }
 
-// findByID finds a held allocation, a request that waits, or an ended one whose tombstone still stands.
+// findByID returns a held, waiting or ended allocation; nil if there is none.
 func (s *allocations) findByID(id string) *Allocation {
 	a := s.byID[id]
 	if a != nil && a.ended != nil && s.tombstoneOver(a) {
@@ -146,8 +146,8 @@ func (a *Allocation) fitsAtHome() bool {
 	return true
 }
 
-// placeSoftClaims finds places for the claims that may borrow softly, in the order of the request, and books them there. It
-// stops at the first that finds none, and answers it.
+// placeSoftClaims finds nodes for the claims with soft borrowing, in the order of the request, and charges them there.
+// It stops at the first that has no place, and returns it.
 func (t *staged) placeSoftClaims() *placedClaim {
 	for i := range t.newcomer().claims {
 		if c := &t.newcomer().claims[i]; c.isSoft() && !t.placeSoftClaim(i) {
@@ -157,7 +157,7 @@ func (t *staged) placeSoftClaims() *placedClaim {
 	return nil
 }
 
-// checkRest looks at every limit that placeSoftClaims has not looked at.
+// checkRest checks every limit that placeSoftClaims has not checked.
 func (t *staged) checkRest() []quota.Violation {
 	a := t.newcomer()
 	violations := t.ledger.askerFor(a).decide(a.plainClaims()).Violations
@@ -167,14 +167,14 @@ func (t *staged) checkRest() []quota.Violation {
 	return append(violations, t.ledger.inventory.checkItems(a)...)
 }
 
-// checkPrincipals looks at the ledger as it is without those claims that placeSoftClaims has booked already.
+// checkPrincipals checks the limits of principals without the claims that placeSoftClaims has charged already.
 func (t *staged) checkPrincipals(a *Allocation) []quota.Violation {
 	a.countSoft(-1)
 	defer a.countSoft(1)
 	return t.ledger.checkPrincipals(a)
 }
 
-// countSoft takes the claims that borrow softly off the accounts of their principal, or puts them back.
+// countSoft refunds the claims with soft borrowing to the accounts of their principal, or charges them again.
 func (a *Allocation) countSoft(sign quota.Amount) {
 	for i := range a.claims {
 		if c := &a.claims[i]; c.isSoft() && c.more != nil && c.more.track != nil {
@@ -183,7 +183,7 @@ func (a *Allocation) countSoft(sign quota.Amount) {
 	}
 }
 
-// chargePlain books what placeSoftClaims has not booked.
+// chargePlain charges the claims that placeSoftClaims has not charged.
 func (t *staged) chargePlain() {
 	for i := range t.newcomer().claims {
 		if !t.newcomer().claims[i].isSoft() {
@@ -192,9 +192,9 @@ func (t *staged) chargePlain() {
 	}
 }
 
-// everyViolation lists all that stands in the way of a denied request, as the ledger is without it: lost is the claim that
-// found no place, if that is why. Only if nothing does then, those of the trial count: what other claims would have moved
-// was in the way.
+// everyViolation lists all violations of a denied request on the ledger without it. lost is the claim that found no
+// place, if that is the reason. Only if there are none, the violations of the transaction count: claims that would have
+// been moved caused them.
 func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []quota.Violation) []quota.Violation {
 	all := l.askerFor(a).decide(a.plainClaims()).Violations
 	if lost != nil {
@@ -211,7 +211,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []quota.
 	return all
 }
 
-// plainClaims are the claims that are held to the plain limits of their paths. Forced ones are held to none.
+// plainClaims are the claims to which all limits on their paths apply. None applies to forced claims.
 func (a *Allocation) plainClaims() []placedClaim {
 	var list []placedClaim
 	for i := range a.claims {
@@ -222,8 +222,9 @@ func (a *Allocation) plainClaims() []placedClaim {
 	return list
 }
 
-// decide checks every limit on every path from the claimed nodes up to the roots, and who must not be overtaken there, and
-// collects all violations. Its cost is the depth of the tree times the amounts of the request, whatever else is held.
+// decide checks every limit on every path from the claimed nodes up to the roots, and the requests that must not be
+// overtaken there, and collects all violations. Its cost is the depth of the tree times the amounts of the request,
+// independent of what else is held.
 func (who asker) decide(claims []placedClaim) quota.Decision {
 	if sharesNoNode(claims) {
 		return who.decideApart(claims)
@@ -256,12 +257,12 @@ func (who asker) decideApart(claims []placedClaim) quota.Decision {
 	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
 }
 
-// fits appends a violation if the node's subtree has no room for amount more.
+// fits appends a violation if the node's subtree has no capacity for amount more.
 func (n *node) fits(violations []quota.Violation, r *resource, amount quota.Amount) []quota.Violation {
 	return n.fitsIn(n.ceilings[r.index], violations, r, amount)
 }
 
-// fitsIn is the same for any limit.
+// fitsIn is fits for a given limit.
 func (n *node) fitsIn(limit quota.Amount, violations []quota.Violation, r *resource, amount quota.Amount) []quota.Violation {
 	used := n.subtree[r.index]
 	if used+amount <= limit && amount <= quota.MaxAmount {
@@ -278,7 +279,7 @@ type demand struct {
 	amounts []placedAmount // by resource index
 }
 
-// decideTogether asks a common ancestor of several claims once, for the sum.
+// decideTogether checks a common ancestor of several claims once, for their sum.
 func (who asker) decideTogether(claims []placedClaim) quota.Decision {
 	var violations []quota.Violation
 	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
@@ -289,7 +290,7 @@ func (who asker) decideTogether(claims []placedClaim) quota.Decision {
 	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
 }
 
-// demandsOf adds up what claims ask of every node on the ways up from where they begin.
+// demandsOf sums the claims for every node on their paths, starting at the node that begin returns.
 func demandsOf(claims []placedClaim, begin func(*placedClaim) *node) []demand {
 	var demands []demand
 	place := map[*node]int{}
@@ -327,7 +328,7 @@ func (d *demand) addAmount(p placedAmount) {
 	d.amounts = append(d.amounts, p)
 }
 
-// uncountableViolations lists where forced claims would make a tree hold more than can be counted. No other limit holds them.
+// uncountableViolations lists the trees in which forced claims would exceed MaxAmount. No other limit applies to them.
 func (a *Allocation) uncountableViolations() []quota.Violation {
 	var forced []placedClaim
 	for i := range a.claims {

@@ -12,13 +12,13 @@ import (
 type plan struct {
 	refused *quota.Error
 	changes []quota.Change
-	// undo is how to take the changes back, one for each tree that has any.
+	// undo reverts the changes, one entry for each changed tree.
 	undo []quota.TreeUndo
 	// commit carries it out; it cannot fail.
 	commit func()
 	// over lists what the change would leave over a limit, at most MaxOver.
 	over []quota.Overuse
-	// effects works out what the change would mean for the requests to come, before it is carried out.
+	// effects computes how the change would affect later requests. It must be called before commit.
 	effects func() *quota.Effects
 }
 
@@ -82,20 +82,20 @@ func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
 	return Outcome{}, false
 }
 
-// treeChange is one tree of a change as it is to be.
+// treeChange is the wanted state of one tree.
 type treeChange struct {
 	spec  quota.TreeSpec
 	field string
-	// remove takes the tree away; of the spec only the name counts.
+	// remove removes the tree; only the name of the spec is used.
 	remove bool
-	// sketch, if not nil, says which node stands where; else each stays at its path.
+	// sketch, if not nil, has the new paths of the nodes; otherwise each node stays at its path.
 	sketch *pathTree
-	// reborn nodes, which the sketch does not know, continue what is at their path.
+	// reborn nodes, which are not in the sketch, continue the nodes at their paths.
 	reborn bool
 }
 
-// planTrees checks a whole ApplyTrees against the ledger: the end result counts, not an order of steps, so that one
-// child may give what another gets.
+// planTrees checks an ApplyTrees against the ledger. Only the end result counts, so that the quota of one child can be
+// given to another in one change.
 func (pl planner) planTrees(c quota.ApplyTrees) plan {
 	least := 1
 	if c.Prune {
@@ -224,7 +224,7 @@ func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
 	return s, nil
 }
 
-// checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
+// checkKept checks the bounds of a draft again, including the dynamic nodes that it keeps.
 func (f *forest) checkKept(draft *tree, field string) *quota.Error {
 	if n := draft.size(); n > f.bounds.NodesPerTree {
 		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, f.bounds.NodesPerTree)
@@ -259,7 +259,7 @@ func (w treeChange) predecessors(old *tree) []predecessor {
 	return []predecessor{drawn}
 }
 
-// checkInUse refuses to take away what held allocations stand on, and names all of it.
+// checkInUse refuses to remove what held allocations use, and names all of it.
 func (s *treeTransition) checkInUse() *quota.Error {
 	if s.old == nil {
 		return nil
@@ -292,7 +292,8 @@ func (pl planner) planDelete(c quota.DeleteTree) plan {
 	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
 }
 
-// planMaintenance checks a change of a tree's maintenance. Leaving it answers everything that is over a limit.
+// planMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a
+// limit.
 func (pl planner) planMaintenance(c quota.SetMaintenance) plan {
 	t := pl.forest.trees[c.Tree]
 	if t == nil {

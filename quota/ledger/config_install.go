@@ -40,13 +40,13 @@ func (n *node) assignID(f *forest) {
 	n.id = f.nodeID
 }
 
-// replaceTree puts a draft in the place of the tree that it continues.
+// replaceTree replaces a tree by the draft that continues it.
 func (pl planner) replaceTree(s *treeTransition) {
 	t := s.old
 	pl.forest.bytes -= t.bytes()
 	defer func() { pl.forest.bytes += t.bytes() }()
 	pl.forest.nodes += len(s.draft.byPath) - len(t.byPath)
-	s.countRehomings(-1) // reseat moves the claims themselves
+	s.countRehomings(-1) // rebuildBorrowIndexes moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	if len(s.changes) > 0 {
 		pl.forest.markChanged(t)
@@ -96,7 +96,7 @@ func (pl planner) replaceTree(s *treeTransition) {
 	pl.inventory.installStocks(t, was)
 }
 
-// isStructuralChange is true for a change after which claims may have to be counted elsewhere.
+// isStructuralChange is true for a change that may require claims to be counted elsewhere.
 func isStructuralChange(c quota.Change) bool {
 	switch c.Field {
 	case "node", "path", "policy", "hard":
@@ -105,7 +105,7 @@ func isStructuralChange(c quota.Change) bool {
 	return strings.HasPrefix(c.Field, "resource ")
 }
 
-// successor is the node that a node of the draft becomes: the one that it continues, or itself.
+// successor is the node of the ledger that a node of the draft becomes: its predecessor, or itself.
 func (n *node) successor() *node {
 	if n.from != nil {
 		return n.from
@@ -113,8 +113,8 @@ func (n *node) successor() *node {
 	return n
 }
 
-// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them. What was itemized
-// and is not any more, or the other way round, is another resource for those who held it once.
+// adoptResources takes over the draft's list, keeping the records of known resources, because claims point at them. A
+// resource that changes between itemized and plain becomes a different resource for former holders.
 func (t *tree) adoptResources(wanted []*resource) {
 	list := make([]*resource, len(wanted))
 	for i, w := range wanted {
@@ -129,7 +129,7 @@ func (t *tree) adoptResources(wanted []*resource) {
 	t.resources = list
 }
 
-// rename gives the node another address; records keep the one that they were made with.
+// rename gives the node another address; records keep the one with which they were made.
 func (n *node) rename(path string) {
 	if n.path != path {
 		n.address = &address{n.treeName, path}
@@ -191,7 +191,7 @@ func (q *waitQueue) unassignWaiters(w *waiter) {
 	q.unassigned.insert(w)
 }
 
-// followMove gives a request the paths that its nodes have now; false if one is gone, or the request would be refused.
+// followMove updates the paths of a request's nodes; false if one was removed, or the request would be refused.
 func (pl planner) followMove(w *waiter) bool {
 	request := w.request
 	request.Claims = slices.Clone(request.Claims)
@@ -216,7 +216,7 @@ func (pl planner) followMove(w *waiter) bool {
 	return true
 }
 
-// updateWaiter makes the record of a request say where its nodes are now.
+// updateWaiter updates the paths in the record of a request.
 func (pl planner) updateWaiter(w *waiter, request quota.Allocate, placed *Allocation) {
 	for i := range placed.claims {
 		placed.claims[i].asked = w.record.claims[i].asked
@@ -227,7 +227,7 @@ func (pl planner) updateWaiter(w *waiter, request quota.Allocate, placed *Alloca
 	w.clearGrant()
 }
 
-// requeueTrees is requeue after a change of a configuration.
+// requeueTrees is requeueWaiters after a change of the configuration.
 func (pl planner) requeueTrees(steps []*treeTransition) {
 	if pl.queue.all.length == 0 {
 		return

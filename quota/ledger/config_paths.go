@@ -9,18 +9,18 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// pathTree is a place in the sketch of a tree: what stands where while nodes are moved. A path exists in a sketch if a node
-// stands there or below. A move costs the depth of its paths.
+// pathTree is a position in a tree of paths, with which moves of nodes are computed. A path exists if there is a node
+// at it or below. A move costs the depth of its paths.
 type pathTree struct {
 	name  string
 	above *pathTree
 	below map[string]*pathTree
-	// spec is nil if nothing stands here, but below; its path is that of the beginning. from is the node of the ledger.
+	// spec is nil if there are nodes below only; its path is the original one. from is the node of the ledger.
 	spec *quota.NodeSpec
 	from *node
 }
 
-// newPathTree draws the configured nodes of a tree; nil is an empty one.
+// newPathTree returns the paths of the configured nodes of a tree; nil is an empty tree.
 func (t *tree) newPathTree() *pathTree {
 	root := &pathTree{}
 	if t != nil {
@@ -35,7 +35,7 @@ func (t *tree) newPathTree() *pathTree {
 	return root
 }
 
-// findPath is the spot at a path below, or nil.
+// findPath returns the position at a path below, or nil.
 func (s *pathTree) findPath(path string) *pathTree {
 	for path != "" && s != nil {
 		var name string
@@ -45,7 +45,7 @@ func (s *pathTree) findPath(path string) *pathTree {
 	return s
 }
 
-// ensurePath is the spot at a path below; what lacks is added.
+// ensurePath returns the position at a path below, and creates it if necessary.
 func (s *pathTree) ensurePath(path string) *pathTree {
 	for path != "" {
 		var name string
@@ -67,7 +67,7 @@ func (s *pathTree) attachChild(above *pathTree) {
 	above.below[s.name], s.above = s, above
 }
 
-// detachChild takes the spot out with everything below, and the spots above that were there for its sake only.
+// detachChild removes the position with its subtree, and those above that existed for its sake only.
 func (s *pathTree) detachChild() {
 	above := s.above
 	delete(above.below, s.name)
@@ -75,14 +75,15 @@ func (s *pathTree) detachChild() {
 	above.pruneEmpty()
 }
 
-// pruneEmpty removes a spot at which nothing stands, nor below.
+// pruneEmpty removes a position without nodes at it or below.
 func (s *pathTree) pruneEmpty() {
 	if s.spec == nil && len(s.below) == 0 && s.above != nil {
 		s.detachChild()
 	}
 }
 
-// movePath gives what stands at one path another; if nothing does, or the other path exists, it is passed over.
+// movePath gives the node at one path another path, with its subtree. It does nothing if there is no such node, or the
+// other path exists.
 func (s *pathTree) movePath(m quota.Move) {
 	it := s.findPath(m.From)
 	if it == nil || s.findPath(m.To) != nil {
@@ -93,7 +94,7 @@ func (s *pathTree) movePath(m quota.Move) {
 	it.attachChild(s.ensurePath(quota.ParentPath(m.To)))
 }
 
-// removePath takes away the node at a path, but not those below.
+// removePath removes the node at a path, but not those below.
 func (s *pathTree) removePath(path string) {
 	if it := s.findPath(path); it != nil {
 		it.spec, it.from = nil, nil
@@ -101,7 +102,7 @@ func (s *pathTree) removePath(path string) {
 	}
 }
 
-// listNodes are the specifications at the paths where they stand now, parents before children, siblings by name.
+// listNodes are the specifications at their present paths, parents before children, siblings by name.
 func (s *pathTree) listNodes() []quota.NodeSpec {
 	var list []quota.NodeSpec
 	s.collectNodes("", &list)
@@ -119,11 +120,11 @@ func (s *pathTree) collectNodes(path string, list *[]quota.NodeSpec) {
 	}
 }
 
-// treeTransition is a draft with what it takes over from the tree that it is to replace: which node continues which, and the
-// usage that this means. Either tree may be nil: then one comes, or the other goes.
+// treeTransition is a draft and the tree that it replaces: which node continues which, and the usage that follows from
+// it. Either tree may be nil, for a new or a removed tree.
 type treeTransition struct {
 	draft, old *tree
-	// next has for each node of the old tree the one of the draft that continues it.
+	// next maps each node of the old tree to the node of the draft that continues it.
 	next map[*node]*node
 	// rehomings are claims that come home, and belongs what nodes of the old tree would hold if those had been there.
 	rehomings  []rehoming
@@ -132,13 +133,14 @@ type treeTransition struct {
 	changes []quota.Change
 }
 
-// predecessor says which node of a tree the one at a path of a draft continues, nil if none.
+// predecessor returns the node of a tree that the node at a path of a draft continues, nil if none.
 type predecessor func(path string) *node
 
-// byItsPath is the origin of a draft whose nodes stay where they are.
+// byItsPath is the predecessor function of a draft whose nodes stay where they are.
 func (t *tree) byItsPath(path string) *node { return t.byPath[path] }
 
-// newTransition makes a draft continue a tree. The first origin counts, then the next for what is left.
+// newTransition makes a draft continue a tree. The first predecessor function counts, then the next for the remaining
+// nodes.
 func newTransition(draft, old *tree, origins ...predecessor) *treeTransition {
 	s := &treeTransition{draft: draft, old: old, next: map[*node]*node{}}
 	if draft == nil || old == nil {
@@ -158,15 +160,15 @@ func newTransition(draft, old *tree, origins ...predecessor) *treeTransition {
 	return s
 }
 
-// followMoves makes n of the draft continue was, unless another does already.
+// followMoves makes n of the draft continue was, unless another node does already.
 func (s *treeTransition) followMoves(n, was *node) {
 	if was != nil && s.next[was] == nil {
 		n.from, s.next[was] = was, n
 	}
 }
 
-// keepDynamic takes over the nodes that were made on demand, under whatever their parents have become. What is configured
-// there now adopts them.
+// keepDynamic keeps dynamic nodes under the continuation of their parents. Nodes that are now configured replace
+// dynamic ones.
 func (s *treeTransition) keepDynamic() {
 	s.old.root.walk(func(was *node) bool {
 		if !was.dynamic || s.next[was] != nil || s.next[was.parent] == nil {
@@ -196,7 +198,7 @@ func (n *node) attachTo(parent *node) {
 	n.tree.byPath[n.path] = n
 }
 
-// carryUsage gives the draft's nodes the usage that they take over, and adds it up.
+// carryUsage gives the draft's nodes the usage of their predecessors, and sums it.
 func (s *treeTransition) carryUsage() {
 	from := s.old.places(s.draft.resources)
 	s.draft.root.walk(func(n *node) bool {
@@ -213,8 +215,8 @@ func (s *treeTransition) carryUsage() {
 	s.draft.repool()
 }
 
-// carryAccounts gives the draft what users, groups and applications hold, so that their limits can be asked like those of
-// nodes. Every home goes on: checkInUse has said so.
+// carryAccounts gives the draft the usage of users, groups and applications, so that their limits can be checked like
+// those of nodes. Every home continues, as checkInUse has verified.
 func (s *treeTransition) carryAccounts() {
 	if s.old == nil {
 		return
@@ -244,7 +246,7 @@ func (n *node) addUp() {
 	}
 }
 
-// places answers for each of some resources its index in the tree, or -1.
+// places returns the index in the tree of each resource, or -1.
 func (t *tree) places(resources []*resource) []int {
 	list := make([]int, len(resources))
 	for i, r := range resources {
@@ -256,7 +258,7 @@ func (t *tree) places(resources []*resource) []int {
 	return list
 }
 
-// stays is true if the node stands under the same parent and with the same name as before.
+// stays is true if the node has the same parent and name as before.
 func (n *node) stays() bool {
 	return n.parent == nil || n.from != nil && n.parent.from != nil && n.from.parent == n.parent.from && n.from.name() == n.name()
 }
@@ -264,8 +266,8 @@ func (n *node) stays() bool {
 // isNew is true for a node of a draft that was not configured before.
 func (n *node) isNew() bool { return n.from == nil || n.from.dynamic }
 
-// inverseMoves are moves that lead from the paths of the draft to those of the old tree, once what is new is taken away. All
-// but a single one go through names that no node can have, because nodes may have changed places.
+// inverseMoves are moves from the paths of the draft to those of the old tree, after new nodes are removed. All but a
+// single one use temporary names that no node can have, because nodes may have exchanged paths.
 func (s *treeTransition) inverseMoves() []quota.Move {
 	var moved []*node
 	s.draft.root.walk(func(n *node) bool {
@@ -279,12 +281,12 @@ func (s *treeTransition) inverseMoves() []quota.Move {
 	}
 	var moves []quota.Move
 	aside := map[*node]string{}
-	for i, n := range slices.Backward(moved) { // what is below first
+	for i, n := range slices.Backward(moved) { // descendants first
 		aside[n] = "~" + strconv.Itoa(i)
 		moves = append(moves, quota.Move{From: n.path, To: aside[n]})
 	}
 	slices.SortFunc(moved, func(a, b *node) int { return comparePaths(a.from.path, b.from.path) })
-	for _, n := range moved { // what is above first
+	for _, n := range moved { // ancestors first
 		moves = append(moves, quota.Move{From: aside[n], To: n.from.path})
 	}
 	return moves

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// rules are the principal limits of one node, ready to be looked up. They are made anew with every configuration, so
-// that who holds what and what is configured never depend on each other.
+// rules are the principal limits of one node, indexed by name. They are rebuilt with every configuration, so that usage
+// and configuration never depend on each other.
 type rules struct {
 	users, groups map[string]*rule
 	anyUser       *rule
@@ -34,7 +34,7 @@ func (r *rules) user(name string) *rule {
 	return r.anyUser
 }
 
-// group is the rule for a group or for the common pot. Nil if there is none.
+// group is the rule for a group or for the shared limit. Nil if there is none.
 func (r *rules) group(name string) *rule {
 	if r == nil {
 		return nil
@@ -50,8 +50,8 @@ func (r *rules) of(who quota.Holder) *rule {
 	return r.user(who.Name)
 }
 
-// choose is the group that a user with these groups counts for, if the node decides it: the first in the order of
-// the configuration, else the common pot.
+// choose returns the group that a user with these groups counts for, if the node decides it: the first in the order of
+// the configuration, else the shared one.
 func (r *rules) choose(groups []string) (string, bool) {
 	if r == nil {
 		return "", false

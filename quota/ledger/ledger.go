@@ -28,7 +28,8 @@ type environment struct {
 	bounds quota.Bounds
 	now    quota.Stamp
 	level  uint32 // see SetLevel
-	// restoring is true while a snapshot is read: then nothing is forgotten for its size, as it was not when it was written.
+	// restoring is true while a snapshot is read: then nothing is dropped for its size, as it was not when the snapshot
+	// was taken.
 	restoring bool
 }
 
@@ -54,8 +55,8 @@ func New(b quota.Bounds) *Ledger {
 	return l
 }
 
-// Apply carries out one command at a point of ledger time and says what it did. A command is carried out whole or not
-// at all. The outcome depends on nothing but the ledger, the stamp and the command.
+// Apply carries out one command at a point of ledger time and returns its outcome. It carries out all of a command or
+// nothing. The outcome depends only on the ledger, the stamp and the command.
 func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 	l.advanceTime(s)
 	l.journal.facts = l.journal.facts[:0]
@@ -102,8 +103,8 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	panic("ledger: a command outside the closed list")
 }
 
-// advanceTime moves ledger time, never back, and forgets a few tombstones whose span is over. It depends on the command
-// sequence only, not on how commands were gathered into entries (I10).
+// advanceTime advances ledger time, which never goes back, and drops a few tombstones whose span is over. It depends on
+// the sequence of commands only, not on their grouping into entries (I10).
 func (l *Ledger) advanceTime(s quota.Stamp) {
 	l.now.At = max(l.now.At, s.At)
 	l.now.Wall = s.Wall
@@ -112,16 +113,16 @@ func (l *Ledger) advanceTime(s quota.Stamp) {
 	}
 }
 
-// SetLevel tells the ledger the feature level of the cluster. It is called between two commands, at the same place of the
-// log on every replica. The level is not part of an image: its owner remembers it and calls SetLevel after a restore.
+// SetLevel sets the feature level of the cluster. It must be called between the same two commands on every replica. The
+// level is not part of a snapshot: the caller keeps it and calls SetLevel after a restore.
 func (l *Ledger) SetLevel(level uint32) { l.level = level }
 
-// Level is what SetLevel was told last; the newest in a new ledger.
+// Level is the feature level; the newest in a new ledger.
 func (l *Ledger) Level() uint32 { return l.level }
 
 // Outcome is what one command did. Refused is nil unless the command changed nothing for a reason other than a denial.
 type Outcome struct {
-	// Refused says why nothing was done.
+	// Refused is the reason for which nothing was done.
 	Refused *quota.Error
 	// Decision is set for an Allocate that was decided (granted or denied).
 	Decision *quota.Decision
@@ -130,7 +131,7 @@ type Outcome struct {
 	Allocation *Allocation
 	// Configuration is set for a change of configuration.
 	Configuration *quota.Configuration
-	// Restored are the ids of the allocations that hold again after a Cancel; none, or all that had been preempted.
+	// Restored are the ids of the allocations that are held again after a Cancel: none, or all that had been preempted.
 	Restored []string
 	// Now is ledger time after the command.
 	Now quota.Instant
@@ -145,7 +146,7 @@ type Outcome struct {
 // policies are those that a configuration may name; tests add more.
 var policies = policy.Presets()
 
-// Header is what an image of the ledger would begin with now.
+// Header is the header of a snapshot taken now.
 func (l *Ledger) Header() Header {
 	return Header{
 		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID, Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
@@ -169,8 +170,8 @@ func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.selfCheck()
 }
 
-// extendDeadlines begins the time of all leases and of all waiting requests anew. A lease that has to give way keeps its end, if
-// that is later than now.
+// extendDeadlines restarts the TTL of all leases and the keep spans of all waiting requests. A lease under revocation
+// keeps its end, if that is in the future.
 func (l *Ledger) extendDeadlines() {
 	var leases []*Allocation
 	for _, a := range l.allocations.held.All() {

@@ -7,15 +7,15 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Sandbox is a ledger that nothing else uses meanwhile: besides reading it answers questions by changing the state and
-// taking that back. Only exclusive access lends one, so that the compiler keeps readers that share the ledger from racing.
+// Sandbox is a ledger with exclusive access: it answers questions by changing the state and reverting the change. Being
+// a type of its own, it keeps readers that share the ledger from calling these methods.
 type Sandbox struct{ View }
 
-// Sandbox lends the ledger to a caller that excludes all others.
+// Sandbox returns a sandbox for a caller that excludes all others.
 func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
 
-// DryRun decides a command on the present state, as Apply would without its commit, and leaves the state as it is. A
-// command other than Allocate and a change of configuration is answered with what is there.
+// DryRun decides a command on the present state, as Apply would, and leaves the state unchanged. A command other than
+// Allocate and a change of configuration returns the present state of its object.
 func (s Sandbox) DryRun(c quota.Command) Outcome { return s.ledger.execute(c, dryRun) }
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may use
@@ -30,10 +30,10 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 	return out
 }
 
-// ExplainID tells how a request was decided. For an allocation that is held or has ended lately it is the grant, with its
-// placements, and the allocation; for a request that waits it is what is in its way now. Otherwise it is the last denial of that id that is remembered, as it was decided then,
-// with the time of that; its remedy is for the present, and nil if the request would be granted or refused by now.
-// NotFound if the id is none of these. As for DryRun, no other call may use the ledger meanwhile.
+// ExplainID explains the decision about a request. For a held or recently ended allocation it returns the grant with
+// its placements; for a waiting request, what blocks it now. Otherwise it returns the last remembered denial of that
+// id, with its time; the remedy is computed for the present state, and is nil if the request would be granted or
+// refused now. The error is NotFound if the id is unknown. As for DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
 	if err := checkID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
@@ -61,9 +61,9 @@ func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 // judgedPerPage bounds how many requests one page shows: each is decided again, while all other calls wait.
 const judgedPerPage = 100
 
-// Waiting shows up to max requests that wait and pass the filter, in the order of the queue, after a turn (nil: from the
-// first), each with all that is in its way now. As for DryRun, no other call may use the ledger meanwhile. A page looks at
-// no more than 10,000 requests and shows no more than 100, so it may be short although more follow.
+// Waiting returns up to max waiting requests that pass the filter, in the order of the queue, after a turn (nil: from
+// the first), each with all that blocks it now. As for DryRun, no other call may use the ledger meanwhile. A page
+// visits at most 10,000 requests and returns at most 100, so it may be short although more follow.
 func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
 	if (f.Node != "" || f.Resource != "") && f.Tree == "" {
 		return quota.QueuePage{}, quota.Errorf(quota.Invalid, "tree", "a filter by node or resource needs a tree too")
@@ -91,7 +91,7 @@ func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 	return page, nil
 }
 
-// queued is a request that waits with what is in its way.
+// queued returns a waiting request with what blocks it.
 func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.AllocationInfo) {
 	l := s.ledger
 	decision := *waitingDecision(l.previewWaiter(w))
@@ -101,8 +101,8 @@ func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.Allocatio
 	return decision, l.currentInfo(w.record)
 }
 
-// A dry run of a change of a large tree takes tens of milliseconds and more. It is carried out on a copy of the ledger unless that
-// costs more than it saves.
+// A dry run of a change of a large tree takes tens of milliseconds or more. It uses a copy of the ledger unless the
+// copy costs more than it saves.
 const (
 	// minCopiedCells is the size of the trees, nodes times resources, below which a dry run takes a millisecond or two.
 	minCopiedCells = 1_000
@@ -110,14 +110,14 @@ const (
 	maxCopied = 200_000
 )
 
-// WorthCopying tells whether dry runs of changes of the configuration should use CopyForPlans.
+// WorthCopying reports whether dry runs of configuration changes should use CopyForPlans.
 func (v View) WorthCopying() bool {
 	l := v.ledger
 	return v.AllCells() > minCopiedCells && l.allocations.held.Len()+l.queue.all.length+l.inventory.items.Len() <= maxCopied
 }
 
-// CopyForPlans makes a ledger of an image that answers dry runs of changes of the configuration as the original would, in every
-// byte. It knows of ended allocations only what those ask about, and must not be used for anything else.
+// CopyForPlans builds a ledger from a snapshot that answers dry runs of configuration changes exactly as the original
+// would. It knows only those ended allocations that such dry runs ask about, and must not be used for anything else.
 func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error) {
 	ld := NewRestorer(b, image.Header)
 	l := ld.ledger
@@ -150,7 +150,8 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 	return l, ld.requeueAll()
 }
 
-// rememberEnded files the ended allocations whose ids were denied lately: what a change would admit leaves them out.
+// rememberEnded stores the ended allocations whose ids were denied recently, because the effects of a change leave them
+// out.
 func (s *allocations) rememberEnded(image *Snapshot) {
 	denied := map[string]bool{}
 	for _, e := range image.events {

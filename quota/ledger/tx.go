@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// undoList takes steps back, the last one first. It is the only way to take a change of the state back.
+// undoList reverts steps, the last one first. It is the only way to revert a change of the state.
 type undoList []func()
 
 func (u *undoList) onUndo(step func()) { *u = append(*u, step) }
@@ -14,7 +14,7 @@ func (u *undoList) onUndo(step func()) { *u = append(*u, step) }
 // append adds the steps of another list behind its own.
 func (u *undoList) append(other undoList) { *u = append(*u, other...) }
 
-// rollback takes every step back. A second call does nothing.
+// rollback reverts every step. A second call does nothing.
 func (u *undoList) rollback() {
 	for _, step := range slices.Backward(*u) {
 		step()
@@ -44,7 +44,8 @@ func (l *Ledger) beginTx(a *Allocation) tx {
 	return tx{ledger: l, allocation: a}
 }
 
-// decide says whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has changed.
+// decide reports whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has
+// changed.
 func (t *tx) decide() quota.Decision {
 	l, a := t.ledger, t.allocation
 	if a.isPlain() {
@@ -64,18 +65,18 @@ func (t *tx) decide() quota.Decision {
 	return t.staged.decide(a)
 }
 
-// rollback takes back what decide has changed. It may be called after any decision.
+// rollback reverts what decide has changed. It may be called after any decision.
 func (t *tx) rollback() {
 	if t.staged != nil {
 		t.staged.rollback()
 	}
 }
 
-// hasCapacity is true if the ledger may hold the admitted allocation too, once those that it preempts have ended.
+// hasRoom is true if the ledger may hold the admitted allocation too, after its victims have ended.
 func (t *tx) hasRoom() bool {
 	held := t.ledger.allocations.held.Len() - len(t.victims())
 	if t.staged != nil {
-		held-- // the new allocation is in already
+		held-- // the new allocation is counted already
 	}
 	return held < t.ledger.bounds.Held
 }
@@ -123,23 +124,24 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 	return a
 }
 
-// staged is what a transaction has changed before its commit: dynamic nodes that it has attached, claims that it has moved,
-// and victims that have lost their places.
+// staged has the changes of a transaction before its commit: attached dynamic nodes, moved claims, and victims whose
+// claims were removed.
 type staged struct {
 	undoList
 	ledger *Ledger
-	fence  uint64 // the newcomer's
-	// victims have lost their places, but are ended only when the newcomer is granted; preempted says where they stood.
+	fence  uint64 // of the new allocation
+	// victims have lost their claims, but end only when the new allocation is granted; preempted has the nodes where they
+	// competed.
 	victims       []*Allocation
 	preempted     []quota.Preempted
 	displaced     []displacement
 	displacedFrom []*node // where what is displaced had been
-	// revocations are the leases among them that must not be ended at once; see graciously.
+	// revocations are the leases among them that must not end at once; see deferForGrace.
 	revocations     []pendingRevocation
 	displacedClaims map[claimRef]bool // displaced already
 }
 
-// beginStaged puts the newcomer among the held allocations, so that it can be found by its fence, and its dynamic nodes into
+// beginStaged adds the new allocation to the held ones, so that it can be found by its fence, and its dynamic nodes to
 // their trees.
 func (l *Ledger) beginStaged(a *Allocation) *staged {
 	s := &staged{ledger: l, fence: a.fence}
@@ -153,8 +155,8 @@ func (l *Ledger) beginStaged(a *Allocation) *staged {
 	return s
 }
 
-// decide finds places for all claims and checks what is left to check. If the allocation cannot be held now, it takes
-// everything back.
+// decide finds nodes for all claims and checks the other limits. If the allocation cannot be held now, it reverts
+// everything.
 func (s *staged) decide(a *Allocation) quota.Decision {
 	lost := s.placeSoftClaims()
 	var violations []quota.Violation
@@ -173,26 +175,26 @@ func (s *staged) decide(a *Allocation) quota.Decision {
 	return quota.Decision{Violations: s.ledger.everyViolation(a, lost, violations)}
 }
 
-// rollback takes back what was staged.
+// rollback reverts what was staged.
 func (s *staged) rollback() {
 	s.undoList.rollback()
 	s.victims, s.preempted, s.displaced, s.displacedFrom, s.displacedClaims = nil, nil, nil, nil, nil
 }
 
-// chargeClaim counts a claim of the newcomer.
+// chargeClaim counts a claim of the new allocation.
 func (s *staged) chargeClaim(i int) {
 	a := s.newcomer()
 	s.ledger.allocations.chargeClaim(a, i)
 	s.onUndo(func() { s.ledger.allocations.refundClaim(a, i) })
 }
 
-// newcomer is the present record of the allocation that is tried.
+// newcomer is the present record of the new allocation.
 func (s *staged) newcomer() *Allocation {
 	a, _ := s.ledger.allocations.held.Get(s.fence)
 	return a
 }
 
-// commit makes the newcomer held and ends its victims.
+// commit makes the new allocation held and ends its victims.
 func (s *staged) commit() *Allocation {
 	l, a := s.ledger, s.newcomer()
 	if len(s.preempted) > 0 || a.more != nil && a.more.until != 0 {
@@ -213,7 +215,7 @@ func (s *staged) commit() *Allocation {
 	return a
 }
 
-// replaceRecord files the record of a held allocation.
+// replaceRecord stores the record of a held allocation.
 func (s *allocations) replaceRecord(a *Allocation) {
 	s.held.Set(a.fence, a)
 	if known := s.byID[a.id]; known != nil && known.fence == a.fence {
