@@ -147,7 +147,7 @@ func (f *feed) notifyReaders() {
 // eventAt is the i-th event of the ring, the oldest first.
 func (f *feed) eventAt(i int) WatchEvent { return f.ring[(f.first+i)%len(f.ring)] }
 
-// read returns at most most events after a position. A position that this node has not applied yet gets an empty page.
+// read returns up to most events after a position. A position that this node has not applied yet gets an empty page.
 func (f *feed) read(after Position, most int) (FeedPage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

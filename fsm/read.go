@@ -66,6 +66,7 @@ func (f *FSM) Applied() uint64 {
 }
 
 // Now is the present ledger time.
+// Now is the ledger time that was applied last.
 func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -96,7 +97,7 @@ func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) 
 	return next.at, next.waits, f.dueChanged
 }
 
-// ReadFeed reads at most most watch events from the feed, and at least one if there is one, after a position. The position
+// ReadFeed reads up to most watch events from the feed, and at least one if there is one, after a position. The position
 // comes from this node, from another one, or is [After] the index of a read. The error is ErrForgotten. A reader that
 // views the ledger and then reads the events after the viewed index misses none and sees none twice.
 func (f *FSM) ReadFeed(after Position, most int) (FeedPage, error) {

@@ -210,7 +210,7 @@ func noMajority(t *testing.T, f serverFlags) {
 func awaitInTime(t *testing.T, says string, deadline time.Duration, call func(context.Context) error) {
 	t.Helper()
 	var err error
-	for attempts := 0; attempts < 20; attempts++ {
+	for range 20 {
 		ctx := withTimeout(t, deadline)
 		if err = call(ctx); err == nil {
 			break
