@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// asDecoded compares commands as they come out of the codec: empty lists are none, and what is no kind of limit stays
+// asDecoded compares commands as they come out of the codec: empty lists become nil, and an invalid kind of limit stays
 // none.
 var asDecoded = cmp.Options{
 	cmpopts.EquateEmpty(),

@@ -72,8 +72,8 @@ type FeedPage struct {
 	Changed <-chan struct{}
 }
 
-// feed is a bounded ring of watch events in the order of the log. The state machine appends without ever waiting for readers:
-// a reader that falls too far behind gets ErrForgotten.
+// feed is a bounded ring of watch events in the order of the log. The state machine appends without ever waiting for
+// readers: a reader that falls too far behind gets ErrForgotten.
 type feed struct {
 	mu sync.Mutex
 	// ring has count events, the oldest at first; at most FeedSize.

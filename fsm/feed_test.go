@@ -108,7 +108,7 @@ func TestAReaderWaitsForMore(t *testing.T) {
 	}
 }
 
-// TestTheFeedForgets: it remembers a bounded number of facts, and says so to whoever comes too late.
+// TestTheFeedForgets: the feed keeps a bounded number of events, and returns ErrForgotten for older ones.
 func TestTheFeedForgets(t *testing.T) {
 	f := newFeed()
 	news := make([]WatchEvent, 1000)

@@ -15,7 +15,8 @@ func fifthGoldens(t testing.TB) map[string][]byte {
 	}
 }
 
-// fifthFSM has a reservation that has preempted an allocation with an item and a dynamic node, and has items of its own.
+// fifthFSM has a reservation that has preempted an allocation with an item and a dynamic node, and has items of its
+// own.
 func fifthFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := thirdFSM(t)
@@ -55,8 +56,8 @@ func fifthFSM(t testing.TB) *FSM {
 	return f
 }
 
-// TestRestoredReservationsEndExactly: a member that was restored from a snapshot does the same at the end of a reservation as one
-// that has made it, and the same as if it had never been.
+// TestRestoredReservationsEndExactly: a member that was restored from a snapshot does the same at the end of a
+// reservation as one that has made it, and the same as if it had never been.
 func TestRestoredReservationsEndExactly(t *testing.T) {
 	f := fifthFSM(t)
 	g := restored(t, snapshotOf(t, f))
@@ -76,8 +77,8 @@ func TestRestoredReservationsEndExactly(t *testing.T) {
 	}
 }
 
-// TestTheLedgerFollowsTheLevel: the ledger has the level of the log, behind the entry that raises it, after a restore, and after a
-// replacement of the state.
+// TestTheLedgerFollowsTheLevel: the ledger has the level of the log, behind the entry that raises it, after a restore,
+// and after a replacement of the state.
 func TestTheLedgerFollowsTheLevel(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, benchTree()))

@@ -152,8 +152,8 @@ func TestNewestPartDecides(t *testing.T) {
 	}
 }
 
-// TestFormatIsRemembered: once an entry of the second format was applied, that is known, also after a restore. A denial, or
-// a revision that can be taken back, makes only the snapshot new.
+// TestFormatIsRemembered: once an entry of the second format was applied, that is known, also after a restore. A
+// denial, or a revision that can be taken back, makes only the snapshot new.
 func TestFormatIsRemembered(t *testing.T) {
 	f := New(Options{})
 	look := func(when string, format, ofSnapshot uint32) {

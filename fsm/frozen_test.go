@@ -18,8 +18,8 @@ func (*memorySink) ID() string    { return "memory" }
 func (*memorySink) Cancel() error { return nil }
 func (*memorySink) Close() error  { return nil }
 
-// TestSnapshotIsOfTheMomentItWasTaken: raft writes a snapshot while it goes on applying. A digest that moved on with the
-// ledger would make every node that restores the snapshot look divergent.
+// TestSnapshotIsOfTheMomentItWasTaken: raft writes a snapshot while it goes on applying. A digest that moved on with
+// the ledger would make every node that restores the snapshot look divergent.
 func TestSnapshotIsOfTheMomentItWasTaken(t *testing.T) {
 	f := fsm.New(fsm.Options{})
 	apply(t, f, 1, quota.Release{ID: "a"})

@@ -52,7 +52,7 @@ func TestOutcomesInOrder(t *testing.T) {
 	}
 }
 
-// TestOtherEntries: what is no command only moves the index.
+// TestOtherEntries: entries without commands only advance the index.
 func TestOtherEntries(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	_, before := f.Chain()

@@ -22,8 +22,8 @@ func wideTree(nodes int) quota.ApplyTrees {
 	return tree
 }
 
-// TestPlansDoNotStopWriters: while a change of a large tree is planned, entries are applied. The plan is that of the state which it
-// was taken from.
+// TestPlansDoNotStopWriters: while a change of a large tree is planned, entries are applied. The plan is that of the
+// state which it was taken from.
 func TestPlansDoNotStopWriters(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, wideTree(2000)))

@@ -196,8 +196,8 @@ func TestChainTells(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it: nothing of that is restored, and the
-// state stays what it was.
+// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it: nothing of that is restored, and
+// the state stays what it was.
 func TestDamagedSnapshots(t *testing.T) {
 	data := snapshotOf(t, sampleFSM(t))
 	f := newTestFSM(t, Options{})

@@ -1,4 +1,5 @@
-// Package quota is the vocabulary of the quota service: what can be configured, what can be asked, and what is answered.
+// Package quota is the vocabulary of the quota service: what can be configured, what can be asked, and what is
+// answered.
 //
 // It holds types and pure rules only. Read command.go for everything that can change the state (a [Command] is one log
 // entry), spec.go for the configuration of trees, decision.go for the answer to an [Allocate], info.go for what readers

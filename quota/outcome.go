@@ -57,9 +57,9 @@ const (
 type Change struct {
 	Kind       ChangeKind
 	Tree, Node string
-	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
-	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
-	// "forest", "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
+	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
+	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
+	// "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
 	// "overtake" or, for a moved node, "path".
 	Field string
 	// Before and After are texts; empty if the field is absent.

@@ -126,8 +126,8 @@ func (a *Allocation) isPlain() bool {
 	return true
 }
 
-// fitsAtHome is true if every claim has room at its node and everything above, so that no other claim has to be moved. It is
-// the common case, also for claims that may borrow.
+// fitsAtHome is true if every claim has room at its node and everything above, so that no other claim has to be moved.
+// It is the common case, also for claims that may borrow.
 func (a *Allocation) fitsAtHome() bool {
 	if a.isForced() || a.principal().User != "" || !sharesNoNode(a.claims) || a.anyQueued() {
 		return false

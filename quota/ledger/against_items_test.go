@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestItemsAgainstOracle gives random commands about leases and items to the ledger and to the oracle, which must agree on
-// every outcome, on who holds which item in which state, and on what is due when.
+// TestItemsAgainstOracle gives random commands about leases and items to the ledger and to the oracle, which must agree
+// on every outcome, on who holds which item in which state, and on what is due when.
 func TestItemsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	verify.Check(t, agreeOnItems)

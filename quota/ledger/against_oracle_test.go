@@ -127,7 +127,7 @@ type pair struct {
 	pictures []string
 }
 
-// tick moves time, sometimes back, which the ledger must not follow; a release of nobody carries it.
+// tick moves time, sometimes back, which the ledger must not follow; a release of an unknown id carries it.
 func (p *pair) tick(t *rapid.T) {
 	p.now.At += quota.Instant(rapid.Int64Range(-3, 7).Draw(t, "tick"))
 	p.now.Wall += rapid.Int64Range(-3, 7).Draw(t, "wall")

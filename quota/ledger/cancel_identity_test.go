@@ -16,10 +16,10 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestCancelIsIdentity: if nothing comes in between, the state after a reservation was cancelled or has lapsed is the state
-// before it was made: every placement, seat, item, waiting request, user and group, also where nodes are over their limits,
-// and also if the ledger was loaded in between. Only fences and other counters, events, and the record of the reservation
-// itself differ.
+// TestCancelIsIdentity: if nothing comes in between, the state after a reservation was cancelled or has lapsed is the
+// state before it was made: every placement, seat, item, waiting request, user and group, also where nodes are over
+// their limits, and also if the ledger was loaded in between. Only fences and other counters, events, and the record of
+// the reservation itself differ.
 func TestCancelIsIdentity(t *testing.T) {
 	var all identitySeen
 	var mu sync.Mutex
@@ -121,7 +121,8 @@ func dynamicCommands() *rapid.Generator[quota.Command] {
 	})
 }
 
-// cancelIsIdentity fills a ledger, and then reserves and takes back again and again, with other commands in between the rounds.
+// cancelIsIdentity fills a ledger, and then reserves and takes back again and again, with other commands in between the
+// rounds.
 func cancelIsIdentity(t *rapid.T, w identityWorld, seen *identitySeen) {
 	bounds := quota.DefaultBounds()
 	l, stamp := ledger.New(bounds), quota.Stamp{At: 1}
@@ -231,8 +232,8 @@ func grantsOf(l *ledger.Ledger) (granted int) {
 	return granted
 }
 
-// undoReservation cancels a reservation, or lets it lapse if nothing else happens until then. It answers how many hold again.
-// between is true if something else happened at the same time.
+// undoReservation cancels a reservation, or lets it lapse if nothing else happens until then. It answers how many hold
+// again. between is true if something else happened at the same time.
 func undoReservation(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.Allocate) (restored int, lapsed, between bool) {
 	end := stamp.At + quota.Instant(c.ReserveFor)
 	if next, _ := l.View().NextDue(); next == end && quotatest.Die(t, 2, "lapse") == 0 {

@@ -48,8 +48,8 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 	}
 }
 
-// overWith lists what would be over a limit in the tree with the limits of swap in force, at most MaxOver. It puts them in force and
-// takes them back.
+// overWith lists what would be over a limit in the tree with the limits of swap in force, at most MaxOver. It puts them
+// in force and takes them back.
 func (n *node) overWith(swap *node) []quota.Overuse {
 	before := slices.Clone(n.limits)
 	for i, limit := range swap.limits {
@@ -216,8 +216,8 @@ func (t *tree) specs() []quota.NodeSpec {
 	return list
 }
 
-// checkPermission refuses a change that a tree, as it is before, does not allow: without a reason where one is required, or by an
-// actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
+// checkPermission refuses a change that a tree, as it is before, does not allow: without a reason where one is
+// required, or by an actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
 func (f *forest) checkPermission(m quota.ChangeMeta, changes []quota.Change) *quota.Error {
 	for len(changes) > 0 {
 		name := changes[0].Tree
@@ -238,8 +238,8 @@ func (f *forest) checkPermission(m quota.ChangeMeta, changes []quota.Change) *qu
 	return nil
 }
 
-// checkPermission asks who may change limits node by node. Whatever else changes is the root admins' business, and so are all
-// limits that change along with it.
+// checkPermission asks who may change limits node by node. Whatever else changes is the root admins' business, and so
+// are all limits that change along with it.
 func (t *tree) checkPermission(actor string, changes []quota.Change) *quota.Error {
 	switch {
 	case !t.governed || t.root.hasAdmin(actor):
@@ -288,8 +288,8 @@ func (n *node) permitLimits(actor string) *quota.Error {
 // maxSetters bounds how many names of those who may set a limit a remedy has.
 const maxSetters = 10
 
-// limitSetters are the first of those who may set the limits of the node, sorted, by the rules of permit; false if the tree names no
-// admins, and anyone may.
+// limitSetters are the first of those who may set the limits of the node, sorted, by the rules of permit; false if the
+// tree names no admins, and anyone may.
 func (n *node) limitSetters() (list []string, governed bool) {
 	if !n.tree.governed {
 		return nil, false
@@ -328,7 +328,7 @@ func (n *node) adminNames() string {
 // who names an actor, who may have no name.
 func who(actor string) string {
 	if actor == "" {
-		return "nobody in particular"
+		return "an unnamed actor"
 	}
 	return actor
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// draftTree checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes have
-// configuration but no identity, and no usage until they succeed others.
+// draftTree checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes
+// have configuration but no identity, and no usage until they succeed others.
 func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
 	if !quota.IsName(spec.Name) {
 		return nil, quota.Errorf(quota.Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(spec.Name))
@@ -85,7 +85,7 @@ func (t *tree) connect(field string, specs []quota.NodeSpec) *quota.Error {
 		n.parent.children = append(n.parent.children, n)
 	}
 	if t.governed && len(t.root.spec.Admins) == 0 {
-		return quota.Errorf(quota.Invalid, field+".admins", "tree %s names admins, but none at its root, so that nobody could ever change the tree as a whole; name one there", t.name)
+		return quota.Errorf(quota.Invalid, field+".admins", "tree %s names admins, but none at its root, so that no actor could ever change the tree as a whole; name one there", t.name)
 	}
 	t.root.walk(func(n *node) bool {
 		slices.SortFunc(n.children, byPath)
@@ -98,7 +98,8 @@ func (t *tree) connect(field string, specs []quota.NodeSpec) *quota.Error {
 
 func byPath(a, b *node) int { return strings.Compare(a.path, b.path) }
 
-// deriveSettings derives from the configuration of the node and what its parent hands down: policy, defaults and ceilings.
+// deriveSettings derives from the configuration of the node and what its parent hands down: policy, defaults and
+// ceilings.
 func (n *node) deriveSettings() {
 	switch {
 	case n.spec.Policy != "":
@@ -265,8 +266,8 @@ func (f *forest) checkAdmins(admins []string, field string) *quota.Error {
 	return nil
 }
 
-// draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is soft,
-// and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
+// draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is
+// soft, and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
 func (t *tree) draftBounds(field string, specs []quota.NodeSpec) *quota.Error {
 	for i, spec := range specs {
 		n, at := t.byPath[spec.Path], nodeField(field, i)

@@ -93,7 +93,7 @@ func (f *forest) draftEntry(t *tree, r *rules, p *quota.PrincipalLimit, field st
 	most := f.bounds.Principals
 	switch {
 	case len(p.Users)+len(p.Groups) == 0:
-		return quota.Errorf(quota.Invalid, field, "the entry limits nobody; name users or groups, or %q for all others", quota.Wildcard)
+		return quota.Errorf(quota.Invalid, field, "the entry limits no user or group; name users or groups, or %q for all others", quota.Wildcard)
 	case len(p.Users) > most:
 		return quota.Errorf(quota.Invalid, field+".users", "the entry names %d users; at most %d are allowed", len(p.Users), most)
 	case len(p.Groups) > most:

@@ -40,8 +40,8 @@ func (n *node) breachOf(r *resource, f policy.Family) []quota.Breach {
 	return []quota.Breach{{Tree: n.treeName, Node: n.path, Policy: n.policy.Name, Resource: r.Name, Text: text}}
 }
 
-// breaches asks the policies about every family of a draft that differs from what is there. What is the same is not asked
-// again: it was right when it was made.
+// breaches asks the policies about every family of a draft that differs from what is there. What is the same is not
+// asked again: it was right when it was made.
 func (s *treeTransition) breaches() []quota.Breach {
 	var breaches []quota.Breach
 	s.draft.root.walk(func(n *node) bool {
@@ -99,9 +99,9 @@ func limitsOnly(children []policy.ChildLimit) []policy.ChildLimit {
 	return list
 }
 
-// overfullBreaches lists the nodes that moves would put above their limits. Lowering a limit below usage is allowed, because
-// nothing is taken away; but a move would be a way to hold more than a node may that no claim has. In maintenance nothing
-// is held to limits, and under bounded borrowing no limit stands alone.
+// overfullBreaches lists the nodes that moves would put above their limits. Lowering a limit below usage is allowed,
+// because nothing is taken away; but a move would be a way to hold more than a node may that no claim has. In
+// maintenance nothing is held to limits, and under bounded borrowing no limit stands alone.
 func (s *treeTransition) overfullBreaches() []quota.Breach {
 	if s.draft.settings.Maintenance {
 		return nil
@@ -123,7 +123,8 @@ func (s *treeTransition) overfullBreaches() []quota.Breach {
 	return breaches
 }
 
-// heldBefore is what the draft's node held before the change, and would have held if those who come home had not borrowed.
+// heldBefore is what the draft's node held before the change, and would have held if those who come home had not
+// borrowed.
 func (s *treeTransition) heldBefore(n *node, r *resource) quota.Amount {
 	if n.from == nil {
 		return 0
@@ -200,9 +201,9 @@ func addRoomChanges(e *quota.Effects, s *treeTransition) {
 	})
 }
 
-// admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be granted after
-// the change. It does not judge those that may borrow softly or want items: they depend on where claims are counted and on
-// which items are free, which a draft does not know.
+// admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be
+// granted after the change. It does not judge those that may borrow softly or want items: they depend on where claims
+// are counted and on which items are free, which a draft does not know.
 func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}

@@ -14,8 +14,9 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestCopyForPlans gives random commands of all kinds to a ledger, and asks it and a copy what random changes of the configuration
-// would do: refusals, changes, limits that would be exceeded, what would be admitted. The answers are the same in every byte.
+// TestCopyForPlans gives random commands of all kinds to a ledger, and asks it and a copy what random changes of the
+// configuration would do: refusals, changes, limits that would be exceeded, what would be admitted. The answers are the
+// same in every byte.
 func TestCopyForPlans(t *testing.T) {
 	for name, commands := range map[string]*rapid.Generator[quota.Command]{
 		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// TestHistoryTakesWhatItShows: a revision keeps its first changes, so it takes as much memory in a large tree as in one that
-// has just so many nodes.
+// TestHistoryTakesWhatItShows: a revision keeps its first changes, so it takes as much memory in a large tree as in one
+// that has just so many nodes.
 func TestHistoryTakesWhatItShows(t *testing.T) {
 	small, large := revisionSize(t, quota.MaxRevisionChanges), revisionSize(t, 20*quota.MaxRevisionChanges)
 	t.Logf("a revision of %d changes takes %d bytes, one of %d takes %d", quota.MaxRevisionChanges, small, 20*quota.MaxRevisionChanges, large)

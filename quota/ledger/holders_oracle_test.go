@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// holdersModel is the slow, obviously right account of users, groups, applications and cohorts: it keeps the requests that
-// are held and adds them up again for every question.
+// holdersModel is the slow, obviously right account of users, groups, applications and cohorts: it keeps the requests
+// that are held and adds them up again for every question.
 type holdersModel struct {
 	trees map[string]quota.TreeSpec
 	held  []holderOf
@@ -194,7 +194,7 @@ func (m *holdersModel) holderViolations(h holderOf, tree string, n *quota.NodeSp
 	return list
 }
 
-// principalLimit is the entry that names somebody, or for a user the wildcard's.
+// principalLimit is the entry that names the principal, or for a user the wildcard's.
 func principalLimit(n *quota.NodeSpec, who quota.Holder) *quota.PrincipalLimit {
 	var everybody *quota.PrincipalLimit
 	for i := range n.Principals {
@@ -209,7 +209,7 @@ func principalLimit(n *quota.NodeSpec, who quota.Holder) *quota.PrincipalLimit {
 	return everybody
 }
 
-// holds is what somebody holds at a node, and which applications run there, sorted; nil if nothing is held at all.
+// holds is what a principal holds at a node, and which applications run there, sorted; nil if nothing is held at all.
 func (m *holdersModel) holds(tree, path string, who quota.Holder) (map[string]quota.Amount, []string) {
 	var used map[string]quota.Amount
 	running := []string{}
@@ -287,7 +287,7 @@ func overAt(tree string, at quota.PrincipalNode, who quota.Holder) []quota.Overu
 	return list
 }
 
-// principals lists everybody who holds something in a tree or is named there.
+// principals lists all that hold something in a tree or are named there.
 func (m *holdersModel) principals(spec quota.TreeSpec, kind quota.HolderKind) []quota.PrincipalUsage {
 	var list []quota.PrincipalUsage
 	for _, name := range []string{"*", "ann", "blue", "bob", "cyd", "green", "red", "white"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestHolders gives random requests of users and groups, and random trees with cohorts, to the ledger and to a slow model
-// of both (holders_oracle_test.go), which must agree on every violation and on what everybody holds.
+// TestHolders gives random requests of users and groups, and random trees with cohorts, to the ledger and to a slow
+// model of both (holders_oracle_test.go), which must agree on every violation and on what every principal holds.
 func TestHolders(t *testing.T) { verify.Check(t, holdersAgree) }
 
 // FuzzHolders does the same with what a fuzzer finds.
@@ -177,7 +177,7 @@ func (p *holdersPair) allocate(t *rapid.T, id string) {
 	p.model.held = append(p.model.held, h)
 }
 
-// compare looks at what everybody holds, and whether what is said to be free can be had.
+// compare checks what every principal holds, and whether the reported headroom is available.
 func (p *holdersPair) compare(t *rapid.T) {
 	for name, spec := range p.model.trees {
 		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {

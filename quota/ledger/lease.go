@@ -176,7 +176,7 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 	case a.state() == quota.Reserved:
 		return nil, quota.Errorf(quota.InUse, "id", "allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first", a.id, a.more.until)
 	case c.TTL != 0 && a.lease().ttl == 0:
-		return nil, quota.Errorf(quota.Invalid, "ttl_ms", "allocation %q is no lease: it is held until it is released; leave the TTL out", a.id)
+		return nil, quota.Errorf(quota.Invalid, "ttl_ms", "allocation %q is not a lease: it is held until it is released; leave the TTL out", a.id)
 	}
 	if err := checkTTL(c.TTL); err != nil {
 		return nil, err

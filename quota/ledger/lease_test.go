@@ -59,8 +59,8 @@ func reloaded(t *testing.T, l *ledger.Ledger, change func(*ledger.AllocationImag
 	return loaded
 }
 
-// TestRenewedTwiceInOneMillisecond: wall clocks may differ where ledger time does not; a ledger that was loaded in between
-// must tell the same.
+// TestRenewedTwiceInOneMillisecond: wall clocks may differ where ledger time does not; a ledger that was loaded in
+// between must tell the same.
 func TestRenewedTwiceInOneMillisecond(t *testing.T) {
 	through, loaded := leased(t), leased(t)
 	for i, l := range []*ledger.Ledger{through, loaded} {
@@ -102,8 +102,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestUnclaimed: a lease that the queue has granted lasts its whole time from when its caller comes for it, by asking again
-// or by renewing it, and that happens once.
+// TestUnclaimed: a lease that the queue has granted lasts its whole time from when its caller comes for it, by asking
+// again or by renewing it, and that happens once.
 func TestUnclaimed(t *testing.T) {
 	for name, come := range map[string]quota.Command{"asked again": job, "renewed": quota.Renew{ID: "job"}} {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestLoadItems(t *testing.T) {
 	}
 }
 
-// TestPreemptedReservation: it says until when it was to stand, as one that was cancelled does; when it stands again, it does
-// so until then and is no lease before it is confirmed.
+// TestPreemptedReservation: it says until when it was to stand, as one that was cancelled does; when it stands again,
+// it does so until then and is not a lease before it is confirmed.
 func TestPreemptedReservation(t *testing.T) {
 	l := ledger.New(quota.DefaultBounds())
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{

@@ -135,7 +135,8 @@ type Outcome struct {
 	Restored []string
 	// Now is ledger time after the command.
 	Now quota.Instant
-	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with their former holders.
+	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with their former
+	// holders.
 	Items []quota.ItemInfo
 	// Expired counts what an Expire has ended or changed.
 	Expired int
@@ -154,9 +155,9 @@ func (l *Ledger) Header() Header {
 	}
 }
 
-// Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former. Time,
-// revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so that no
-// fence that was assigned after the backup is assigned again.
+// Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former.
+// Time, revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so
+// that no fence that was assigned after the backup is assigned again.
 //
 // Leases get their whole TTL again, and waiting requests their whole keep span, because their callers could not renew
 // them here and renewals after the backup are not known.

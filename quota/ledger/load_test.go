@@ -128,7 +128,8 @@ func borrowed(t *testing.T) parts {
 	return parts{header: i.Header, trees: i.Trees(), revisions: i.Revisions(), held: slices.Collect(i.Held())}
 }
 
-// TestBrokenSeats: everybody at a borrowing node sits in a seat of his own, at or above the node that he belongs to.
+// TestBrokenSeats: every claim at a borrowing node has an arrival number of its own, at or above the node that it
+// belongs to.
 func TestBrokenSeats(t *testing.T) {
 	if err := borrowed(t).load(); err != nil {
 		t.Fatalf("the sound image: %v", err)

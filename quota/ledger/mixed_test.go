@@ -16,7 +16,8 @@ import (
 )
 
 // TestMixed brings together what each oracle keeps apart: borrowing, principals, reservations, moves, rollbacks and
-// maintenance. No model says what must come out, but what must hold after every command whatever came before is checked.
+// maintenance. No model says what must come out, but what must hold after every command whatever came before is
+// checked.
 func TestMixed(t *testing.T) {
 	t.Parallel()
 	verify.Check(t, mixed)
@@ -180,7 +181,7 @@ func (m *commanded) checkReport(t *rapid.T) {
 	if m.before.held == m.after.held {
 		return
 	}
-	switch m.command.(type) { // claims may sit elsewhere, but nobody's end comes of it
+	switch m.command.(type) { // claims may be counted elsewhere, but no allocation ends
 	case quota.SetLimits, quota.SetMaintenance:
 		t.Fatalf("%+v changed what is held:\n%s", m.command, cmp.Diff(m.before.held, m.after.held))
 	}

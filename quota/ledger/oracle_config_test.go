@@ -189,7 +189,7 @@ func (o *oracle) takesWhatIsHeld(spec quota.TreeSpec) bool {
 	return false
 }
 
-// overAfter lists what the nodes of spec will hold above their limits when everybody has found his seat.
+// overAfter lists what the nodes of spec will hold above their limits when every claim has found its node.
 func (o *oracle) overAfter(spec quota.TreeSpec) []quota.Overuse {
 	before, known := o.trees[spec.Name]
 	saved := o.save()

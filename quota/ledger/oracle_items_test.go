@@ -184,8 +184,8 @@ func (o *oracle) giveBack(it *thing, state string) {
 	}
 }
 
-// leavingAfter says which items are to leave when some are given back, one after the other: while there are more on demand than
-// there may be, whichever is given back goes, and the oldest of those that were to leave stays for it.
+// leavingAfter says which items are to leave when some are given back, one after the other: while there are more on
+// demand than there may be, whichever is given back goes, and the oldest of those that were to leave stays for it.
 func (o *oracle) leavingAfter(back []*thing) map[*thing]bool {
 	leaving, gone := map[*thing]bool{}, map[*thing]bool{}
 	for _, it := range o.items {
@@ -282,7 +282,7 @@ func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 	return list
 }
 
-// createWanted makes what a denied request lacks and somebody else may bring into the right state.
+// createWanted makes the items that a denied request lacks and other clients may bring into the right state.
 func (o *oracle) makeWanted(c quota.Allocate, violations []quota.Violation) {
 	for _, v := range violations {
 		if v.Kind != quota.OfItems || v.Requested > v.Limit {

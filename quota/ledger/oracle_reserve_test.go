@@ -76,8 +76,8 @@ func (o *oracle) expireOne() bool {
 	return true
 }
 
-// nextDue is what ends or changes first: of allocations the oldest if several do, of items the one that changed first. The
-// other one is nil.
+// nextDue is what ends or changes first: of allocations the oldest if several do, of items the one that changed first.
+// The other one is nil.
 func (o *oracle) nextDue() (*grant, *thing) {
 	var first *grant
 	for _, g := range o.held() {

@@ -24,7 +24,7 @@ func (o *oracle) checkSoft(c quota.Allocate, homes []string) verdict {
 	return verdict{}
 }
 
-// admit decides a request that has its homes, and moves whoever has to move if it is granted.
+// admit decides a request that has its homes, and moves the claims that must move if it is granted.
 func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	if g.request.Mode == quota.Force {
 		return append(o.uncountable(g), o.lacking(g.asked, nil)...), &softTrial{oracle: o}
@@ -88,7 +88,7 @@ func (o *oracle) uncountable(g *grant) []quota.Violation {
 	return list
 }
 
-// saved is where everybody sits.
+// saved is where every claim is counted.
 type saved struct {
 	placed [][]string
 	seats  [][]uint64

@@ -94,7 +94,7 @@ func (o *oracle) takes(tree, path string, c quota.Claim) bool {
 
 func (o *oracle) hard(tree, path string) bool { return nodeOf(o.trees[tree], path).Hard }
 
-// settle finds the place of the newcomer's claim; its seat is taken only when everybody else has moved.
+// settle finds the place of the newcomer's claim; it is counted only when all other claims have moved.
 func (t *softTrial) settle(c claimOf) bool {
 	first := len(t.out)
 	path := t.region(c.claim().Tree, c.placed[c.i])
@@ -145,7 +145,7 @@ func (t *softTrial) climb(c quota.Claim, path []string) (at, stop string) {
 	return at, stop
 }
 
-// backAll puts everybody back where he was first, in the order of pushing, at the end; who is there already stays.
+// backAll returns all claims to their first nodes, in the order of pushing, at the end; those there already stay.
 func (t *softTrial) backAll(pushed []claimOf, from []string) {
 	for i, c := range pushed {
 		if c.placed[c.i] != from[i] {

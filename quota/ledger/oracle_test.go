@@ -37,7 +37,7 @@ type grant struct {
 	request quota.Allocate
 	homes   []string // path of the node that each claim belongs to
 	placed  []string // path of the node where it is counted
-	seats   []uint64 // its place in the order of arrival there; 0 where nobody borrows
+	seats   []uint64 // its place in the order of arrival there; 0 without borrowing
 	fence   uint64
 	granted quota.Stamp
 	ended   *quota.Stamp

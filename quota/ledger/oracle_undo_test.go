@@ -94,7 +94,7 @@ func (o *oracle) takenBack(g *grant) bool {
 	return true
 }
 
-// foundState is the state of an item that nobody held before a reservation; empty if that is not known.
+// foundState is the state of an item that was idle before a reservation; empty if that is not known.
 func (g *grant) foundState(it *thing) string {
 	if g.undo == nil {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// TestAddAPolicy adds one as CONTRIBUTING.md says, and asks it: claims at leaves only, and at most half of what a node may
-// hold for each child.
+// TestAddAPolicy adds one as CONTRIBUTING.md says, and asks it: claims at leaves only, and at most half of what a node
+// may hold for each child.
 func TestAddAPolicy(t *testing.T) {
 	t.Cleanup(ledger.Register(policy.Policy{
 		Name: "halves", Unset: quota.AtMost(3), LeavesOnly: true, UnknownNodes: policy.CountAtAncestor,

@@ -26,8 +26,8 @@ func limitedTree(depth int) quota.TreeSpec {
 
 func groupName(i int) string { return fmt.Sprintf("group-%02d", i) }
 
-// BenchmarkPrincipals is an allocate and a release of an application that goes on running, checked against the limits of
-// every level; users take turns at random. Depth counts levels with the root.
+// BenchmarkPrincipals is an allocate and a release of an application that goes on running, checked against the limits
+// of every level; users take turns at random. Depth counts levels with the root.
 func BenchmarkPrincipals(b *testing.B) {
 	for _, who := range []string{"user", "user and group"} {
 		for _, users := range []int{100, 10_000} {

@@ -15,9 +15,9 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestQueueAgainstOracle gives random commands to two ledgers, one of which is frozen and loaded now and then, and to an
-// oracle that tries everybody again and again. All three must agree on who is granted, in which order and under which fence,
-// and on who waits where and why.
+// TestQueueAgainstOracle gives random commands to two ledgers, one of which is frozen and loaded now and then, and to
+// an oracle that tries all requests again and again. All three must agree on who is granted, in which order and under
+// which fence, and on who waits where and why.
 func TestQueueAgainstOracle(t *testing.T) {
 	t.Parallel()
 	verify.Check(t, agreeOnQueue)
@@ -229,7 +229,7 @@ func stateOfQueue(v ledger.Sandbox) string {
 	for _, a := range page.Allocations {
 		fmt.Fprintf(&text, "%s holds under %d\n", a.ID, a.Fence)
 	}
-	for _, w := range everybody(v) {
+	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting
 		fmt.Fprintf(&text, "%s is number %d for %s, until %d or %d: %s\n", w.Allocation.ID, info.Position, info.Line, info.Until, info.KeepUntil, inOrder(w.Decision.Violations))
 	}

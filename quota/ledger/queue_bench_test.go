@@ -58,7 +58,8 @@ func BenchmarkQueueHandOver(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueVain: one op is a release that can grant nobody, because all want more, and an allocation that overtakes.
+// BenchmarkQueueVain: one op is a release that can grant no request, because all want more, and an allocation that
+// overtakes.
 func BenchmarkQueueVain(b *testing.B) {
 	for _, waiting := range []int{0, 1, 10_000} {
 		b.Run(fmt.Sprint("waiting=", waiting), func(b *testing.B) {
@@ -78,8 +79,8 @@ func BenchmarkQueueVain(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueLongLine: one op is a release, the grant to the only one in a long line who is small enough, at its end, and
-// a small one that comes again.
+// BenchmarkQueueLongLine: one op is a release, the grant to the only one in a long line who is small enough, at its
+// end, and a small one that comes again.
 func BenchmarkQueueLongLine(b *testing.B) {
 	l := crowdedQueue(b, 10_000, 5, "a")
 	last := "held-0"

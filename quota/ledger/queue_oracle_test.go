@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// queueOracle is the queue the slow way: after every command it tries everybody in the order of the queue, from the first
-// again whenever something has changed. It knows trees of plain limits, and adds up from scratch what is held.
+// queueOracle is the queue the slow way: after every command it tries all requests in the order of the queue, from the
+// first again whenever something has changed. It knows trees of plain limits, and adds up from scratch what is held.
 type queueOracle struct {
 	now     quota.Instant
 	trees   map[string]quota.TreeSpec
@@ -270,7 +270,7 @@ func (o *queueOracle) expire(most int) {
 	}
 }
 
-// configure puts a tree in the place of another of the same nodes: whoever waits there lines up anew.
+// configure puts a tree in the place of another of the same nodes: requests that wait there are queued again.
 func (o *queueOracle) configure(spec quota.TreeSpec) {
 	if fmt.Sprint(o.trees[spec.Name]) == fmt.Sprint(spec) {
 		return

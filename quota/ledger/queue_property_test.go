@@ -14,10 +14,10 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestQueueProperties gives random commands of all kinds, of which most allocations may wait, to two ledgers, one of which is
-// frozen and loaded now and then. After each, both hold the same; nobody waits who could be granted, and everybody in the
-// line of something that is in his way (I7, verified by Check); of requests for the same the earlier is granted first (P8);
-// and whoever waits is granted or has left the queue for a reason (no request is lost).
+// TestQueueProperties applies random commands of all kinds, most allocations of which may wait, to two ledgers, one of
+// which is restored from a snapshot now and then. After each command both hold the same; no waiting request could be
+// granted, and every request is in the queue of something that blocks it (I7, verified by Check); of requests for the
+// same the earlier is granted first (P8); and every request is granted or leaves the queue for a reason.
 func TestQueueProperties(t *testing.T) {
 	for name, commands := range map[string]*rapid.Generator[quota.Command]{
 		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),
@@ -54,7 +54,7 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 		stamp.At += quota.Instant(die(t, 3))
 		c := patient(t, commands.Draw(t, "command"))
 		t.Logf("at %d: %s", stamp.At, brief(c))
-		before := everybody(a.Sandbox())
+		before := wholeQueue(a.Sandbox())
 		a.Sandbox().DryRun(c)
 		a.Apply(stamp, c)
 		b.Apply(stamp, c)
@@ -62,7 +62,7 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 		if ordered {
 			checkOrder(t, before, a)
 		}
-		checkNobodyLost(t, before, a)
+		checkNoneLost(t, before, a)
 		if err := a.Check(); err != nil {
 			t.Fatalf("after %#v: %v", c, err)
 		}
@@ -134,7 +134,7 @@ func cohortTree(t *rapid.T) quota.ApplyTrees {
 	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
 }
 
-// checkOrder sees that nobody waits still who was in the queue before somebody who was granted the same.
+// checkOrder verifies that no request still waits that was ahead of a granted request for the same.
 func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 	for _, granted := range l.TakeFacts() {
 		g := granted.Allocation.Info()
@@ -161,8 +161,8 @@ func wants(a quota.AllocationInfo) string {
 	return text
 }
 
-// checkNobodyLost sees that whoever waited waits, holds, or has ended.
-func checkNobodyLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
+// checkNoneLost verifies that every request that waited still waits, is held, or has ended.
+func checkNoneLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 	for _, w := range before {
 		id := w.Allocation.ID
 		if _, refused := l.View().Allocation(id); refused != nil {

@@ -140,7 +140,8 @@ func (m *manager) play(op managerOp) (bool, []string) {
 	return false, nil
 }
 
-// edit changes the nodes of a tree before its next update, one of which may get another name, and notes which of them move.
+// edit changes the nodes of a tree before its next update, one of which may get another name, and notes which of them
+// move.
 func (m *manager) edit(tree, from, to string, change func(map[string]managerNode)) {
 	nodes, names := m.trees[tree].Spec.Nodes, map[string]string{}
 	for node := range nodes {

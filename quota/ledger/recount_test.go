@@ -6,7 +6,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestRecount: when a node has moved, what is held there counts on its new way to the root, and no longer on the old one.
+// TestRecount: when a node has moved, what is held there counts on its new way to the root, and no longer on the old
+// one.
 func TestRecount(t *testing.T) {
 	l := New(quota.DefaultBounds())
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{

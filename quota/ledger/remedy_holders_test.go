@@ -114,7 +114,7 @@ func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 	case quota.OfResource:
 		n.Limits = withLimit(n.Limits, raise)
 	case quota.OfItems, quota.OfQueue:
-		panic("nobody here wants items or waits")
+		panic("no request here wants items or waits")
 	}
 }
 

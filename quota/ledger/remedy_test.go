@@ -14,16 +14,16 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestRemedies: on small random ledgers, what is advised admits the request, nothing of it can be left out, no raise can
-// be smaller, and where nothing is advised there is nothing. Explaining changes nothing.
+// TestRemedies: on small random ledgers, what is advised admits the request, nothing of it can be left out, no raise
+// can be smaller, and where nothing is advised there is nothing. Explaining changes nothing.
 func TestRemedies(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { testRemedies(t, false) })
 	t.Run("borrowing", func(t *testing.T) { testRemedies(t, true) })
 }
 
-// TestRemediesUnderEveryPolicy: under each policy, with limits below what is held, required reasons and admins, every raise can be
-// carried out as it is advised, in the order of the list, by those whom it names; what is advised admits the request; and
-// where the release of all that is held would admit it, some release is advised.
+// TestRemediesUnderEveryPolicy: under each policy, with limits below what is held, required reasons and admins, every
+// raise can be carried out as it is advised, in the order of the list, by those whom it names; what is advised admits
+// the request; and where the release of all that is held would admit it, some release is advised.
 func TestRemediesUnderEveryPolicy(t *testing.T) {
 	for _, policy := range []string{"open", "strict", "nested", "capped", "project", "borrowing", "cohort"} {
 		t.Run(policy, func(t *testing.T) {
@@ -73,8 +73,8 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 	return c
 }
 
-// checkRaisesAsAdvised carries the raises of nodes out one by one, in their order, by whom they name and with a reason only
-// where they want one; raises of other limits are made in the configuration.
+// checkRaisesAsAdvised carries the raises of nodes out one by one, in their order, by whom they name and with a reason
+// only where they want one; raises of other limits are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 	l, err := load(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 		}
 		if raise.Governed {
 			if len(raise.Setters) == 0 {
-				return // nobody may
+				return // no actor may
 			}
 			meta.Actor = raise.Setters[0]
 		}

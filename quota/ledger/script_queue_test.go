@@ -93,7 +93,7 @@ func (p *player) happened(c quota.Command) {
 	}
 }
 
-// waitingCount is empty if nobody waits.
+// waitingCount is empty if no request waits.
 func waitingCount(c quota.Counts) string {
 	if c.Waiting == 0 {
 		return ""
@@ -101,8 +101,8 @@ func waitingCount(c quota.Counts) string {
 	return fmt.Sprintf(", %d waiting", c.Waiting)
 }
 
-// everybody lists the whole queue.
-func everybody(v ledger.Sandbox) []quota.QueuedInfo {
+// wholeQueue lists the whole queue.
+func wholeQueue(v ledger.Sandbox) []quota.QueuedInfo {
 	page, refused := v.Waiting(quota.QueueFilter{}, nil, math.MaxInt)
 	if refused != nil {
 		panic(refused)

@@ -21,8 +21,8 @@ func heavyBounds(live int64) quota.Bounds {
 	return b
 }
 
-// TestSizesAreThoseOfARestoredLedger: whatever happens, a ledger that was restored counts what the one counts that wrote the
-// image, keeps to the bounds, and decides alike from there on.
+// TestSizesAreThoseOfARestoredLedger: whatever happens, a ledger that was restored counts what the one counts that
+// wrote the image, keeps to the bounds, and decides alike from there on.
 func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 	refusals := 0
 	verify.Check(t, func(t *rapid.T) {
@@ -67,7 +67,8 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 	}
 }
 
-// checkSizesWithin: what lives does not grow beyond its bound, and what can be forgotten keeps to its own, but for the newest.
+// checkSizesWithin: what lives does not grow beyond its bound, and what can be forgotten keeps to its own, but for the
+// newest.
 func checkSizesWithin(t *rapid.T, b quota.Bounds, before, after quota.Sizes) {
 	t.Helper()
 	// A reservation that is cancelled puts back what it displaced, items are made for those who ask, and nodes on demand.
@@ -98,8 +99,8 @@ func oneTree() quota.ApplyTrees {
 	}}}
 }
 
-// TestHeavyRecordsMeetABoundInBytes: heavy records are refused by name of the bound and with a way out; small ones, and what
-// frees, go on; below the feature level that brought the bound nothing is refused.
+// TestHeavyRecordsMeetABoundInBytes: heavy records are refused by name of the bound and with a way out; small ones, and
+// what frees, go on; below the feature level that brought the bound nothing is refused.
 func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 	bounds := quota.DefaultBounds()
 	bounds.LiveBytes, bounds.EndedBytes, bounds.EventBytes, bounds.HistoryBytes = 1<<20, 1<<17, 1<<17, 1<<17

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// The shapes are those in which the quota manager was measured: a root, nine areas, and ten times as many nodes
-// on each further level; two resources, claims of one each, spread evenly over the leaves. What is live is held before the
+// The shapes are those in which the quota manager was measured: a root, nine areas, and ten times as many nodes on each
+// further level; two resources, claims of one each, spread evenly over the leaves. What is live is held before the
 // clock starts.
 
 var softSizes = []softSize{
@@ -22,8 +22,8 @@ type softSize struct{ nodes, live int }
 
 func (s softSize) String() string { return fmt.Sprintf("nodes=%d/live=%d", s.nodes, s.live) }
 
-// softTree has a root, nine areas and levels of ten below them; the leaves are limited to leaf, everything else to inner,
-// and the root to top.
+// softTree has a root, nine areas and levels of ten below them; the leaves are limited to leaf, everything else to
+// inner, and the root to top.
 func softTree(nodes int, leaf, inner, top quota.Amount) (spec quota.TreeSpec, leaves []string) {
 	limited := func(path string, most quota.Amount) quota.NodeSpec {
 		return quota.NodeSpec{Path: path, Limits: []quota.ResourceLimit{
@@ -123,8 +123,8 @@ func BenchmarkSoftRoom(b *testing.B) {
 	}
 }
 
-// crowded has leaves that are full and a tenth of the live claims borrowing at the root, where there is room; they belong to
-// the last leaves, as many as said.
+// crowded has leaves that are full and a tenth of the live claims borrowing at the root, where there is room; they
+// belong to the last leaves, as many as said.
 func crowded(b *testing.B, nodes, live, borrowing int) (*ledger.Ledger, []string) {
 	b.Helper()
 	_, leaves := softTree(nodes, 0, 0, 0)
@@ -158,8 +158,8 @@ func BenchmarkSoftBorrow(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftTenth: one op is the release of a live claim, picked at random, and a new one for it, while a tenth of them
-// borrows at the root.
+// BenchmarkSoftTenth: one op is the release of a live claim, picked at random, and a new one for it, while a tenth of
+// them borrows at the root.
 func BenchmarkSoftTenth(b *testing.B) {
 	for _, s := range softSizes {
 		b.Run(s.String(), func(b *testing.B) {
@@ -181,8 +181,8 @@ func BenchmarkSoftTenth(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftUnlike: one op is a claim with room in its leaf, and its release, while many borrow at the root who belong to
-// that leaf. No two of them hold the same, and none fits when the room is free again.
+// BenchmarkSoftUnlike: one op is a claim with room in its leaf, and its release, while many borrow at the root who
+// belong to that leaf. No two of them hold the same, and none fits when the room is free again.
 func BenchmarkSoftUnlike(b *testing.B) {
 	for _, borrowers := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("borrowers=%d", borrowers), func(b *testing.B) {
@@ -234,8 +234,8 @@ func raise(b *testing.B, l *ledger.Ledger, leaf string) {
 	}
 }
 
-// BenchmarkSoftPriority: one op is a claim of a higher priority that preempts one in a full tree of soft nodes, its release,
-// and a claim of the lower one again.
+// BenchmarkSoftPriority: one op is a claim of a higher priority that preempts one in a full tree of soft nodes, its
+// release, and a claim of the lower one again.
 func BenchmarkSoftPriority(b *testing.B) {
 	for _, s := range softSizes {
 		b.Run(s.String(), func(b *testing.B) {
@@ -257,8 +257,8 @@ func BenchmarkSoftPriority(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all back; below
-// LevelFive, and since.
+// BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all
+// back; below LevelFive, and since.
 func BenchmarkSoftUndo(b *testing.B) {
 	for _, many := range []int{1000, 16_000} {
 		for _, level := range []uint32{quota.LevelFive - 1, quota.LevelFive} {
@@ -287,8 +287,8 @@ func undoMany(b *testing.B, many int, level uint32) {
 	})
 }
 
-// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit, or adds and removes
-// a node, after which everybody finds his seat anew.
+// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit, or adds and
+// removes a node, after which every claim finds its node again.
 func BenchmarkSoftUpdate(b *testing.B) {
 	for _, change := range []string{"limit", "node"} {
 		b.Run(change, func(b *testing.B) {

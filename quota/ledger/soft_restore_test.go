@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestCancelPutsBack: a reservation that is cancelled at once leaves everybody whom it has moved or preempted where they
+// TestCancelPutsBack: a reservation that is cancelled at once leaves all that it has moved or preempted where they
 // were, in the same seats and groups, also if the ledger was loaded in between.
 func TestCancelPutsBack(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
@@ -52,7 +52,8 @@ func TestCancelPutsBack(t *testing.T) {
 	})
 }
 
-// TestLateCancel: whatever happened since, all that were preempted hold again or none, and no node, user or group is over a limit for it.
+// TestLateCancel: whatever happened since, all that were preempted hold again or none, and no node, user or group is
+// over a limit for it.
 func TestLateCancel(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestManyAlike: among many that are alike, too, the oldest go first, and whoever left is passed over.
+// TestManyAlike: among many that are alike, too, the oldest go first, and those that left are skipped.
 func TestManyAlike(t *testing.T) {
 	p := newPlayer(true)
 	const many = 100
@@ -48,8 +48,8 @@ func TestManyAlike(t *testing.T) {
 	}
 }
 
-// TestManyUnlike: among many of whom no two are alike, whoever has sat longest and fits slides down, then the next who still
-// fits, whatever the others ask for.
+// TestManyUnlike: among many of whom no two are alike, the longest counted claim that fits is reclaimed, then the next
+// who still fits, whatever the others ask for.
 func TestManyUnlike(t *testing.T) {
 	p := newPlayer(true)
 	const many, room = 300, 1000

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestEqualTreeVersions: whenever a tree has a version that it had before, its configuration and every claim in it are what they
-// were then. The end of a reservation relies on that.
+// TestEqualTreeVersions: whenever a tree has a version that it had before, its configuration and every claim in it are
+// what they were then. The end of a reservation relies on that.
 func TestEqualTreeVersions(t *testing.T) {
 	for name, w := range versionedWorlds() {
 		t.Run(name, func(t *testing.T) {

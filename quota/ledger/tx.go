@@ -23,7 +23,8 @@ func (u *undoList) rollback() {
 }
 
 // tx is the admission of one allocation: begin, decide, then commit or roll back. It is used as a value, because most
-// admissions check plain limits and change nothing before the commit; staged has what the others change while they decide.
+// admissions check plain limits and change nothing before the commit; staged has what the others change while they
+// decide.
 type tx struct {
 	ledger     *Ledger
 	allocation *Allocation

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// TestCancelKeepsToTheBytes: a heavy victim does not hold again once others have taken its bytes, and does if the ledger had as much
-// before.
+// TestCancelKeepsToTheBytes: a heavy victim does not hold again once others have taken its bytes, and does if the
+// ledger had as much before.
 func TestCancelKeepsToTheBytes(t *testing.T) {
 	heavy := []quota.Label{{Key: "k", Value: strings.Repeat("x", 8<<10)}}
 	claim := func(id, tree, node string, data []quota.Label) quota.Allocate {

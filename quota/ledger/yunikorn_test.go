@@ -40,12 +40,12 @@ type yunikornExpectation struct {
 	Anomaly          string
 }
 
-// ours are the answers of the ledger where the recorded ones are faults of the real code: the lines that differ, with the
-// reason. An anomaly is never expected: what it would be is checked by Ledger.Check after every step.
+// ours are the answers of the ledger where the recorded ones are faults of the real code: the lines that differ, with
+// the reason. An anomaly is never expected: what it would be is checked by Ledger.Check after every step.
 var ours = map[string]map[string]string{
 	"c01-limit-lost":         {"2 verdict": "denied"},  // the limit on the leaf stays when the one on the root goes
 	"c02-limit-lost-on-move": {"2 verdict": "denied"},  // the limit is where the new configuration has it
-	"c03-wildcard-stays":     {"3 verdict": "allowed"}, // a wildcard that is gone holds nobody
+	"c03-wildcard-stays":     {"3 verdict": "allowed"}, // a removed wildcard limits no user
 	// Red really holds 80 of 100, so that 90 more do not fit, and what was not granted is not paid back.
 	"c04-group-usage-wiped": {"4 verdict": "denied", "4 group red root.b memory": "60"},
 	// The application stays in red for its life; blue holds nothing, and 150 of 100 do not fit.

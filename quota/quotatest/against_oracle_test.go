@@ -23,8 +23,8 @@ import (
 // afterwards. The oracle of package quota knows more of claims, and less of configurations.
 func TestConfigurationAgainstOracle(t *testing.T) { verify.Check(t, agree) }
 
-// FuzzConfiguration does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz
-// with -fuzzminimizetime=1x.
+// FuzzConfiguration does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long:
+// fuzz with -fuzzminimizetime=1x.
 func FuzzConfiguration(f *testing.F) {
 	for seed := range uint64(8) {
 		data := make([]byte, 16<<10)
@@ -82,7 +82,7 @@ type pair struct {
 	pictures []string
 }
 
-// tick moves time, sometimes back, which the ledger must not follow; a release of nobody carries it.
+// tick moves time, sometimes back, which the ledger must not follow; a release of an unknown id carries it.
 func (p *pair) tick(t *rapid.T) {
 	p.now.At += quota.Instant(rapid.Int64Range(-3, 7).Draw(t, "tick"))
 	p.now.Wall += rapid.Int64Range(-3, 7).Draw(t, "wall")

@@ -12,7 +12,8 @@ import (
 // borrowers is the pool of ids of BorrowingCommands: more than IDs, so that many are held at once.
 const borrowers = 40
 
-// BorrowingTree are commands that declare one tree in which claims borrow softly; now and then the root or a branch does not.
+// BorrowingTree are commands that declare one tree in which claims borrow softly; now and then the root or a branch
+// does not.
 func BorrowingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	return rapid.Custom(func(t *rapid.T) quota.ApplyTrees {
 		spec := quota.TreeSpec{Name: name}

@@ -14,8 +14,8 @@ var (
 	states    = []string{"free", "dirty", "clean"}
 )
 
-// ItemTree are commands that declare one tree with items: those of r have names, those of s are made on demand, and now and
-// then it is the other way round, or one of them counts only. In u claims borrow.
+// ItemTree are commands that declare one tree with items: those of r have names, those of s are made on demand, and now
+// and then it is the other way round, or one of them counts only. In u claims borrow.
 func ItemTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	return rapid.Custom(func(t *rapid.T) quota.ApplyTrees {
 		spec := quota.TreeSpec{Name: name}
@@ -68,7 +68,8 @@ func itemResource(t *rapid.T, name string, kind int) quota.Resource {
 // state is none for most.
 func state(t *rapid.T) string { return pick(t, append(make([]string, 12), states...), "state") }
 
-// ItemCommands hold, renew, give back, take away, change and configure items. Reservations never stand in borrowing trees.
+// ItemCommands hold, renew, give back, take away, change and configure items. Reservations never stand in borrowing
+// trees.
 func ItemCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		switch n := Die(t, 40, "type"); {

@@ -35,8 +35,8 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 	return []quota.PrincipalLimit{named, everybody}[:1+Die(t, 2, "wildcards")]
 }
 
-// MixedCommands bring together what the others keep apart: claims of any standing of users, groups and applications that
-// borrow and preempt each other, held, forced or reserved; moves, rollbacks and maintenance under them.
+// MixedCommands bring together what the others keep apart: claims of any standing of users, groups and applications
+// that borrow and preempt each other, held, forced or reserved; moves, rollbacks and maintenance under them.
 func MixedCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		id := fmt.Sprintf("b%d", Die(t, borrowers, "id"))

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// replaced is the configuration with a tree in which some nodes of before may have got other paths: moved answers them by
-// their old ones. What stands at no such path is new.
+// replaced is the configuration with a tree in which some nodes of before may have got other paths: moved answers them
+// by their old ones. What stands at no such path is new.
 func (o *oracle) replaced(now configuration, spec quota.TreeSpec, moved map[string]int) configuration {
 	next := now.clone()
 	spec.Moves = nil

@@ -30,7 +30,8 @@ func (c configuration) pathOf(tree string, id int) (string, bool) {
 	return "", false
 }
 
-// configure carries out a change of configuration that plan answers: what it should do, and the configuration afterwards.
+// configure carries out a change of configuration that plan answers: what it should do, and the configuration
+// afterwards.
 func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, configuration)) verdict {
 	if len(m.Actor) > quota.MaxActor || len(m.Reason) > quota.MaxReason || m.RequestID != "" && !idPattern.MatchString(m.RequestID) {
 		return refusal(quota.Invalid, "")

@@ -11,7 +11,8 @@ import (
 // gone marks the place of a node that is no longer there.
 const gone = "\x00"
 
-// changesOf compares two configurations as flat lists of facts. What is said about a node is compared under its new path.
+// changesOf compares two configurations as flat lists of facts. What is said about a node is compared under its new
+// path.
 func changesOf(before, after configuration) []quota.Change {
 	was := facts(before, func(tree, path string) string {
 		if to, there := after.pathOf(tree, before.ids[tree][path]); there {

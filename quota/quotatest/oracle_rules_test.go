@@ -59,7 +59,8 @@ func breachesOf(o, after *oracle, next configuration, tree string) []string {
 	return list
 }
 
-// formerly is where the node of another configuration stands now, if it does; made nodes stand below what they stood below.
+// formerly is where the node of another configuration stands now, if it does; made nodes stand below what they stood
+// below.
 func (o *oracle) formerly(next configuration, tree, path string) (string, bool) {
 	if id, configured := next.ids[tree][path]; configured {
 		if was, there := o.pathOf(tree, id); there {

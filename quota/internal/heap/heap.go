@@ -22,8 +22,8 @@ func (h *Heap[T]) First() T { return h.elements.list[0] }
 // Contains reports whether an element is in the heap, at the cost of a field.
 func (h *Heap[T]) Contains(element T) bool { return *h.elements.index(element) != 0 }
 
-// Push adds an element, or restores the order if it is in the heap already and has changed. It costs the logarithm of the
-// length.
+// Push adds an element, or restores the order if it is in the heap already and has changed. It costs the logarithm of
+// the length.
 func (h *Heap[T]) Push(element T) {
 	if place := *h.elements.index(element); place != 0 {
 		heap.Fix(&h.elements, place-1)
