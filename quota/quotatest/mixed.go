@@ -30,9 +30,9 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 			named.Limits = append(named.Limits, quota.Component{Resource: r.Name, Amount: quota.Amount(1 + Die(t, 8, "most"))})
 		}
 	}
-	everybody := named
-	everybody.Users, everybody.Groups = []string{quota.Wildcard}, []string{quota.Wildcard}
-	return []quota.PrincipalLimit{named, everybody}[:1+Die(t, 2, "wildcards")]
+	wildcards := named
+	wildcards.Users, wildcards.Groups = []string{quota.Wildcard}, []string{quota.Wildcard}
+	return []quota.PrincipalLimit{named, wildcards}[:1+Die(t, 2, "wildcards")]
 }
 
 // MixedCommands bring together what the others keep apart: claims of any standing of users, groups and applications
