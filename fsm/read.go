@@ -98,8 +98,8 @@ func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) 
 }
 
 // ReadFeed reads up to most watch events from the feed, and at least one if there is one, after a position. The
-// position comes from this node, from another one, or is [After] the index of a read. The error is ErrForgotten. A reader that
-// views the ledger and then reads the events after the viewed index misses none and sees none twice.
+// position comes from this node, from another one, or is [After] the index of a read. The error is ErrForgotten. A
+// reader that views the ledger and then reads the events after the viewed index misses none and sees none twice.
 func (f *FSM) ReadFeed(after Position, most int) (FeedPage, error) {
 	return f.feed.read(after, most)
 }

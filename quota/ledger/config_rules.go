@@ -178,7 +178,7 @@ func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 	return pl.planChanges([]treeChange{w}).effects()
 }
 
-// addRoomChanges lists the nodes that are there before and after and whose room appears or vanishes.
+// addRoomChanges lists the nodes that exist before and after and gain or lose all headroom.
 func addRoomChanges(e *quota.Effects, s *treeTransition) {
 	if s.old == nil {
 		return

@@ -14,8 +14,8 @@ var (
 	states    = []string{"free", "dirty", "clean"}
 )
 
-// ItemTree are commands that declare one tree with items: those of r have names, those of s are made on demand, and now
-// and then it is the other way round, or one of them counts only. In u claims borrow.
+// ItemTree are commands that declare one tree with items: those of r have names, those of s are created on demand, and
+// now and then it is the other way round, or one of them counts only. In u claims borrow.
 func ItemTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	return rapid.Custom(func(t *rapid.T) quota.ApplyTrees {
 		spec := quota.TreeSpec{Name: name}
