@@ -16,7 +16,7 @@ type Configuration struct {
 
 // Effects is how a change of configuration would affect later requests.
 type Effects struct {
-	// Rooms are the nodes that gain or lose headroom, at most MaxOver.
+	// Rooms are the nodes whose headroom for a resource becomes zero or stops being zero, at most MaxOver.
 	Rooms []RoomChange
 	// Admitted are the ids of recently denied requests that would be granted, newest first, at most MaxOver.
 	Admitted []string

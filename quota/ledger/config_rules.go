@@ -178,7 +178,7 @@ func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 	return pl.planChanges([]treeChange{w}).effects()
 }
 
-// addRoomChanges lists the nodes that exist before and after and gain or lose all headroom.
+// addRoomChanges lists the nodes that exist before and after and whose headroom becomes zero or stops being zero.
 func addRoomChanges(e *quota.Effects, s *treeTransition) {
 	if s.old == nil {
 		return
