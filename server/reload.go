@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"os"
-	"os/signal"
 	"reflect"
-	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -34,11 +32,8 @@ func reloadLogLevel(logger hclog.Logger) reloadStep {
 	}}
 }
 
-// followSignals reloads at each SIGHUP until ctx ends.
-func (r *reloader) followSignals(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+// follow reloads at each signal until ctx ends.
+func (r *reloader) follow(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-hangups:

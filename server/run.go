@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -32,6 +34,10 @@ type RunOptions struct {
 // A process calls it at most once, because metrics of raft, traces and signals belong to the whole process. [Start] has
 // none of them and may be called for several nodes.
 func Run(ctx context.Context, o RunOptions) error {
+	// Without a receiver SIGHUP would end the process, or be lost where it is ignored, until the node has started.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s, err := o.Load()
 	if err != nil {
 		return err
@@ -62,7 +68,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	go reload.followSignals(following)
+	go reload.follow(following, hangups)
 	fault := node.Wait(ctx)
 	if fault == nil {
 		logger.Info("stopping")

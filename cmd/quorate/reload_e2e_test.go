@@ -38,6 +38,18 @@ func TestServerFollowsItsFile(t *testing.T) {
 	p.stopCleanly(t)
 }
 
+// TestHangupDuringTheStart: a signal before the server serves neither ends it nor is lost.
+func TestHangupDuringTheStart(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	p := startProcess(t, append(f.commandLine(), "--log-level", "info")...)
+	awaitCondition(t, "the server logs nothing", func() bool { return p.stderr.String() != "" })
+	p.sendSignal(t, syscall.SIGHUP)
+	awaitReady(t, p, f)
+	awaitCondition(t, "nothing was reloaded", func() bool { return strings.Contains(p.stderr.String(), "reloaded the settings") })
+	p.stopCleanly(t)
+}
+
 // TestServerCheck tells good settings from bad ones and starts nothing.
 func TestServerCheck(t *testing.T) {
 	t.Parallel()
