@@ -109,7 +109,7 @@ func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.Alloca
 	return answered
 }
 
-// waiting tells whether somebody waits at the desk for an allocation.
+// waiting reports whether a caller is subscribed to the grant of an allocation.
 func (d *testServer) waiting(id string) bool {
 	return d.grants.HasSubscriber(id)
 }

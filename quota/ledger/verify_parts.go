@@ -314,7 +314,7 @@ func (s *seqIndex) are(others *seqIndex) bool {
 // there blocks it, and no waiting request could be granted.
 func (v verifier) checkQueue() error {
 	if v.queue.dirty.Len() > 0 || v.queue.unassigned.length > 0 {
-		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", v.queue.dirty.Len(), v.queue.unassigned.length)
+		return fmt.Errorf("%d blocker queues are dirty and %d requests are in no queue between two commands", v.queue.dirty.Len(), v.queue.unassigned.length)
 	}
 	lines, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
 	for _, a := range v.allocations.held.All() {
