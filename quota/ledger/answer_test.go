@@ -85,7 +85,8 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 		p.say("  nothing changed")
 	}
 	for _, o := range c.Over {
-		p.say("  over its limit: %s holds %d of %d %s", whoseLimit(o), o.Used, o.Limit, cmp.Or(o.Resource, "applications"))
+		p.say("  over its limit: %s holds %d of %d %s", whoseLimit(o), o.Used, o.Limit,
+			cmp.Or(o.Resource, "applications"))
 	}
 	if c.Effects != nil {
 		p.effects(*c.Effects)
@@ -101,7 +102,8 @@ func whoseLimit(o quota.Overuse) string {
 
 func (p *player) effects(e quota.Effects) {
 	for _, r := range e.Rooms {
-		p.say("  room at %s for %s: %s to %s", quota.Place(r.Tree, r.Node), r.Resource, roomWords(r.Before, r.BeforeBounded), roomWords(r.After, r.AfterBounded))
+		p.say("  room at %s for %s: %s to %s", quota.Place(r.Tree, r.Node), r.Resource,
+			roomWords(r.Before, r.BeforeBounded), roomWords(r.After, r.AfterBounded))
 	}
 	for _, id := range e.Admitted {
 		p.say("  would admit %s", id)
@@ -143,7 +145,8 @@ func (p *player) read(word string, args []string) error {
 		p.tree(v, args[0])
 	case "trees":
 		for _, t := range v.Trees() {
-			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources), t.Nodes, t.Claims)
+			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources),
+				t.Nodes, t.Claims)
 		}
 	case "queue":
 		p.queue(v, args)
@@ -165,7 +168,8 @@ func (p *player) read(word string, args []string) error {
 		p.due(v)
 	case "counts":
 		c := v.Counts()
-		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, itemCount(c)+waitingCount(c))
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended,
+			itemCount(c)+waitingCount(c))
 	default:
 		return fmt.Errorf("what is %q?", word)
 	}
@@ -264,7 +268,10 @@ func nodeWords(n quota.NodeSpec) string {
 		text += " @hard"
 	}
 	if n.Queueing != quota.InheritQueueing {
-		text += " @queueing=" + map[quota.Queueing]string{quota.Strict: "strict", quota.BestEffort: "best-effort"}[n.Queueing]
+		text += " @queueing=" + map[quota.Queueing]string{
+			quota.Strict:     "strict",
+			quota.BestEffort: "best-effort",
+		}[n.Queueing]
 	}
 	if n.Applications > 0 {
 		text += fmt.Sprintf(" @apps=%d", n.Applications)
@@ -393,7 +400,8 @@ func (p *player) history(v ledger.Sandbox, args []string) error {
 		}
 	}
 	for _, r := range v.Revisions(before, most) {
-		p.say("revision %d by %q for %q, %s", r.Number, r.Actor, r.Reason, moment(quota.Instant(r.Wall-wallBase), r.Wall))
+		p.say("revision %d by %q for %q, %s", r.Number, r.Actor, r.Reason,
+			moment(quota.Instant(r.Wall-wallBase), r.Wall))
 		p.changes(r.Changes)
 		if more := r.ChangeCount - len(r.Changes); more > 0 {
 			p.say("  and %d more", more)

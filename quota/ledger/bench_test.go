@@ -17,8 +17,13 @@ const leaves = 10
 
 // deepTree has a chain of nodes with leaves at the end, depth levels below the root, all limited.
 func deepTree(name string, depth int) quota.TreeSpec {
-	most := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount)}, {Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)}}
-	spec := quota.TreeSpec{Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}}}
+	most := []quota.ResourceLimit{
+		{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount)},
+		{Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)},
+	}
+	spec := quota.TreeSpec{
+		Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}},
+	}
 	path := ""
 	for level := range depth {
 		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: strings.TrimPrefix(path, "/"), Limits: most})
@@ -43,7 +48,8 @@ func claimsAt(leaf, depth int, trees ...string) []quota.Claim {
 	var claims []quota.Claim
 	for _, tree := range trees {
 		claims = append(claims, quota.Claim{
-			Tree: tree, Node: leafPath(depth, leaf), Amounts: quota.Vector{{Resource: "cpu", Amount: 1}, {Resource: "memory", Amount: 1}},
+			Tree: tree, Node: leafPath(depth, leaf),
+			Amounts: quota.Vector{{Resource: "cpu", Amount: 1}, {Resource: "memory", Amount: 1}},
 		})
 	}
 	return claims
@@ -127,7 +133,10 @@ func BenchmarkPairOverTwoTrees(b *testing.B) {
 func BenchmarkDenial(b *testing.B) {
 	l := filled(b, 1000, 4, "t")
 	for _, path := range []string{"level-0", "level-0/level-1", "level-0/level-1/level-2"} {
-		l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "t", Node: path, Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(5)}}})
+		l.Apply(quota.Stamp{}, quota.SetLimits{
+			Tree: "t", Node: path,
+			Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(5)}},
+		})
 	}
 	next := quota.Allocate{ID: "next", Claims: claimsAt(0, 4, "t")}
 	b.ReportAllocs()
@@ -176,7 +185,9 @@ func BenchmarkApplyTrees(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2))}}
+		spec.Nodes[1].Limits = []quota.ResourceLimit{
+			{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2))},
+		}
 		if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Configuration == nil {
 			b.Fatalf("%+v", out)
 		}
@@ -185,8 +196,16 @@ func BenchmarkApplyTrees(b *testing.B) {
 
 // wideTree has departments with teams below them, nodes in all, half of them limited.
 func wideTree(nodes int) quota.TreeSpec {
-	spec := quota.TreeSpec{Name: "wide", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}}}
-	spec.Nodes = append(spec.Nodes, quota.NodeSpec{Policy: "capped", Defaults: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}}})
+	spec := quota.TreeSpec{
+		Name: "wide", Resources: []quota.Resource{
+			{Name: "cpu", Unit: quota.Milli},
+			{Name: "memory", Unit: quota.Bytes},
+		},
+	}
+	spec.Nodes = append(spec.Nodes, quota.NodeSpec{
+		Policy:   "capped",
+		Defaults: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}},
+	})
 	for i := range nodes - 1 {
 		path := fmt.Sprintf("department-%d", i/100)
 		if i%100 > 0 {
@@ -215,7 +234,10 @@ func BenchmarkConfigure(b *testing.B) {
 			return quota.MoveNode{Tree: "wide", From: names[i%2], To: names[1-i%2]}
 		},
 		"limits": func(i int) quota.Command {
-			return quota.SetLimits{Tree: "wide", Node: "department-7", Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(quota.Amount(i % 2))}}}
+			return quota.SetLimits{
+				Tree: "wide", Node: "department-7",
+				Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(quota.Amount(i % 2))}},
+			}
 		},
 		"rollback": func(int) quota.Command {
 			revision++
@@ -225,11 +247,15 @@ func BenchmarkConfigure(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			l := ledger.New(quota.DefaultBounds())
 			l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
-			l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "wide", Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(1)}}})
+			l.Apply(quota.Stamp{}, quota.SetLimits{
+				Tree:   "wide",
+				Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(1)}},
+			})
 			revision = 1
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if out := l.Apply(quota.Stamp{}, change(i)); out.Configuration == nil || len(out.Configuration.Changes) == 0 {
+				if out := l.Apply(quota.Stamp{}, change(i)); out.Configuration == nil ||
+					len(out.Configuration.Changes) == 0 {
 					b.Fatalf("%+v %+v", out.Refused, out)
 				}
 			}

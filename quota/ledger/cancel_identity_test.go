@@ -75,14 +75,20 @@ func identityWorlds() map[string]identityWorld {
 		return rapid.Custom(func(t *rapid.T) quota.Command { return patient(t, commands.Draw(t, "command")) })
 	}
 	return map[string]identityWorld{
-		"mixed":           {trees: two(quotatest.MixedTree), commands: quotatest.MixedCommands()},
-		"borrowing":       {trees: two(quotatest.BorrowingTree), commands: waiting(quotatest.BorrowingCommands())},
-		"forest":          {trees: forestTrees, commands: quotatest.MixedCommands()},
-		"items":           {trees: two(quotatest.ItemTree), commands: quotatest.ItemCommands()},
-		"queue for items": {trees: func(t *rapid.T) []quota.ApplyTrees { return []quota.ApplyTrees{itemTree(t)} }, commands: waiting(itemCommands())},
-		"cohorts":         {trees: func(t *rapid.T) []quota.ApplyTrees { return []quota.ApplyTrees{cohortTree(t)} }, commands: waiting(cohortCommands())},
-		"all":             {trees: two(quotatest.Tree), commands: waiting(quotatest.AllCommands())},
-		"dynamic":         {trees: dynamicTrees, commands: dynamicCommands()},
+		"mixed":     {trees: two(quotatest.MixedTree), commands: quotatest.MixedCommands()},
+		"borrowing": {trees: two(quotatest.BorrowingTree), commands: waiting(quotatest.BorrowingCommands())},
+		"forest":    {trees: forestTrees, commands: quotatest.MixedCommands()},
+		"items":     {trees: two(quotatest.ItemTree), commands: quotatest.ItemCommands()},
+		"queue for items": {
+			trees:    func(t *rapid.T) []quota.ApplyTrees { return []quota.ApplyTrees{itemTree(t)} },
+			commands: waiting(itemCommands()),
+		},
+		"cohorts": {
+			trees:    func(t *rapid.T) []quota.ApplyTrees { return []quota.ApplyTrees{cohortTree(t)} },
+			commands: waiting(cohortCommands()),
+		},
+		"all":     {trees: two(quotatest.Tree), commands: waiting(quotatest.AllCommands())},
+		"dynamic": {trees: dynamicTrees, commands: dynamicCommands()},
 	}
 }
 
@@ -98,9 +104,15 @@ func forestTrees(t *rapid.T) []quota.ApplyTrees {
 
 // dynamicTrees are a tree in which claims borrow, and one whose nodes are made on demand.
 func dynamicTrees(t *rapid.T) []quota.ApplyTrees {
-	projects := quota.TreeSpec{Name: "u", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
-		{Policy: "project", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}}, Defaults: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(4)}}},
-	}}
+	projects := quota.TreeSpec{
+		Name: "u", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{
+			{
+				Policy: "project", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}},
+				Defaults: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(4)}},
+			},
+		},
+	}
 	return []quota.ApplyTrees{quotatest.BorrowingTree("t").Draw(t, "t"), {Trees: []quota.TreeSpec{projects}}}
 }
 
@@ -115,7 +127,11 @@ func dynamicCommands() *rapid.Generator[quota.Command] {
 		c.Claims[0].Tree, c.Claims[0].Amounts = "t", c.Claims[0].Amounts[:1]
 		if die(t, 4) > 0 {
 			node := []string{"p", "q", "p/x", "p/y", "q/x/z"}[die(t, 5)]
-			c.Claims = append(c.Claims, quota.Claim{Tree: "u", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: quota.Amount(die(t, 3))}}})
+			c.Claims = append(
+				c.Claims, quota.Claim{
+					Tree: "u", Node: node,
+					Amounts: quota.Vector{{Resource: "cpu", Amount: quota.Amount(die(t, 3))}},
+				})
 		}
 		return c
 	})
@@ -145,7 +161,9 @@ func cancelIsIdentity(t *rapid.T, w identityWorld, seen *identitySeen) {
 }
 
 // candidate is a reservation that would be granted, if one is found soon: better one that would preempt others.
-func candidate(t *rapid.T, l *ledger.Ledger, commands *rapid.Generator[quota.Command], round int) (best *quota.Allocate) {
+func candidate(t *rapid.T, l *ledger.Ledger, commands *rapid.Generator[quota.Command],
+	round int,
+) (best *quota.Allocate) {
 	for range 8 {
 		c, ok := commands.Draw(t, "reserved").(quota.Allocate)
 		if !ok {
@@ -177,13 +195,18 @@ func reservationOf(t *rapid.T, c quota.Allocate, round int) quota.Allocate {
 // otherLimit lowers or raises the limit of some node, whatever is held there.
 func otherLimit(t *rapid.T) quota.SetLimits {
 	return quota.SetLimits{
-		Tree: quotatest.TreeNames[quotatest.Die(t, 2, "tree")], Node: []string{"", "a", "b", "a/x", "a/y", "a+", "a/x/p"}[quotatest.Die(t, 7, "node")],
-		Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(quotatest.Die(t, 10, "limit")))}},
+		Tree: quotatest.TreeNames[quotatest.Die(t, 2, "tree")],
+		Node: []string{"", "a", "b", "a/x", "a/y", "a+", "a/x/p"}[quotatest.Die(t, 7, "node")],
+		Limits: []quota.ResourceLimit{
+			{Resource: "cpu", Limit: quota.AtMost(quota.Amount(quotatest.Die(t, 10, "limit")))},
+		},
 	}
 }
 
 // reserveAndCancel compares before and after, and answers the ledger, which may have been loaded.
-func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.Allocate, seen *identitySeen) *ledger.Ledger {
+func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.Allocate,
+	seen *identitySeen,
+) *ledger.Ledger {
 	before, over := stateBut(l, c.ID), len(overOf(l)) > 0
 	l.TakeFacts()
 	if out := l.Apply(*stamp, c); out.Allocation == nil {
@@ -193,14 +216,16 @@ func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.
 	if quotatest.Die(t, 4, "load") == 0 {
 		l = reload(t, l)
 	}
-	if other, ok := quotatest.MixedCommands().Draw(t, "within").(quota.Allocate); ok && quotatest.Die(t, 2, "nested") == 0 {
+	if other, ok := quotatest.MixedCommands().Draw(t, "within").(quota.Allocate); ok &&
+		quotatest.Die(t, 2, "nested") == 0 {
 		other.ID, other.Mode, other.ReserveFor = c.ID+"-within", quota.Reserve, 1000
 		l.Apply(*stamp, other)
 		waitersGranted = waitersGranted || grantsOf(l) > 1
 		l.Apply(*stamp, quota.Cancel{ID: other.ID})
 	}
 	restored, lapsed, between := undoReservation(t, l, stamp, c)
-	waitersGranted = waitersGranted || grantsOf(l) > 0 // one that the reservation has moved to another line of the queue (ADR 0059)
+	// one that the reservation has moved to another line of the queue (ADR 0059)
+	waitersGranted = waitersGranted || grantsOf(l) > 0
 	if err := l.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +242,8 @@ func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.
 		}
 	}
 	if diff := cmp.Diff(before, stateBut(l, c.ID)); diff != "" {
-		t.Fatalf("at %d %s was cancelled (lapsed: %t), and not all is as before (-before +after):\n%s", stamp.At, brief(c), lapsed, diff)
+		t.Fatalf("at %d %s was cancelled (lapsed: %t), and not all is as before (-before +after):\n%s", stamp.At,
+			brief(c), lapsed, diff)
 	}
 	return l
 }
@@ -234,7 +260,9 @@ func grantsOf(l *ledger.Ledger) (granted int) {
 
 // undoReservation cancels a reservation, or lets it lapse if nothing else happens until then. It answers how many hold
 // again. between is true if something else happened at the same time.
-func undoReservation(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.Allocate) (restored int, lapsed, between bool) {
+func undoReservation(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp,
+	c quota.Allocate,
+) (restored int, lapsed, between bool) {
 	end := stamp.At + quota.Instant(c.ReserveFor)
 	if next, _ := l.View().NextDue(); next == end && quotatest.Die(t, 2, "lapse") == 0 {
 		stamp.At = end
@@ -289,7 +317,8 @@ func stateBut(l *ledger.Ledger, id string) []string {
 		list = append(list, asJSON(it))
 	}
 	for w := range image.Waiting() {
-		w.Line, w.HeadSince = ledger.BlockerImage{}, 0 // which of the things in its way it is listed under; the order is that of the list
+		// which of the things in its way it is listed under; the order is that of the list
+		w.Line, w.HeadSince = ledger.BlockerImage{}, 0
 		list = append(list, asJSON(w))
 	}
 	return list

@@ -4,33 +4,38 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // cohortViolation holds the whole request and looks.
 func (m *holdersModel) cohortViolation(h holderOf, tree, path, resource string, want quota.Amount) []quota.Violation {
 	spec := m.trees[tree]
-	if holdersPolicy(spec, path) != "cohort" {
+	if quotatest.PolicyOf(spec, path) != "cohort" {
 		return nil
 	}
 	before, after := m.room(m.held, spec, path, resource), m.room(append(slices.Clone(m.held), h), spec, path, resource)
 	alone := m.room([]holderOf{h}, spec, path, resource)
-	if path == "" || holdersPolicy(spec, above(path)) != "cohort" {
+	if path == "" || quotatest.PolicyOf(spec, quotatest.Above(path)) != "cohort" {
 		if after >= 0 {
 			return nil
 		}
 		used := m.used(m.held, tree, path, resource)
-		v := quota.Violation{Tree: tree, Node: path, Resource: resource, Limit: used + want + after, Used: used, Requested: want}
+		v := quota.Violation{
+			Tree: tree, Node: path, Resource: resource, Limit: used + want + after, Used: used,
+			Requested: want,
+		}
 		v.TooLarge = want <= v.Limit && alone < 0
 		return []quota.Violation{v}
 	}
-	most := limitOf(nodeOf(spec, path).Borrow, resource, quota.NoLimit())
+	most := limitOf(quotatest.FindNode(spec, path).Borrow, resource, quota.NoLimit())
 	if most.Kind == quota.Unlimited || after >= -most.Amount {
 		return nil
 	}
 	owed := max(0, -before)
 	return []quota.Violation{{
-		Tree: tree, Node: path, Resource: resource, Kind: quota.OfBorrowing, Limit: most.Amount, Used: owed, Requested: -after - owed,
-		TooLarge: alone < -most.Amount,
+		Tree: tree, Node: path, Resource: resource, Kind: quota.OfBorrowing, Limit: most.Amount, Used: owed,
+		Requested: -after - owed,
+		TooLarge:  alone < -most.Amount,
 	}}
 }
 
@@ -39,14 +44,14 @@ const much = quota.Amount(1) << 40
 
 // room is Kueue's T: the limit, less what is held here, plus what each child lends of its own room.
 func (m *holdersModel) room(held []holderOf, spec quota.TreeSpec, path, resource string) quota.Amount {
-	limit := limitOf(nodeOf(spec, path).Limits, resource, quota.AtMost(0))
+	limit := limitOf(quotatest.FindNode(spec, path).Limits, resource, quota.AtMost(0))
 	room := limit.Amount
 	if limit.Kind == quota.Unlimited {
 		room = much
 	}
 	room -= m.used(held, spec.Name, path, resource)
 	for _, child := range spec.Nodes {
-		if child.Path == "" || above(child.Path) != path || holdersPolicy(spec, child.Path) != "cohort" {
+		if child.Path == "" || quotatest.Above(child.Path) != path || quotatest.PolicyOf(spec, child.Path) != "cohort" {
 			continue
 		}
 		room += m.used(held, spec.Name, child.Path, resource)

@@ -19,8 +19,9 @@ import (
 // same in every byte.
 func TestCopyForPlans(t *testing.T) {
 	for name, commands := range map[string]*rapid.Generator[quota.Command]{
-		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),
-		"cohorts": cohortCommands(), "items": itemCommands(),
+		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(),
+		"reshaping": quotatest.ReshapingCommands(),
+		"cohorts":   cohortCommands(), "items": itemCommands(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

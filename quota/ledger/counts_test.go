@@ -35,7 +35,12 @@ func inhabited(t *testing.T) *player {
 // TestClaimsAreCounted where they are, once each, on pages of any size.
 func TestClaimsAreCounted(t *testing.T) {
 	v := inhabited(t).ledger.View()
-	want := []quota.NamedCount{{Name: "a", Count: 2}, {Name: "a/b", Count: 1}, {Name: "a-1", Count: 1}, {Name: "c", Count: 2}}
+	want := []quota.NamedCount{
+		{Name: "a", Count: 2},
+		{Name: "a/b", Count: 1},
+		{Name: "a-1", Count: 1},
+		{Name: "c", Count: 2},
+	}
 	waiting := []quota.WaitingClaim{{Tree: "t", Node: "a/b"}, {Tree: "u"}, {Tree: "t", Node: "a"}}
 	for size := 1; size < 8; size++ {
 		var held []quota.NamedCount
@@ -137,7 +142,9 @@ func TestGrantsFromTheQueueSaySinceWhen(t *testing.T) {
 	}
 	apply(quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
-		Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 1}}}}},
+		Nodes: []quota.NodeSpec{
+			{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 1}}}},
+		},
 	}}})
 	claims := []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}
 	apply(quota.Allocate{ID: "one", Claims: claims})

@@ -11,8 +11,9 @@ import (
 )
 
 var eventWords = map[quota.EventKind]string{
-	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired", quota.EventRestored: "restored",
-	quota.EventRevoked: "revoked", quota.EventDropped: "dropped",
+	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired",
+	quota.EventRestored: "restored",
+	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped",
 }
 
 func (p *player) events(v ledger.Sandbox, args []string) error {
@@ -100,7 +101,8 @@ func (p *player) remedy(r *quota.Remedy) {
 		if raise.Unconfigured {
 			configure = ", which must be configured first"
 		}
-		p.say("  raise %s%s of %s from %d to %d%s", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From, raise.To, configure)
+		p.say("  raise %s%s of %s from %d to %d%s", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From,
+			raise.To, configure)
 	}
 	if len(r.Releases) > 0 {
 		p.say("  or release %s", strings.Join(r.Releases, " "))

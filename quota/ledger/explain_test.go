@@ -27,7 +27,10 @@ func wideRequest(nodes int) quota.Allocate {
 	request := quota.Allocate{ID: "wide"}
 	for i := range nodes {
 		request.Claims = append(request.Claims, quota.Claim{Tree: "w", Node: fmt.Sprint("n", i), Amounts: quota.Vector{
-			{Resource: "a", Amount: 1}, {Resource: "b", Amount: 1}, {Resource: "c", Amount: 1}, {Resource: "d", Amount: 1},
+			{Resource: "a", Amount: 1},
+			{Resource: "b", Amount: 1},
+			{Resource: "c", Amount: 1},
+			{Resource: "d", Amount: 1},
 		}})
 	}
 	return request
@@ -58,14 +61,24 @@ func TestLargeDenials(t *testing.T) {
 // TestReleasesAreLookedForAmongTheNewest: an explanation costs no more in a ledger that holds more.
 func TestReleasesAreLookedForAmongTheNewest(t *testing.T) {
 	const looked, needed = 10_000, 5
-	for _, c := range []struct{ younger, want int }{{0, needed}, {looked - needed, needed}, {looked - needed + 1, 0}, {looked, 0}} {
+	for _, c := range []struct {
+		younger, want int
+	}{{0, needed}, {looked - needed, needed}, {looked - needed + 1, 0}, {looked, 0}} {
 		l := ledger.New(quota.DefaultBounds())
 		l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 			Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
-			Nodes: []quota.NodeSpec{{}, {Path: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(needed)}}}, {Path: "b"}},
+			Nodes: []quota.NodeSpec{
+				{},
+				{Path: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(needed)}}},
+				{Path: "b"},
+			},
 		}}})
 		ask := func(id, node string, amount quota.Amount) quota.Allocate {
-			return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}}}}
+			return quota.Allocate{
+				ID: id, Claims: []quota.Claim{
+					{Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}},
+				},
+			}
 		}
 		for i := range needed {
 			l.Apply(quota.Stamp{}, ask(fmt.Sprint("a", i), "a", 1))
@@ -74,7 +87,8 @@ func TestReleasesAreLookedForAmongTheNewest(t *testing.T) {
 			l.Apply(quota.Stamp{}, ask(fmt.Sprint("b", i), "b", 1))
 		}
 		if r := l.Sandbox().Explain(ask("x", "a", needed)).Decision.Remedy; len(r.Releases) != c.want {
-			t.Errorf("with %d younger allocations %v are advised to be released, want %d", c.younger, r.Releases, c.want)
+			t.Errorf("with %d younger allocations %v are advised to be released, want %d", c.younger,
+				r.Releases, c.want)
 		}
 	}
 }
@@ -84,10 +98,16 @@ func BenchmarkExplain(b *testing.B) {
 	l := ledger.New(quota.DefaultBounds())
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
-		Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(100_000)}}}, {Path: "a"}},
+		Nodes: []quota.NodeSpec{
+			{Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(100_000)}}}, {Path: "a"},
+		},
 	}}})
 	ask := func(id string, amount quota.Amount) quota.Allocate {
-		return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}}}}
+		return quota.Allocate{
+			ID: id, Claims: []quota.Claim{
+				{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}},
+			},
+		}
 	}
 	for i := range 100_000 {
 		l.Apply(quota.Stamp{}, ask(fmt.Sprint("a", i), 1))

@@ -36,7 +36,8 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("the ledger answers otherwise (-file +ledger):\n%s", diff)
 			}
 			if diff := cmp.Diff(lines(got), lines(play(t, string(data), true))); diff != "" {
-				t.Errorf("a ledger that is frozen and loaded between commands answers otherwise (-without +with):\n%s", diff)
+				t.Errorf(
+					"a ledger that is frozen and loaded between commands answers otherwise (-without +with):\n%s", diff)
 			}
 		})
 	}

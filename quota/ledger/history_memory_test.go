@@ -13,7 +13,8 @@ import (
 // that has just so many nodes.
 func TestHistoryTakesWhatItShows(t *testing.T) {
 	small, large := revisionSize(t, quota.MaxRevisionChanges), revisionSize(t, 20*quota.MaxRevisionChanges)
-	t.Logf("a revision of %d changes takes %d bytes, one of %d takes %d", quota.MaxRevisionChanges, small, 20*quota.MaxRevisionChanges, large)
+	t.Logf("a revision of %d changes takes %d bytes, one of %d takes %d", quota.MaxRevisionChanges, small,
+		20*quota.MaxRevisionChanges, large)
 	if large > 2*small {
 		t.Errorf("a revision of %d changes takes %d bytes, one of %d takes %d, and both show as many",
 			quota.MaxRevisionChanges, small, 20*quota.MaxRevisionChanges, large)
@@ -28,14 +29,18 @@ func revisionSize(t *testing.T, nodes int) int64 {
 	bounds.HistoryNodes = 1
 	ledger := ledger.New(bounds)
 	change := func(limit int64) {
-		tree := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{Policy: "open"}}}
+		tree := quota.TreeSpec{
+			Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{{Policy: "open"}},
+		}
 		for i := range nodes {
 			tree.Nodes = append(tree.Nodes, quota.NodeSpec{
 				Path:   fmt.Sprintf("n%06d", i),
 				Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(quota.Amount(limit))}},
 			})
 		}
-		if out := ledger.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}); out.Refused != nil || len(out.Configuration.Changes) < nodes {
+		if out := ledger.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}); out.Refused != nil ||
+			len(out.Configuration.Changes) < nodes {
 			t.Fatalf("%+v", out.Refused)
 		}
 	}

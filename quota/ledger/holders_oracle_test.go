@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // holdersModel is the slow, obviously right account of users, groups, applications and cohorts: it keeps the requests
@@ -21,21 +22,13 @@ type holderOf struct {
 	placed, groups []string
 }
 
-func holdersPolicy(spec quota.TreeSpec, path string) string {
-	for ; ; path = above(path) {
-		if p := nodeOf(spec, path).Policy; p != "" || path == "" {
-			return cmp.Or(p, "open")
-		}
-	}
-}
-
 // place finds the known node and the group of every claim.
 func (m *holdersModel) place(c quota.Allocate) holderOf {
 	h := holderOf{Allocate: c}
 	for _, claim := range c.Claims {
 		at := claim.Node
-		for nodeOf(m.trees[claim.Tree], at) == nil {
-			at = above(at)
+		for quotatest.FindNode(m.trees[claim.Tree], at) == nil {
+			at = quotatest.Above(at)
 		}
 		h.placed = append(h.placed, at)
 		h.groups = append(h.groups, "") // not one of the earlier ones yet
@@ -53,7 +46,8 @@ func (m *holdersModel) group(h holderOf, i int) string {
 	}
 	for _, other := range m.held {
 		for j, c := range other.Claims {
-			if c.Tree == tree && h.Principal.Application != "" && samePerson(h, other) && other.Principal.Application == h.Principal.Application {
+			if c.Tree == tree && h.Principal.Application != "" && samePerson(h, other) &&
+				other.Principal.Application == h.Principal.Application {
 				return other.groups[j]
 			}
 		}
@@ -61,8 +55,8 @@ func (m *holdersModel) group(h holderOf, i int) string {
 	if len(h.Principal.Groups) == 0 {
 		return ""
 	}
-	for _, path := range upwards(h.placed[i]) {
-		for _, l := range nodeOf(m.trees[tree], path).Principals {
+	for _, path := range quotatest.Upwards(h.placed[i]) {
+		for _, l := range quotatest.FindNode(m.trees[tree], path).Principals {
 			for _, g := range l.Groups {
 				if g == quota.Wildcard || slices.Contains(h.Principal.Groups, g) {
 					return g
@@ -87,13 +81,15 @@ func (m *holdersModel) decide(c quota.Allocate) (holderOf, []quota.Violation) {
 }
 
 // overLimits asks about every node on the way of every claim once, for the sum of all claims.
-func (m *holdersModel) overLimits(h holderOf, ask func(h holderOf, tree, path, resource string, want quota.Amount) []quota.Violation) []quota.Violation {
+func (m *holdersModel) overLimits(h holderOf,
+	ask func(h holderOf, tree, path, resource string, want quota.Amount) []quota.Violation,
+) []quota.Violation {
 	var list []quota.Violation
 	asked := map[string]bool{}
 	for i, c := range h.Claims {
-		for _, path := range upwards(h.placed[i]) {
+		for _, path := range quotatest.Upwards(h.placed[i]) {
 			for _, r := range m.trees[c.Tree].Resources {
-				want, named := requested(h.Claims, h.placed, c.Tree, path, r.Name)
+				want, named := quotatest.Requested(h.Claims, h.placed, c.Tree, path, r.Name)
 				if key := c.Tree + ":" + path + " " + r.Name; named && !asked[key] {
 					asked[key] = true
 					list = append(list, ask(h, c.Tree, path, r.Name, quota.Amount(want.Int64()))...)
@@ -106,11 +102,13 @@ func (m *holdersModel) overLimits(h holderOf, ask func(h holderOf, tree, path, r
 
 func (m *holdersModel) plainViolation(_ holderOf, tree, path, resource string, want quota.Amount) []quota.Violation {
 	spec, used := m.trees[tree], m.used(m.held, tree, path, resource)
-	limit := limitOf(nodeOf(spec, path).Limits, resource, quota.NoLimit())
-	if holdersPolicy(spec, path) == "cohort" || limit.Kind == quota.Unlimited || used+want <= limit.Amount {
+	limit := limitOf(quotatest.FindNode(spec, path).Limits, resource, quota.NoLimit())
+	if quotatest.PolicyOf(spec, path) == "cohort" || limit.Kind == quota.Unlimited || used+want <= limit.Amount {
 		return nil
 	}
-	return []quota.Violation{{Tree: tree, Node: path, Resource: resource, Limit: limit.Amount, Used: used, Requested: want}}
+	return []quota.Violation{
+		{Tree: tree, Node: path, Resource: resource, Limit: limit.Amount, Used: used, Requested: want},
+	}
 }
 
 func limitOf(limits []quota.ResourceLimit, resource string, otherwise quota.Limit) quota.Limit {
@@ -125,7 +123,7 @@ func limitOf(limits []quota.ResourceLimit, resource string, otherwise quota.Limi
 func (m *holdersModel) used(held []holderOf, tree, path, resource string) quota.Amount {
 	sum := quota.Amount(0)
 	for _, h := range held {
-		more, _ := requested(h.Claims, h.placed, tree, path, resource)
+		more, _ := quotatest.Requested(h.Claims, h.placed, tree, path, resource)
 		sum += quota.Amount(more.Int64())
 	}
 	return sum
@@ -136,7 +134,7 @@ func (m *holdersModel) principalViolations(h holderOf) []quota.Violation {
 	var list []quota.Violation
 	asked := map[string]bool{}
 	for i, c := range h.Claims {
-		for _, path := range upwards(h.placed[i]) {
+		for _, path := range quotatest.Upwards(h.placed[i]) {
 			if key := c.Tree + ":" + path; !asked[key] && h.Principal.User != "" {
 				asked[key] = true
 				list = append(list, m.violationsAt(h, i, path)...)
@@ -148,7 +146,7 @@ func (m *holdersModel) principalViolations(h holderOf) []quota.Violation {
 
 func (m *holdersModel) violationsAt(h holderOf, i int, path string) []quota.Violation {
 	tree := h.Claims[i].Tree
-	n := nodeOf(m.trees[tree], path)
+	n := quotatest.FindNode(m.trees[tree], path)
 	list := m.holderViolations(h, tree, n, quota.Holder{Kind: quota.AUser, Name: h.Principal.User})
 	if h.groups[i] != "" {
 		list = append(list, m.holderViolations(h, tree, n, quota.Holder{Kind: quota.AGroup, Name: h.groups[i]})...)
@@ -156,21 +154,25 @@ func (m *holdersModel) violationsAt(h holderOf, i int, path string) []quota.Viol
 	running := map[quota.Label]bool{}
 	for _, other := range m.held {
 		for j, c := range other.Claims {
-			if c.Tree == tree && below(other.placed[j], path) && other.Principal.Application != "" {
+			if c.Tree == tree && quotatest.Below(other.placed[j], path) && other.Principal.Application != "" {
 				running[quota.Label{Key: other.Principal.User, Value: other.Principal.Application}] = true
 			}
 		}
 	}
 	me := quota.Label{Key: h.Principal.User, Value: h.Principal.Application}
-	if n.Applications > 0 && h.Principal.Application != "" && !running[me] && quota.Amount(len(running)) >= n.Applications {
+	if n.Applications > 0 && h.Principal.Application != "" && !running[me] &&
+		quota.Amount(len(running)) >= n.Applications {
 		list = append(list, quota.Violation{
-			Tree: tree, Node: path, Kind: quota.OfApplications, Limit: n.Applications, Used: quota.Amount(len(running)), Requested: 1,
+			Tree: tree, Node: path, Kind: quota.OfApplications, Limit: n.Applications,
+			Used: quota.Amount(len(running)), Requested: 1,
 		})
 	}
 	return list
 }
 
-func (m *holdersModel) holderViolations(h holderOf, tree string, n *quota.NodeSpec, who quota.Holder) []quota.Violation {
+func (m *holdersModel) holderViolations(h holderOf, tree string, n *quota.NodeSpec,
+	who quota.Holder,
+) []quota.Violation {
 	l := principalLimit(n, who)
 	if l == nil {
 		return nil
@@ -178,17 +180,20 @@ func (m *holdersModel) holderViolations(h holderOf, tree string, n *quota.NodeSp
 	used, running := m.holds(tree, n.Path, who)
 	var list []quota.Violation
 	for _, most := range l.Limits {
-		want, _ := requested(h.Claims, h.placed, tree, n.Path, most.Resource)
+		want, _ := quotatest.Requested(h.Claims, h.placed, tree, n.Path, most.Resource)
 		if a := quota.Amount(want.Int64()); a > 0 && used[most.Resource]+a > most.Amount {
 			list = append(list, quota.Violation{
-				Tree: tree, Node: n.Path, Resource: most.Resource, Limit: most.Amount, Used: used[most.Resource], Requested: a, Holder: who,
+				Tree: tree, Node: n.Path, Resource: most.Resource, Limit: most.Amount, Used: used[most.Resource],
+				Requested: a, Holder: who,
 			})
 		}
 	}
 	count := quota.Amount(len(running))
-	if l.Applications > 0 && h.Principal.Application != "" && !slices.Contains(running, h.Principal.Application) && count >= l.Applications {
+	if l.Applications > 0 && h.Principal.Application != "" && !slices.Contains(running, h.Principal.Application) &&
+		count >= l.Applications {
 		list = append(list, quota.Violation{
-			Tree: tree, Node: n.Path, Kind: quota.OfApplications, Limit: l.Applications, Used: count, Requested: 1, Holder: who,
+			Tree: tree, Node: n.Path, Kind: quota.OfApplications, Limit: l.Applications, Used: count,
+			Requested: 1, Holder: who,
 		})
 	}
 	return list
@@ -200,7 +205,8 @@ func principalLimit(n *quota.NodeSpec, who quota.Holder) *quota.PrincipalLimit {
 	for i := range n.Principals {
 		l := &n.Principals[i]
 		switch {
-		case who.Kind == quota.AUser && slices.Contains(l.Users, who.Name), who.Kind == quota.AGroup && slices.Contains(l.Groups, who.Name):
+		case who.Kind == quota.AUser && slices.Contains(l.Users, who.Name), who.Kind == quota.AGroup &&
+			slices.Contains(l.Groups, who.Name):
 			return l
 		case who.Kind == quota.AUser && slices.Contains(l.Users, quota.Wildcard):
 			everybody = l
@@ -219,7 +225,7 @@ func (m *holdersModel) holds(tree, path string, who quota.Holder) (map[string]qu
 			if who.Kind == quota.AGroup {
 				name = h.groups[i]
 			}
-			if name != who.Name || c.Tree != tree || !below(h.placed[i], path) {
+			if name != who.Name || c.Tree != tree || !quotatest.Below(h.placed[i], path) {
 				continue
 			}
 			if used == nil {
@@ -274,14 +280,16 @@ func overAt(tree string, at quota.PrincipalNode, who quota.Holder) []quota.Overu
 		for _, used := range at.Used {
 			if used.Resource == most.Resource && used.Amount > most.Amount {
 				list = append(list, quota.Overuse{
-					Tree: tree, Node: at.Path, Resource: most.Resource, Holder: who, Limit: most.Amount, Used: used.Amount,
+					Tree: tree, Node: at.Path, Resource: most.Resource, Holder: who, Limit: most.Amount,
+					Used: used.Amount,
 				})
 			}
 		}
 	}
 	if running := quota.Amount(len(at.Applications)); at.MaxApplications > 0 && running > at.MaxApplications {
 		list = append(list, quota.Overuse{
-			Tree: tree, Node: at.Path, Kind: quota.OfApplications, Holder: who, Limit: at.MaxApplications, Used: running,
+			Tree: tree, Node: at.Path, Kind: quota.OfApplications, Holder: who,
+			Limit: at.MaxApplications, Used: running,
 		})
 	}
 	return list

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -21,20 +20,13 @@ import (
 func TestHolders(t *testing.T) { verify.Check(t, holdersAgree) }
 
 // FuzzHolders does the same with what a fuzzer finds.
-func FuzzHolders(f *testing.F) {
-	for seed := range uint64(8) {
-		data := make([]byte, 16<<10)
-		random := rand.NewChaCha8([32]byte{byte(seed)})
-		if _, err := random.Read(data); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(rapid.MakeFuzz(holdersAgree))
-}
+func FuzzHolders(f *testing.F) { quotatest.Fuzz(f, holdersAgree) }
 
 func holdersAgree(t *rapid.T) {
-	p := &holdersPair{ledger: ledger.New(quota.DefaultBounds()), model: &holdersModel{trees: map[string]quota.TreeSpec{}}}
+	p := &holdersPair{
+		ledger: ledger.New(quota.DefaultBounds()),
+		model:  &holdersModel{trees: map[string]quota.TreeSpec{}},
+	}
 	p.configure(t, "t")
 	p.configure(t, "u")
 	for step := range 50 {
@@ -91,7 +83,9 @@ func (p *holdersPair) grantedNow() map[string]bool {
 }
 
 // compareEffects holds what a dry run foresaw of a change against what is so after it.
-func (p *holdersPair) compareEffects(t *rapid.T, spec quota.TreeSpec, before map[string]bool, dry, done quota.Configuration) {
+func (p *holdersPair) compareEffects(t *rapid.T, spec quota.TreeSpec, before map[string]bool, dry,
+	done quota.Configuration,
+) {
 	if diff := cmp.Diff(dry.Over, done.Over); diff != "" {
 		t.Fatalf("what is over (-dry +real):\n%s", diff)
 	}
@@ -120,7 +114,8 @@ func (p *holdersPair) setLimits(t *rapid.T) {
 	spec := p.model.trees[oneOf(t, []string{"t", "u"}, "tree")]
 	n := oneOf(t, spec.Nodes, "node")
 	set := quota.ResourceLimit{Resource: oneOf(t, spec.Resources, "resource").Name, Limit: holdersLimit(t)}
-	out := p.ledger.Apply(quota.Stamp{}, quota.SetLimits{Tree: spec.Name, Node: n.Path, Limits: []quota.ResourceLimit{set}})
+	out := p.ledger.Apply(
+		quota.Stamp{}, quota.SetLimits{Tree: spec.Name, Node: n.Path, Limits: []quota.ResourceLimit{set}})
 	if out.Refused != nil {
 		t.Fatal(out.Refused)
 	}
@@ -130,7 +125,7 @@ func (p *holdersPair) setLimits(t *rapid.T) {
 }
 
 func (p *holdersPair) freeze(t *rapid.T) {
-	loaded, err := load(p.ledger.Snapshot(), quota.DefaultBounds())
+	loaded, err := quotatest.Restore(p.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +166,8 @@ func (p *holdersPair) allocate(t *rapid.T, id string) {
 	}
 	for i, info := range out.Allocation.Info().Claims {
 		if info.Group != h.groups[i] || info.Placed != h.placed[i] {
-			t.Fatalf("%+v: claim %d is in group %q at %q, want %q at %q", c, i, info.Group, info.Placed, h.groups[i], h.placed[i])
+			t.Fatalf("%+v: claim %d is in group %q at %q, want %q at %q", c, i, info.Group, info.Placed,
+				h.groups[i], h.placed[i])
 		}
 	}
 	p.model.held = append(p.model.held, h)
@@ -208,10 +204,13 @@ func (p *holdersPair) probe(t *rapid.T, tree, node, resource string) {
 		}
 		for more, granted := range []bool{r.Headroom > 0, false} {
 			out := p.ledger.Sandbox().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
-				{Tree: tree, Node: node, Amounts: quota.Vector{{Resource: resource, Amount: r.Headroom + quota.Amount(more)}}},
+				{Tree: tree, Node: node, Amounts: quota.Vector{
+					{Resource: resource, Amount: r.Headroom + quota.Amount(more)},
+				}},
 			}})
 			if out.Refused == nil && out.Decision.Granted != granted && r.Headroom+quota.Amount(more) > 0 {
-				t.Fatalf("%s has room for %d, but %d more is %s", quota.Place(tree, node), r.Headroom, more, out.Decision.Explain())
+				t.Fatalf("%s has room for %d, but %d more is %s", quota.Place(tree, node), r.Headroom, more,
+					out.Decision.Explain())
 			}
 		}
 	}
@@ -226,7 +225,7 @@ func holdersTree(t *rapid.T, name string) quota.TreeSpec {
 		}
 	}
 	for _, path := range []string{"", "a", "a/x", "a/x/p", "a/y", "b", "b/z"} {
-		if path == "" || nodeOf(spec, above(path)) != nil && quotatest.Die(t, 5, "there") > 0 {
+		if path == "" || quotatest.FindNode(spec, quotatest.Above(path)) != nil && quotatest.Die(t, 5, "there") > 0 {
 			spec.Nodes = append(spec.Nodes, holdersNode(t, spec, path))
 		}
 	}
@@ -235,7 +234,7 @@ func holdersTree(t *rapid.T, name string) quota.TreeSpec {
 
 func holdersNode(t *rapid.T, spec quota.TreeSpec, path string) quota.NodeSpec {
 	n := quota.NodeSpec{Path: path, Policy: oneOf(t, []string{"", "", "", "open", "cohort"}, "policy")}
-	inCohort := holdersPolicy(quota.TreeSpec{Nodes: append(slices.Clone(spec.Nodes), n)}, path) == "cohort"
+	inCohort := quotatest.PolicyOf(quota.TreeSpec{Nodes: append(slices.Clone(spec.Nodes), n)}, path) == "cohort"
 	for _, r := range spec.Resources {
 		if quotatest.Die(t, 2, "limited") == 0 {
 			n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: holdersLimit(t)})
@@ -262,19 +261,25 @@ func holdersLimit(t *rapid.T) quota.Limit {
 // holdersPrincipals name each user and group at most once, and a wildcard last.
 func holdersPrincipals(t *rapid.T, spec quota.TreeSpec) []quota.PrincipalLimit {
 	users := somePrincipals(t, []string{"ann", "bob", quota.Wildcard})
-	groups := somePrincipals(t, oneOf(t, [][]string{{"red", "blue"}, {"blue", "red", quota.Wildcard}, {"green"}}, "groups"))
+	groups := somePrincipals(
+		t, oneOf(t, [][]string{{"red", "blue"}, {"blue", "red", quota.Wildcard}, {"green"}}, "groups"))
 	if slices.Equal(groups, []string{quota.Wildcard}) {
 		groups = nil
 	}
 	var list []quota.PrincipalLimit
 	for i := range max(len(users), len(groups)) {
-		l := quota.PrincipalLimit{Users: users[min(i, len(users)):min(i+1, len(users))], Groups: groups[min(i, len(groups)):min(i+1, len(groups))]}
+		l := quota.PrincipalLimit{
+			Users:  users[min(i, len(users)):min(i+1, len(users))],
+			Groups: groups[min(i, len(groups)):min(i+1, len(groups))],
+		}
 		for _, r := range spec.Resources {
 			if quotatest.Die(t, 2, "limited") == 0 {
-				l.Limits = append(l.Limits, quota.Component{Resource: r.Name, Amount: quota.Amount(quotatest.Die(t, 12, "most"))})
+				l.Limits = append(
+					l.Limits, quota.Component{Resource: r.Name, Amount: quota.Amount(quotatest.Die(t, 12, "most"))})
 			}
 		}
-		if l.Applications = quota.Amount(quotatest.Die(t, 4, "applications")); l.Applications == 0 && len(l.Limits) == 0 {
+		if l.Applications = quota.Amount(quotatest.Die(t, 4, "applications")); l.Applications == 0 &&
+			len(l.Limits) == 0 {
 			l.Applications = 1
 		}
 		list = append(list, l)
@@ -302,7 +307,8 @@ func holdersRequest(t *rapid.T, id string) quota.Allocate {
 		}
 		for _, r := range []string{"cpu", "mem", "zip"} {
 			if r == "mem" || quotatest.Die(t, 3, "claims of") == 0 {
-				claim.Amounts = append(claim.Amounts, quota.Component{Resource: r, Amount: quota.Amount(quotatest.Die(t, 6, "amount"))})
+				claim.Amounts = append(claim.Amounts,
+					quota.Component{Resource: r, Amount: quota.Amount(quotatest.Die(t, 6, "amount"))})
 			}
 		}
 		c.Claims = append(c.Claims, claim)

@@ -18,7 +18,8 @@ func manyLeases(b *testing.B, live int) (*ledger.Ledger, []string) {
 	ids := make([]string, live)
 	for i := range ids {
 		ids[i] = jobID(i)
-		out := l.Apply(quota.Stamp{At: quota.Instant(i / 100)}, quota.Allocate{ID: ids[i], TTL: 60_000, Claims: claimsAt(i%leaves, 4, "t")})
+		out := l.Apply(quota.Stamp{At: quota.Instant(i / 100)},
+			quota.Allocate{ID: ids[i], TTL: 60_000, Claims: claimsAt(i%leaves, 4, "t")})
 		if out.Allocation == nil {
 			b.Fatalf("%+v", out)
 		}
@@ -72,7 +73,8 @@ func BenchmarkItemPair(b *testing.B) {
 			l := ledger.New(quota.DefaultBounds())
 			spec := &quota.ItemSpec{Max: size, Min: size}
 			l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
-				Name: "t", Resources: []quota.Resource{{Name: "r", Unit: quota.Items, Items: spec}}, Nodes: []quota.NodeSpec{{}, {Path: "a"}},
+				Name: "t", Resources: []quota.Resource{{Name: "r", Unit: quota.Items, Items: spec}},
+				Nodes: []quota.NodeSpec{{}, {Path: "a"}},
 			}}})
 			claims := []quota.Claim{{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "r", Count: 1}}}}
 			ids := make([]string, b.N)
@@ -83,7 +85,8 @@ func BenchmarkItemPair(b *testing.B) {
 			b.ResetTimer()
 			begin := cpuTime()
 			for _, id := range ids {
-				if out := l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Claims: claims, TTL: 60_000}); out.Allocation == nil {
+				if out := l.Apply(quota.Stamp{},
+					quota.Allocate{ID: id, Claims: claims, TTL: 60_000}); out.Allocation == nil {
 					b.Fatalf("%+v", out)
 				}
 				l.Apply(quota.Stamp{}, quota.Release{ID: id})

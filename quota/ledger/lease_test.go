@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // leased is a ledger in which one lease of ten seconds holds an item.
@@ -14,9 +15,11 @@ func leased(t *testing.T) *ledger.Ledger {
 	t.Helper()
 	l := ledger.New(quota.DefaultBounds())
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
-		Name:      "t",
-		Resources: []quota.Resource{{Name: "r", Unit: quota.Items, Items: &quota.ItemSpec{Names: []string{"a"}, Expired: "dirty"}}},
-		Nodes:     []quota.NodeSpec{{}},
+		Name: "t",
+		Resources: []quota.Resource{
+			{Name: "r", Unit: quota.Items, Items: &quota.ItemSpec{Names: []string{"a"}, Expired: "dirty"}},
+		},
+		Nodes: []quota.NodeSpec{{}},
 	}}})
 	if out := l.Apply(quota.Stamp{At: 1, Wall: 1}, job); out.Allocation == nil {
 		t.Fatalf("%+v", out)
@@ -24,7 +27,10 @@ func leased(t *testing.T) *ledger.Ledger {
 	return l
 }
 
-var job = quota.Allocate{ID: "job", TTL: 10_000, Claims: []quota.Claim{{Tree: "t", Picks: []quota.Pick{{Resource: "r", Count: 1}}}}}
+var job = quota.Allocate{
+	ID: "job", TTL: 10_000,
+	Claims: []quota.Claim{{Tree: "t", Picks: []quota.Pick{{Resource: "r", Count: 1}}}},
+}
 
 // reloaded is the ledger with something else about its allocations.
 func reloaded(t *testing.T, l *ledger.Ledger, change func(*ledger.AllocationImage)) *ledger.Ledger {
@@ -71,10 +77,11 @@ func TestRenewedTwiceInOneMillisecond(t *testing.T) {
 		}
 		l.Apply(quota.Stamp{At: 5, Wall: 6}, quota.Renew{ID: "job"})
 	}
-	if diff := cmp.Diff(picture(through.Snapshot()), picture(loaded.Snapshot())); diff != "" {
+	if diff := cmp.Diff(quotatest.ImageText(through.Snapshot()), quotatest.ImageText(loaded.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
-	if page, refused := through.View().Items(quota.ItemFilter{Tree: "t"}, nil, 1, false); refused != nil || page.Items[0].UpdatedWall != 5 {
+	if page, refused := through.View().Items(quota.ItemFilter{Tree: "t"}, nil, 1, false); refused != nil ||
+		page.Items[0].UpdatedWall != 5 {
 		t.Errorf("the item was touched at %+v: %v", page, refused)
 	}
 }
@@ -97,7 +104,8 @@ func TestRevoked(t *testing.T) {
 	if e := l.View().Events(0, quota.EventPreempted, "job", 1).Events; len(e) != 1 || e[0].By != "other" {
 		t.Fatalf("events: %+v", e)
 	}
-	if page, refused := l.View().Items(quota.ItemFilter{Tree: "t", State: "dirty"}, nil, 1, false); refused != nil || len(page.Items) != 1 {
+	if page, refused := l.View().Items(quota.ItemFilter{Tree: "t", State: "dirty"}, nil, 1, false); refused != nil ||
+		len(page.Items) != 1 {
 		t.Fatalf("items: %+v, %v", page, refused)
 	}
 }
@@ -176,11 +184,19 @@ func TestPreemptedReservation(t *testing.T) {
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "gpu", Unit: quota.Count}},
 		TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Grace: 30}},
-		Nodes:        []quota.NodeSpec{{Policy: "borrowing", Limits: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(1)}}}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "borrowing", Limits: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(1)}}},
+		},
 	}}})
 	ask := func(id string, priority int64) {
-		claim := quota.Claim{Tree: "t", Amounts: quota.Vector{{Resource: "gpu", Amount: 1}}, Standing: quota.Standing{Priority: priority}}
-		out := l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 20, TTL: 100, Claims: []quota.Claim{claim}})
+		claim := quota.Claim{
+			Tree: "t", Amounts: quota.Vector{{Resource: "gpu", Amount: 1}},
+			Standing: quota.Standing{Priority: priority},
+		}
+		out := l.Apply(quota.Stamp{At: 1}, quota.Allocate{
+			ID: id, Mode: quota.Reserve, ReserveFor: 20, TTL: 100,
+			Claims: []quota.Claim{claim},
+		})
 		if out.Allocation == nil {
 			t.Fatalf("%+v", out)
 		}

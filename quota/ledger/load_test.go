@@ -72,25 +72,29 @@ func TestBrokenImages(t *testing.T) {
 		t.Fatalf("the sound image: %v", err)
 	}
 	for name, spoil := range map[string]func(p *parts){
-		"a tree twice":                   func(p *parts) { p.trees = append(p.trees, p.trees[0]) },
-		"a tree without nodes":           func(p *parts) { p.trees[0].Nodes = nil },
-		"a node without identity":        func(p *parts) { p.trees[0].Nodes[1].ID = 0 },
-		"an identity twice":              func(p *parts) { p.trees[0].Nodes[1].ID = p.trees[0].Nodes[2].ID },
-		"an identity never given":        func(p *parts) { p.trees[0].Nodes[1].ID = p.header.NodeID + 1 },
-		"limits that strict forbids":     func(p *parts) { p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "strict"} },
-		"a revision never made":          func(p *parts) { p.header.Revision = 1 },
-		"revisions out of order":         func(p *parts) { slices.Reverse(p.revisions) },
-		"a revision zero":                func(p *parts) { p.revisions[0] = &quota.Revision{} },
-		"a fence zero":                   func(p *parts) { p.held[0].Fence = 0 },
-		"a fence twice":                  func(p *parts) { p.held[0].Fence = p.held[1].Fence },
-		"a fence never given":            func(p *parts) { p.header.Fence = 1 },
-		"an id twice":                    func(p *parts) { p.held[0].Request.ID = p.held[1].Request.ID },
-		"no id":                          func(p *parts) { p.held[0].Request.ID = "" },
-		"placed nowhere":                 func(p *parts) { p.held[0].Placed = nil },
-		"placed at an unknown node":      func(p *parts) { p.held[0].Placed = []uint64{99} },
-		"an unknown resource":            func(p *parts) { p.held[0].Request.Claims[0].Amounts[0].Resource = "mem" },
-		"a negative amount":              func(p *parts) { p.held[0].Request.Claims[0].Amounts[0].Amount = -1 },
-		"more than can be held":          func(p *parts) { p.held[0].Request.Claims[0].Amounts[0].Amount = quota.MaxAmount },
+		"a tree twice":            func(p *parts) { p.trees = append(p.trees, p.trees[0]) },
+		"a tree without nodes":    func(p *parts) { p.trees[0].Nodes = nil },
+		"a node without identity": func(p *parts) { p.trees[0].Nodes[1].ID = 0 },
+		"an identity twice":       func(p *parts) { p.trees[0].Nodes[1].ID = p.trees[0].Nodes[2].ID },
+		"an identity never given": func(p *parts) { p.trees[0].Nodes[1].ID = p.header.NodeID + 1 },
+		"limits that strict forbids": func(p *parts) {
+			p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "strict"}
+		},
+		"a revision never made":     func(p *parts) { p.header.Revision = 1 },
+		"revisions out of order":    func(p *parts) { slices.Reverse(p.revisions) },
+		"a revision zero":           func(p *parts) { p.revisions[0] = &quota.Revision{} },
+		"a fence zero":              func(p *parts) { p.held[0].Fence = 0 },
+		"a fence twice":             func(p *parts) { p.held[0].Fence = p.held[1].Fence },
+		"a fence never given":       func(p *parts) { p.header.Fence = 1 },
+		"an id twice":               func(p *parts) { p.held[0].Request.ID = p.held[1].Request.ID },
+		"no id":                     func(p *parts) { p.held[0].Request.ID = "" },
+		"placed nowhere":            func(p *parts) { p.held[0].Placed = nil },
+		"placed at an unknown node": func(p *parts) { p.held[0].Placed = []uint64{99} },
+		"an unknown resource":       func(p *parts) { p.held[0].Request.Claims[0].Amounts[0].Resource = "mem" },
+		"a negative amount":         func(p *parts) { p.held[0].Request.Claims[0].Amounts[0].Amount = -1 },
+		"more than can be held": func(p *parts) {
+			p.held[0].Request.Claims[0].Amounts[0].Amount = quota.MaxAmount
+		},
 		"granted in the future":          func(p *parts) { p.held[0].Granted.At = p.header.Now.At + 1 },
 		"ended in the future":            func(p *parts) { p.header.Now.At = 1000 },
 		"ended but held":                 func(p *parts) { p.ended[0].Ended = nil },
@@ -141,7 +145,9 @@ func TestBrokenSeats(t *testing.T) {
 		"an unknown home":        func(p *parts) { p.held[0].Homes[0] = 99 },
 		"a home beside the node": func(p *parts) { p.held[1].Homes = p.held[0].Homes },
 		"a seat in a plain tree": func(p *parts) { p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "open"} },
-		"a borrower in a gap":    func(p *parts) { p.trees[0].Nodes[1].Spec = &quota.NodeSpec{Path: "a", Policy: "open"} },
+		"a borrower in a gap": func(p *parts) {
+			p.trees[0].Nodes[1].Spec = &quota.NodeSpec{Path: "a", Policy: "open"}
+		},
 	} {
 		p := borrowed(t)
 		spoil(&p)

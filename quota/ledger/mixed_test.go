@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestMixed brings together what each oracle keeps apart: borrowing, principals, reservations, moves, rollbacks and
+// TestMixed brings together what the oracles keep apart: borrowing, principals, reservations, moves, rollbacks and
 // maintenance. No model says what must come out, but what must hold after every command whatever came before is
 // checked.
 func TestMixed(t *testing.T) {
@@ -24,17 +23,7 @@ func TestMixed(t *testing.T) {
 }
 
 // FuzzMixed does the same with what a fuzzer finds.
-func FuzzMixed(f *testing.F) {
-	for seed := range uint64(8) {
-		data := make([]byte, 16<<10)
-		random := rand.NewChaCha8([32]byte{byte(seed)})
-		if _, err := random.Read(data); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(rapid.MakeFuzz(mixed))
-}
+func FuzzMixed(f *testing.F) { quotatest.Fuzz(f, mixed) }
 
 func mixed(t *rapid.T) {
 	l := ledger.New(quota.DefaultBounds())
@@ -57,7 +46,7 @@ func mixed(t *rapid.T) {
 		m.after = booksOf(l)
 		m.check(t)
 		if sameTime {
-			compareDry(t, m.command, m.dry, m.out)
+			quotatest.RequireSameDryRun(t, m.command, m.dry, m.out)
 		}
 	}
 }
@@ -128,7 +117,8 @@ func (m *commanded) check(t *rapid.T) {
 		t.Fatalf("%+v changed the trees:\n%s", m.command, cmp.Diff(m.before.trees, m.after.trees))
 	}
 	if m.changesNothing() && m.before.held != m.after.held {
-		t.Fatalf("%+v was not carried out, but changed what is held:\n%s", m.command, cmp.Diff(m.before.held, m.after.held))
+		t.Fatalf("%+v was not carried out, but changed what is held:\n%s", m.command,
+			cmp.Diff(m.before.held, m.after.held))
 	}
 	if configured {
 		m.checkReport(t)
@@ -175,7 +165,8 @@ func (m *commanded) checkReport(t *rapid.T) {
 	}
 	for place, over := range overOf(m.ledger) {
 		if over > m.before.over[place] && told[place] != over {
-			t.Fatalf("after %+v %s is over by %d, and was by %d, but the answer says %d", m.command, place, over, m.before.over[place], told[place])
+			t.Fatalf("after %+v %s is over by %d, and was by %d, but the answer says %d", m.command, place, over,
+				m.before.over[place], told[place])
 		}
 	}
 	if m.before.held == m.after.held {

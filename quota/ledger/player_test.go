@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // player plays a scenario on a ledger; script_test.go reads its words, answer_test.go writes its answers.
@@ -67,7 +68,8 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.Sandbox().DryRun(c))
 		}
 		return err
-	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset", "confirm", "cancel", "expire":
+	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset",
+		"confirm", "cancel", "expire":
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))
@@ -89,10 +91,12 @@ func (p *player) setLevel(args []string) error {
 func (p *player) setBounds(args []string) error {
 	b := quota.DefaultBounds()
 	fields := map[string]*int{
-		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth, "resources": &b.Resources,
-		"claims": &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
+		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth,
+		"resources": &b.Resources,
+		"claims":    &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
 		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
-		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items, "items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
+		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items,
+		"items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
 		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting,
 	}
 	for _, arg := range args {
@@ -120,11 +124,11 @@ func (p *player) tick(args []string) error {
 // freeze goes on with a ledger loaded from an image of this one, which must have the same image.
 func (p *player) freeze() error {
 	image := p.ledger.Snapshot()
-	loaded, err := load(image, p.bounds)
+	loaded, err := quotatest.Restore(image, p.bounds)
 	if err != nil {
 		return err
 	}
-	if before, after := picture(image), picture(loaded.Snapshot()); before != after {
+	if before, after := quotatest.ImageText(image), quotatest.ImageText(loaded.Snapshot()); before != after {
 		return fmt.Errorf("a loaded ledger has another image:\n%s\n%s", before, after)
 	}
 	loaded.SetLevel(p.ledger.Level())

@@ -94,10 +94,20 @@ func TestContradictions(t *testing.T) {
 		{closed, func(s *policy.Policy) { s.LimitSetters = 2 }},
 		{closed, func(s *policy.Policy) { s.Preemption = 4 }},
 		{"Preemption needs BorrowSoft", func(s *policy.Policy) { s.Preemption = policy.PreemptLower }},
-		{"Preemption needs BorrowSoft", func(s *policy.Policy) { s.Preemption, s.Borrowing = policy.PreemptBorrowers, policy.BorrowBounded }},
-		{"CreateUnknown needs SumUnbounded", func(s *policy.Policy) { s.UnknownNodes, s.Sum = policy.CreateUnknown, policy.SumWithinLimit }},
-		{"CreateUnknown excludes LeavesOnly", func(s *policy.Policy) { s.UnknownNodes, s.LeavesOnly = policy.CreateUnknown, true }},
-		{"CreateUnknown excludes BorrowSoft", func(s *policy.Policy) { s.UnknownNodes, s.Borrowing = policy.CreateUnknown, policy.BorrowSoft }},
+		{"Preemption needs BorrowSoft", func(s *policy.Policy) {
+			s.Preemption, s.Borrowing = policy.PreemptBorrowers, policy.BorrowBounded
+		}},
+		{"CreateUnknown needs SumUnbounded", func(s *policy.Policy) {
+			s.UnknownNodes, s.Sum = policy.CreateUnknown, policy.SumWithinLimit
+		}},
+		{
+			"CreateUnknown excludes LeavesOnly",
+			func(s *policy.Policy) { s.UnknownNodes, s.LeavesOnly = policy.CreateUnknown, true },
+		},
+		{
+			"CreateUnknown excludes BorrowSoft",
+			func(s *policy.Policy) { s.UnknownNodes, s.Borrowing = policy.CreateUnknown, policy.BorrowSoft },
+		},
 	} {
 		s := sound
 		c.spoil(&s)

@@ -17,9 +17,11 @@ func limitedTree(depth int) quota.TreeSpec {
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		for g := range 50 {
-			n.Principals = append(n.Principals, quota.PrincipalLimit{Groups: []string{groupName(g)}, Limits: most, Applications: 1 << 30})
+			n.Principals = append(n.Principals,
+				quota.PrincipalLimit{Groups: []string{groupName(g)}, Limits: most, Applications: 1 << 30})
 		}
-		n.Principals = append(n.Principals, quota.PrincipalLimit{Users: []string{quota.Wildcard}, Limits: most, Applications: 1 << 30})
+		n.Principals = append(
+			n.Principals, quota.PrincipalLimit{Users: []string{quota.Wildcard}, Limits: most, Applications: 1 << 30})
 	}
 	return spec
 }
@@ -45,7 +47,9 @@ func principalPairs(b *testing.B, users, depth int, groups bool) {
 	bounds := quota.DefaultBounds()
 	bounds.Ended = 1000
 	l := ledger.New(bounds)
-	if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{limitedTree(depth)}}); out.Refused != nil {
+	if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{
+		Trees: []quota.TreeSpec{limitedTree(depth)},
+	}); out.Refused != nil {
 		b.Fatal(out.Refused)
 	}
 	requests := make([]quota.Allocate, users)

@@ -65,7 +65,7 @@ func (q *queuePair) step(t *rapid.T) {
 	case n < 39:
 		q.renew(t)
 	default:
-		loaded, err := load(q.frozen.Snapshot(), q.bounds)
+		loaded, err := quotatest.Restore(q.frozen.Snapshot(), q.bounds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,13 +85,16 @@ func (q *queuePair) apply(t *rapid.T, c quota.Command) ledger.Outcome {
 
 // configure makes a tree of the same nodes with other limits and ways of queueing.
 func (q *queuePair) configure(t *rapid.T, name string) {
-	spec := quota.TreeSpec{Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "mem", Unit: quota.Count}}}
+	spec := quota.TreeSpec{
+		Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "mem", Unit: quota.Count}},
+	}
 	spec.Overtake = quota.Span(1 + die(t, 12))
 	for _, path := range []string{"", "a", "b", "a/x"} {
 		n := quota.NodeSpec{Path: path, Queueing: quota.Queueing(die(t, 3))}
 		for _, r := range spec.Resources {
 			if die(t, 3) > 0 {
-				n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(die(t, 7)))})
+				n.Limits = append(
+					n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(die(t, 7)))})
 			}
 		}
 		spec.Nodes = append(spec.Nodes, n)
@@ -154,17 +157,17 @@ func (q *queuePair) allocate(t *rapid.T) {
 }
 
 func (q *queuePair) try(t *rapid.T, r quota.Allocate) {
-	before := picture(q.ledger.Snapshot())
+	before := quotatest.ImageText(q.ledger.Snapshot())
 	dry := q.ledger.Sandbox().DryRun(r)
-	if picture(q.ledger.Snapshot()) != before {
+	if quotatest.ImageText(q.ledger.Snapshot()) != before {
 		t.Fatal("a dry run has changed the ledger")
 	}
 	out := q.apply(t, r)
 	if _, waited := q.oracle.find(r.ID); waited == nil || out.Refused != nil {
-		same(t, "a dry run", verdictOfQueue(dry), verdictOfQueue(out))
+		quotatest.RequireSame(t, "a dry run", verdictOfQueue(dry), verdictOfQueue(out))
 	}
 	want := q.oracle.allocate(r)
-	same(t, "the answer", want, verdictOfQueue(out))
+	quotatest.RequireSame(t, "the answer", want, verdictOfQueue(out))
 	q.oracle.settle()
 }
 
@@ -217,7 +220,8 @@ func (q *queuePair) compare(t *rapid.T) {
 	if diff := cmp.Diff(lines(q.oracle.state()), lines(stateOfQueue(q.ledger.Sandbox()))); diff != "" {
 		t.Fatalf("the queue is not what it should be (-oracle +ledger):\n%s", diff)
 	}
-	if diff := cmp.Diff(lines(picture(q.ledger.Snapshot())), lines(picture(q.frozen.Snapshot()))); diff != "" {
+	diff := cmp.Diff(lines(quotatest.ImageText(q.ledger.Snapshot())), lines(quotatest.ImageText(q.frozen.Snapshot())))
+	if diff != "" {
 		t.Fatalf("a ledger that was frozen and loaded is another (-never +frozen):\n%s", diff)
 	}
 }
@@ -231,7 +235,8 @@ func stateOfQueue(v ledger.Sandbox) string {
 	}
 	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting
-		fmt.Fprintf(&text, "%s is number %d for %s, until %d or %d: %s\n", w.Allocation.ID, info.Position, info.Line, info.Until, info.KeepUntil, inOrder(w.Decision.Violations))
+		fmt.Fprintf(&text, "%s is number %d for %s, until %d or %d: %s\n", w.Allocation.ID, info.Position, info.Line,
+			info.Until, info.KeepUntil, inOrder(w.Decision.Violations))
 	}
 	return text.String()
 }

@@ -20,7 +20,10 @@ func crowdedQueue(b *testing.B, waiting int, amount quota.Amount, node string) *
 		Nodes: []quota.NodeSpec{{Limits: most(1000)}, {Path: "a", Limits: most(900)}, {Path: "b", Limits: most(100)}},
 	}}})
 	for i := range 1000 {
-		l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: fmt.Sprint("held-", i), Claims: cpuAt([]string{"a", "b"}[i/900], 1)})
+		l.Apply(quota.Stamp{At: 1}, quota.Allocate{
+			ID:     fmt.Sprint("held-", i),
+			Claims: cpuAt([]string{"a", "b"}[i/900], 1),
+		})
 	}
 	for i := range waiting {
 		out := l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: jobID(i), Claims: cpuAt(node, amount), Mode: quota.Wait})
@@ -49,7 +52,10 @@ func BenchmarkQueueHandOver(b *testing.B) {
 			}
 			timed(b, func(i int) {
 				l.Apply(quota.Stamp{At: 1}, quota.Release{ID: ids[i]})
-				l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: ids[900+waiting+i], Claims: cpuAt("a", 1), Mode: quota.Wait})
+				l.Apply(quota.Stamp{At: 1}, quota.Allocate{
+					ID: ids[900+waiting+i], Claims: cpuAt("a", 1),
+					Mode: quota.Wait,
+				})
 			})
 			if held := l.View().Counts().Held; held != 1000 {
 				b.Fatalf("%d are held", held)
@@ -100,9 +106,15 @@ func BenchmarkQueueRaise(b *testing.B) {
 	for i := range b.N {
 		b.StopTimer()
 		l := crowdedQueue(b, 10_000, 1, "a")
-		l.Apply(quota.Stamp{At: 1}, quota.SetLimits{Tree: "t", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(100_000)}}})
+		l.Apply(quota.Stamp{At: 1}, quota.SetLimits{
+			Tree:   "t",
+			Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(100_000)}},
+		})
 		b.StartTimer()
-		l.Apply(quota.Stamp{At: 1}, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(90_000)}}})
+		l.Apply(quota.Stamp{At: 1}, quota.SetLimits{
+			Tree: "t", Node: "a",
+			Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(90_000)}},
+		})
 		if c := l.View().Counts(); c.Waiting != 0 {
 			b.Fatalf("%d: %+v", i, c)
 		}

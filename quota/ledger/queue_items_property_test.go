@@ -24,7 +24,10 @@ func itemCommands() *rapid.Generator[quota.Command] {
 		case 7, 8, 9:
 			return quota.UpdateItems{Updates: []quota.ItemUpdate{{Item: anItem(t), State: itemStates[die(t, 3)]}}}
 		case 10:
-			return quota.ResetItems{Tree: "t", Resource: "acc", State: "leased", To: "free", Idle: quota.Span(die(t, 4))}
+			return quota.ResetItems{
+				Tree: "t", Resource: "acc", State: "leased", To: "free",
+				Idle: quota.Span(die(t, 4)),
+			}
 		case 11:
 			at := quota.AtMost(quota.Amount(die(t, 4)))
 			return quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "acc", Limit: at}}}
@@ -59,7 +62,8 @@ func itemRequest(t *rapid.T) quota.Allocate {
 
 func itemTree(t *rapid.T) quota.ApplyTrees {
 	items := &quota.ItemSpec{
-		Names: []string{"x1", "x2", "x3"}[:1+die(t, 3)], Queueing: quota.Queueing(die(t, 3)), Released: []string{"", "dirty"}[die(t, 2)],
+		Names: []string{"x1", "x2", "x3"}[:1+die(t, 3)], Queueing: quota.Queueing(die(t, 3)),
+		Released: []string{"", "dirty"}[die(t, 2)],
 	}
 	if die(t, 2) == 0 {
 		items.Names, items.Min, items.Max, items.Lifespan = nil, die(t, 2), 2+die(t, 2), quota.Span(die(t, 6))
@@ -68,13 +72,19 @@ func itemTree(t *rapid.T) quota.ApplyTrees {
 	if die(t, 2) == 0 {
 		items.Turns = []quota.Turn{{From: "dirty", To: "free", After: quota.Span(1 + die(t, 6))}}
 	}
-	spec := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "acc", Unit: quota.Items, Items: items}, {Name: "cpu", Unit: quota.Count}}}
+	spec := quota.TreeSpec{
+		Name: "t", Resources: []quota.Resource{
+			{Name: "acc", Unit: quota.Items, Items: items},
+			{Name: "cpu", Unit: quota.Count},
+		},
+	}
 	spec.Overtake = quota.Span(die(t, 6))
 	for _, path := range []string{"", "a", "b"} {
 		n := quota.NodeSpec{Path: path, Queueing: quota.Queueing(die(t, 3))}
 		for _, r := range spec.Resources {
 			if die(t, 2) == 0 {
-				n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(1 + die(t, 4)))})
+				n.Limits = append(
+					n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(1 + die(t, 4)))})
 			}
 		}
 		spec.Nodes = append(spec.Nodes, n)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // queueOracle is the queue the slow way: after every command it tries all requests in the order of the queue, from the
@@ -55,7 +56,7 @@ func (o *queueOracle) limit(s spotInLine) quota.Amount {
 }
 
 func (o *queueOracle) strict(tree, path string) bool {
-	for _, at := range upwards(path) {
+	for _, at := range quotatest.Upwards(path) {
 		if q := o.node(tree, at).Queueing; q != quota.InheritQueueing {
 			return q == quota.Strict
 		}
@@ -67,7 +68,7 @@ func (o *queueOracle) strict(tree, path string) bool {
 func asks(r quota.Allocate, s spotInLine) (sum quota.Amount, named bool) {
 	for _, c := range r.Claims {
 		for _, component := range c.Amounts {
-			if c.Tree == s.tree && component.Resource == s.resource && slices.Contains(upwards(c.Node), s.node) {
+			if c.Tree == s.tree && component.Resource == s.resource && slices.Contains(quotatest.Upwards(c.Node), s.node) {
 				sum, named = sum+component.Amount, true
 			}
 		}
@@ -120,7 +121,7 @@ func (o *queueOracle) place(s spotInLine, j *queued) (n int) {
 func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 	seen := map[spotInLine]bool{}
 	for _, c := range j.request.Claims {
-		for _, path := range upwards(c.Node) {
+		for _, path := range quotatest.Upwards(c.Node) {
 			for _, r := range o.trees[c.Tree].Resources {
 				s := spotInLine{c.Tree, path, r.Name}
 				asked, named := asks(j.request, s)
@@ -129,10 +130,18 @@ func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 				}
 				seen[s] = true
 				if used, limit := o.used(s), o.limit(s); used+asked > limit {
-					list = append(list, quota.Violation{Tree: s.tree, Node: s.node, Resource: s.resource, Limit: limit, Used: used, Requested: asked})
+					list = append(
+						list, quota.Violation{
+							Tree: s.tree, Node: s.node, Resource: s.resource, Limit: limit,
+							Used: used, Requested: asked,
+						})
 				}
 				if n := o.ahead(s, j); n > 0 {
-					list = append(list, quota.Violation{Kind: quota.OfQueue, Tree: s.tree, Node: s.node, Resource: s.resource, Used: n})
+					list = append(
+						list, quota.Violation{
+							Kind: quota.OfQueue, Tree: s.tree, Node: s.node,
+							Resource: s.resource, Used: n,
+						})
 				}
 			}
 		}
@@ -221,7 +230,8 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	case len(list) == 0:
 		o.grant(j)
 		return "granted"
-	case r.Mode != quota.Wait || slices.ContainsFunc(list, func(v quota.Violation) bool { return v.Requested > v.Limit }):
+	case r.Mode != quota.Wait || slices.ContainsFunc(list,
+		func(v quota.Violation) bool { return v.Requested > v.Limit }):
 		return "denied: " + inOrder(list)
 	}
 	o.arrival++
@@ -259,7 +269,8 @@ func (o *queueOracle) expire(most int) {
 	for range most {
 		var first *queued
 		for _, j := range o.waiting {
-			if due(j) <= o.now && (first == nil || cmp.Or(cmp.Compare(due(j), due(first)), cmp.Compare(j.arrival, first.arrival)) < 0) {
+			if due(j) <= o.now && (first == nil ||
+				cmp.Or(cmp.Compare(due(j), due(first)), cmp.Compare(j.arrival, first.arrival)) < 0) {
 				first = j
 			}
 		}

@@ -20,8 +20,9 @@ import (
 // same the earlier is granted first (P8); and every request is granted or leaves the queue for a reason.
 func TestQueueProperties(t *testing.T) {
 	for name, commands := range map[string]*rapid.Generator[quota.Command]{
-		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),
-		"cohorts": cohortCommands(), "items": itemCommands(),
+		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(),
+		"reshaping": quotatest.ReshapingCommands(),
+		"cohorts":   cohortCommands(), "items": itemCommands(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,11 +69,11 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 		}
 		if die(t, 4) == 0 {
 			var err error
-			if b, err = load(b.Snapshot(), bounds); err != nil {
+			if b, err = quotatest.Restore(b.Snapshot(), bounds); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(lines(picture(a.Snapshot())), lines(picture(b.Snapshot()))); diff != "" {
+		if diff := cmp.Diff(lines(quotatest.ImageText(a.Snapshot())), lines(quotatest.ImageText(b.Snapshot()))); diff != "" {
 			t.Fatalf("after %#v a ledger that was frozen and loaded is another (-never +frozen):\n%s", c, diff)
 		}
 	}
@@ -107,11 +108,18 @@ func cohortCommands() *rapid.Generator[quota.Command] {
 			return quota.Expire{Most: 2}
 		case 6:
 			at := quota.AtMost(quota.Amount(die(t, 6)))
-			return quota.SetLimits{Tree: "t", Node: []string{"", "a", "a/x", "b"}[die(t, 4)], Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: at}}}
+			return quota.SetLimits{
+				Tree: "t", Node: []string{"", "a", "a/x", "b"}[die(t, 4)],
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: at}},
+			}
 		}
 		r := quota.Allocate{ID: quotatest.IDs[die(t, 10)]}
 		for _, path := range []string{"a", "a/x", "b", "c"}[die(t, 4):][:1] {
-			r.Claims = append(r.Claims, quota.Claim{Tree: "t", Node: path, Amounts: quota.Vector{{Resource: "cpu", Amount: quota.Amount(die(t, 5))}}})
+			r.Claims = append(
+				r.Claims, quota.Claim{
+					Tree: "t", Node: path,
+					Amounts: quota.Vector{{Resource: "cpu", Amount: quota.Amount(die(t, 5))}},
+				})
 		}
 		return r
 	})
@@ -146,7 +154,8 @@ func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 			if w.ID == g.ID || w.Priority < g.Priority {
 				break
 			}
-			if now, refused := l.View().Allocation(w.ID); refused == nil && now.Waiting != nil && now.Waiting.Since == w.Waiting.Since && wants(w) == wants(g) {
+			if now, refused := l.View().Allocation(w.ID); refused == nil && now.Waiting != nil &&
+				now.Waiting.Since == w.Waiting.Since && wants(w) == wants(g) {
 				t.Fatalf("P8: %s was granted before %s, which wants the same and came first", g.ID, w.ID)
 			}
 		}
@@ -175,9 +184,12 @@ func checkNoneLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 func brief(c quota.Command) string {
 	text := fmt.Sprintf("%T%+v", c, c)
 	for _, empty := range []string{
-		"Labels:[]", "Picks:[]", "Principals:[]", "Defaults:[]", "Borrow:[]", "Lend:[]", "Admins:[]", "Moves:[]", "Data:[]", "Items:[]",
-		"Actor:", "Reason:", "RequestID:", "Fingerprint:", "ExpectedRevision:<nil>", "Amount:", "Resource:", "Unpreemptable:false", "Hard:false",
-		"Applications:0", "Queueing:0", "Policy: ", "ReserveFor:0", "TTL:0", "Type:0", "Keep:0", "{User: Groups:[] Application:}", "Principal: ",
+		"Labels:[]", "Picks:[]", "Principals:[]", "Defaults:[]", "Borrow:[]", "Lend:[]", "Admins:[]", "Moves:[]",
+		"Data:[]", "Items:[]",
+		"Actor:", "Reason:", "RequestID:", "Fingerprint:", "ExpectedRevision:<nil>", "Amount:", "Resource:",
+		"Unpreemptable:false", "Hard:false",
+		"Applications:0", "Queueing:0", "Policy: ", "ReserveFor:0", "TTL:0", "Type:0", "Keep:0",
+		"{User: Groups:[] Application:}", "Principal: ",
 	} {
 		text = strings.ReplaceAll(text, empty, "")
 	}

@@ -75,7 +75,10 @@ func newManager(t *testing.T, c managerCase) *manager {
 	t.Helper()
 	bounds := quota.DefaultBounds()
 	bounds.TombstoneSpan = 100
-	m := &manager{t: t, ledger: ledger.New(bounds), trees: map[string]managerTree{}, paths: map[string]map[string]string{}, consumers: map[string]managerConsumer{}, forced: c.Mode == "maintenance"}
+	m := &manager{
+		t: t, ledger: ledger.New(bounds), trees: map[string]managerTree{},
+		paths: map[string]map[string]string{}, consumers: map[string]managerConsumer{}, forced: c.Mode == "maintenance",
+	}
 	for _, tree := range c.Trees {
 		m.addTree(tree)
 	}
@@ -267,7 +270,8 @@ func (m *manager) addTree(tree managerTree) bool {
 			if err != nil {
 				m.t.Fatal(err)
 			}
-			ours.Limits = append(ours.Limits, quota.ResourceLimit{Resource: r, Limit: quota.AtMost(quota.Amount(amount))})
+			ours.Limits = append(ours.Limits,
+				quota.ResourceLimit{Resource: r, Limit: quota.AtMost(quota.Amount(amount))})
 		}
 		spec.Nodes = append(spec.Nodes, ours)
 	}

@@ -12,7 +12,12 @@ func TestRecount(t *testing.T) {
 	l := New(quota.DefaultBounds())
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
-		Nodes: []quota.NodeSpec{{Principals: []quota.PrincipalLimit{{Groups: []string{"red"}, Applications: 9}}}, {Path: "a"}, {Path: "a/x"}, {Path: "b"}},
+		Nodes: []quota.NodeSpec{
+			{Principals: []quota.PrincipalLimit{{Groups: []string{"red"}, Applications: 9}}},
+			{Path: "a"},
+			{Path: "a/x"},
+			{Path: "b"},
+		},
 	}}})
 	for id, node := range map[string]string{"1": "a", "2": "a/x", "3": "a/x", "4": "b"} {
 		out := l.Apply(quota.Stamp{}, quota.Allocate{

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
 )
 
 // TestRemediesForHolders: where users, groups and applications are limited too, what is advised admits the request, and
@@ -37,7 +38,8 @@ func TestRemediesForHolders(t *testing.T) {
 // runs is true if the request's application holds something: then its end would change more than the room.
 func (r *remedied) runs(t *rapid.T) bool {
 	return slices.ContainsFunc(r.held(t), func(a quota.AllocationInfo) bool {
-		return a.Principal.User == r.request.Principal.User && a.Principal.Application == r.request.Principal.Application
+		return a.Principal.User == r.request.Principal.User &&
+			a.Principal.Application == r.request.Principal.Application
 	})
 }
 
@@ -56,7 +58,8 @@ func (r *remedied) checkHopeless(t *rapid.T) {
 		for _, b := range held[i:] {
 			ids := slices.Compact([]string{a.ID, b.ID})
 			if r.admitsAfter(t, releases(ids)) {
-				t.Fatalf("nothing is advised to release, but without %v the request is admitted: %s", ids, r.denied.Explain())
+				t.Fatalf("nothing is advised to release, but without %v the request is admitted: %s", ids,
+					r.denied.Explain())
 			}
 		}
 	}
@@ -92,7 +95,7 @@ func (r *remedied) raisedTrees(t *rapid.T, raises []quota.Raise) []quota.Command
 		}
 		for _, raise := range raises {
 			if raise.Tree == name {
-				raiseIn(nodeOf(spec, raise.Node), raise)
+				raiseIn(quotatest.FindNode(spec, raise.Node), raise)
 			}
 		}
 		c.Trees = append(c.Trees, spec)
@@ -129,7 +132,8 @@ func raiseFor(entry *quota.PrincipalLimit, raise quota.Raise) {
 }
 
 func withLimit(limits []quota.ResourceLimit, raise quota.Raise) []quota.ResourceLimit {
-	list := slices.DeleteFunc(slices.Clone(limits), func(l quota.ResourceLimit) bool { return l.Resource == raise.Resource })
+	list := slices.DeleteFunc(slices.Clone(limits),
+		func(l quota.ResourceLimit) bool { return l.Resource == raise.Resource })
 	list = append(list, quota.ResourceLimit{Resource: raise.Resource, Limit: quota.AtMost(raise.To)})
 	slices.SortFunc(list, func(a, b quota.ResourceLimit) int { return strings.Compare(a.Resource, b.Resource) })
 	return list

@@ -76,7 +76,7 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 // checkRaisesAsAdvised carries the raises of nodes out one by one, in their order, by whom they name and with a reason
 // only where they want one; raises of other limits are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
-	l, err := load(r.ledger.Snapshot(), quota.DefaultBounds())
+	l, err := quotatest.Restore(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,8 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 		}
 		command, plain := raiseTo(raise, raise.To).(quota.SetLimits)
 		command.Meta = meta
-		if plain = plain && raise.Kind == quota.OfResource && raise.Holder.Kind == quota.TheNode && !raise.Unconfigured; !plain {
+		if plain = plain && raise.Kind == quota.OfResource && raise.Holder.Kind == quota.TheNode &&
+			!raise.Unconfigured; !plain {
 			for _, c := range later.raisedTrees(t, []quota.Raise{raise}) {
 				change := c.(quota.ApplyTrees) // it is one
 				change.Meta = quota.ChangeMeta{Actor: "ann", Reason: "a test"}
@@ -126,11 +127,14 @@ func testRemedies(t *testing.T, borrow bool) {
 		for i := range 12 {
 			request := demanding(t, fmt.Sprint("i", i))
 			if quotatest.Die(t, 6, "policy") == 0 {
-				l.Apply(stamp, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}}})
+				l.Apply(stamp, quota.SetLimits{
+					Tree: "t", Node: "a",
+					Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}},
+				})
 			}
-			before := picture(l.Snapshot())
+			before := quotatest.ImageText(l.Snapshot())
 			out := l.Sandbox().Explain(request)
-			if diff := cmp.Diff(before, picture(l.Snapshot())); diff != "" || l.Check() != nil {
+			if diff := cmp.Diff(before, quotatest.ImageText(l.Snapshot())); diff != "" || l.Check() != nil {
 				t.Fatalf("an explanation changed the ledger: %v\n%s", l.Check(), diff)
 			}
 			dry := l.Sandbox().DryRun(request)
@@ -140,7 +144,8 @@ func testRemedies(t *testing.T, borrow bool) {
 				r.checkReleases(t, out.Decision.Remedy.Releases)
 				out.Decision.Remedy = nil
 			}
-			same(t, "the explained decision", fmt.Sprintf("%+v", dry.Decision), fmt.Sprintf("%+v", out.Decision))
+			quotatest.RequireSame(t, "the explained decision", fmt.Sprintf("%+v", dry.Decision),
+				fmt.Sprintf("%+v", out.Decision))
 			l.Apply(stamp, request)
 		}
 	})
@@ -150,12 +155,17 @@ func testRemedies(t *testing.T, borrow bool) {
 func fullTrees(t *rapid.T, borrow bool) quota.ApplyTrees {
 	var c quota.ApplyTrees
 	for _, name := range []string{"t", "u"} {
-		tree := quota.TreeSpec{Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "mem", Unit: quota.Count}}}
+		tree := quota.TreeSpec{
+			Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "mem", Unit: quota.Count}},
+		}
 		for _, n := range []struct {
 			path string
 			most int
 		}{{"", 24}, {"a", 14}, {"b", 9}, {"a/x", 8}, {"a/y", 5}} {
-			spec := quota.NodeSpec{Path: n.path, Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, n.most)}}}
+			spec := quota.NodeSpec{
+				Path:   n.path,
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, n.most)}},
+			}
 			if quotatest.Die(t, 2, "both") == 0 {
 				spec.Limits = append(spec.Limits, quota.ResourceLimit{Resource: "mem", Limit: amount(t, n.most)})
 			}
@@ -181,14 +191,18 @@ func amount(t *rapid.T, most int) quota.Limit {
 func demanding(t *rapid.T, id string) quota.Allocate {
 	request := quota.Allocate{ID: id}
 	for range 1 + quotatest.Die(t, 3, "claims") {
-		claim := quota.Claim{Tree: []string{"t", "t", "u"}[quotatest.Die(t, 3, "tree")], Node: []string{"", "a", "b", "a/x", "a/y"}[quotatest.Die(t, 5, "node")]}
+		claim := quota.Claim{
+			Tree: []string{"t", "t", "u"}[quotatest.Die(t, 3, "tree")],
+			Node: []string{"", "a", "b", "a/x", "a/y"}[quotatest.Die(t, 5, "node")],
+		}
 		for _, r := range []string{"cpu", "mem"} {
 			if n := quotatest.Die(t, 6, "amount"); n > 0 || r == "cpu" {
 				claim.Amounts = append(claim.Amounts, quota.Component{Resource: r, Amount: quota.Amount(n)})
 			}
 		}
 		claim.Priority = int64(quotatest.Die(t, 3, "priority"))
-		if !slices.ContainsFunc(request.Claims, func(c quota.Claim) bool { return c.Tree == claim.Tree && c.Node == claim.Node }) {
+		if !slices.ContainsFunc(request.Claims,
+			func(c quota.Claim) bool { return c.Tree == claim.Tree && c.Node == claim.Node }) {
 			request.Claims = append(request.Claims, claim)
 		}
 	}
@@ -208,7 +222,7 @@ type remedied struct {
 
 // admitsAfter tells whether the request is admitted after some commands, none of which may be refused.
 func (r *remedied) admitsAfter(t *rapid.T, commands []quota.Command) bool {
-	l, err := load(r.ledger.Snapshot(), quota.DefaultBounds())
+	l, err := quotatest.Restore(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +243,8 @@ func (r *remedied) checkRaises(t *rapid.T, raises []quota.Raise) {
 		}
 		commands = append(commands, raiseTo(raise, raise.To))
 	}
-	if len(raises) == 0 && slices.ContainsFunc(r.denied.Violations, func(v quota.Violation) bool { return v.Requested > quota.MaxAmount/2 }) {
+	if len(raises) == 0 && slices.ContainsFunc(r.denied.Violations,
+		func(v quota.Violation) bool { return v.Requested > quota.MaxAmount/2 }) {
 		return // no limit can be so high, or no parent's limit as high as its children's together
 	}
 	if !r.admitsAfter(t, commands) {
@@ -248,7 +263,10 @@ func (r *remedied) checkRaises(t *rapid.T, raises []quota.Raise) {
 }
 
 func raiseTo(r quota.Raise, to quota.Amount) quota.Command {
-	return quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: []quota.ResourceLimit{{Resource: r.Resource, Limit: quota.AtMost(to)}}}
+	return quota.SetLimits{
+		Tree: r.Tree, Node: r.Node,
+		Limits: []quota.ResourceLimit{{Resource: r.Resource, Limit: quota.AtMost(to)}},
+	}
 }
 
 func (r *remedied) checkReleases(t *rapid.T, ids []string) {

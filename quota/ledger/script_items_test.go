@@ -174,7 +174,8 @@ func (p *player) holds(a quota.AllocationInfo) {
 		for _, h := range c.Items {
 			text := "  " + h.Resource + " " + h.Name
 			if h.State != "" {
-				text += ", " + h.State + dataWords(h.Data) + ", " + moment(quota.Instant(h.UpdatedWall-wallBase), h.UpdatedWall)
+				text += ", " + h.State + dataWords(h.Data) + ", " +
+					moment(quota.Instant(h.UpdatedWall-wallBase), h.UpdatedWall)
 			}
 			p.say("%s", text)
 		}

@@ -32,7 +32,8 @@ func (p *parser) renew(args, body []string) quota.Renew {
 func (p *parser) leaseSetting(s *quota.TreeSettings, word string) {
 	key, value, _ := strings.Cut(word, "=")
 	spans := map[string]*quota.Span{
-		"@lease-default": &s.Leases.Default, "@lease-max": &s.Leases.Max, "@lease-grace": &s.Leases.Grace, "@overtake": &s.Overtake,
+		"@lease-default": &s.Leases.Default, "@lease-max": &s.Leases.Max, "@lease-grace": &s.Leases.Grace,
+		"@overtake": &s.Overtake,
 	}
 	if span := spans[key]; span != nil {
 		*span = p.span(value)
@@ -40,7 +41,10 @@ func (p *parser) leaseSetting(s *quota.TreeSettings, word string) {
 }
 
 func (p *parser) queueing(word string) quota.Queueing {
-	words := map[string]quota.Queueing{"strict": quota.Strict, "best-effort": quota.BestEffort, "odd": quota.BestEffort + 1}
+	words := map[string]quota.Queueing{
+		"strict": quota.Strict, "best-effort": quota.BestEffort,
+		"odd": quota.BestEffort + 1,
+	}
 	q, known := words[word]
 	if !known {
 		p.fail("what is queueing %s?", word)
@@ -54,7 +58,12 @@ func leaseSettings(s quota.TreeSettings) string {
 	for _, set := range []struct {
 		word string
 		span quota.Span
-	}{{"lease-default", s.Leases.Default}, {"lease-max", s.Leases.Max}, {"lease-grace", s.Leases.Grace}, {"overtake", s.Overtake}} {
+	}{
+		{"lease-default", s.Leases.Default},
+		{"lease-max", s.Leases.Max},
+		{"lease-grace", s.Leases.Grace},
+		{"overtake", s.Overtake},
+	} {
 		if set.span != 0 {
 			text += fmt.Sprintf(" @%s=%s", set.word, inWords(set.span))
 		}

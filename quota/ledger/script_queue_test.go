@@ -64,7 +64,8 @@ func claimPlace(a quota.AllocationInfo) string {
 func waits(a quota.AllocationInfo) string {
 	w := a.Waiting
 	return fmt.Sprintf(", waits since %s, until %s, kept until %s, %s",
-		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until), sinceBegin(w.KeepUntil), claimPlace(a))
+		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until),
+		sinceBegin(w.KeepUntil), claimPlace(a))
 }
 
 func sinceBegin(at quota.Instant) string { return (time.Duration(at) * time.Millisecond).String() }

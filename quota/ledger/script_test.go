@@ -16,9 +16,11 @@ import (
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
 //	apply [META] [@prune]              make trees so, with indented lines:
-//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [LEASES] [NODE…]
+//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME]
+//	      [@require-reason] [@maintenance] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
-//	  items RESOURCE NAME… | items RESOURCE MIN..MAX, then [@lifespan=DURATION] [@new=STATE] [@released=STATE] [@expired=STATE]
+//	  items RESOURCE NAME… | items RESOURCE MIN..MAX, then [@lifespan=DURATION] [@new=STATE] [@released=STATE]
+//	      [@expired=STATE]
 //	    [@ttl=DURATION] [@queueing=WORD] [FROM>TO=DURATION]…       on one line, of the tree above
 //	  principals [users=NAME,…] [groups=NAME,…] [AMOUNTS] [@apps=NUMBER] [@text=TEXT]     of the tree or node above
 //	  moved FROM TO                    in the tree above
@@ -27,9 +29,11 @@ import (
 //	maintenance TREE on|off [META]
 //	rollback REVISION [META]
 //	delete TREE [META]
-//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
+//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME]
+//	    [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
 //	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
-//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM [@state=STATE] [data.KEY=VALUE]…
+//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM
+//	    [@state=STATE] [data.KEY=VALUE]…
 //	update                             change items, with the same lines
 //	reset TREE RESOURCE STATE TO [@idle=DURATION]
 //	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
@@ -39,7 +43,8 @@ import (
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
 //	queue [AT] [resource=NAME]         who waits, where, and why
-//	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
+//	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
+//	    [max=NUMBER] | counts
 //	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
@@ -47,8 +52,9 @@ import (
 //
 // LEASES are @lease-default=DURATION @lease-max=DURATION @lease-grace=DURATION @overtake=DURATION.
 //
-// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,… @queueing=WORD
-// default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
+// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER
+// @admins=NAME,… @queueing=WORD default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is
+// @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
 	switch args := words[1:]; words[0] {
@@ -153,7 +159,8 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 		switch {
 		case words[0] == "tree":
 			trees = append(trees, quota.TreeSpec{
-				Name: words[1], TreeSettings: p.settings(words), Resources: p.resources(words), Nodes: []quota.NodeSpec{p.node(words[2:])},
+				Name: words[1], TreeSettings: p.settings(words), Resources: p.resources(words),
+				Nodes: []quota.NodeSpec{p.node(words[2:])},
 			})
 		case words[0] == "node" && last >= 0:
 			n := p.node(words[2:])
@@ -174,7 +181,10 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 }
 
 func (p *parser) settings(words []string) quota.TreeSettings {
-	s := quota.TreeSettings{RequireReason: slices.Contains(words, "@require-reason"), Maintenance: slices.Contains(words, "@maintenance")}
+	s := quota.TreeSettings{
+		RequireReason: slices.Contains(words, "@require-reason"),
+		Maintenance:   slices.Contains(words, "@maintenance"),
+	}
 	for _, word := range words {
 		if forest, ok := strings.CutPrefix(word, "@forest="); ok {
 			s.Forest = forest
@@ -216,7 +226,10 @@ func (p *parser) resources(words []string) []quota.Resource {
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			name, unit, _ := strings.Cut(name, ":")
-			units := map[string]quota.Unit{"": quota.Count, "count": quota.Count, "milli": quota.Milli, "bytes": quota.Bytes, "items": quota.Items, "odd": quota.Items + 1}
+			units := map[string]quota.Unit{
+				"": quota.Count, "count": quota.Count, "milli": quota.Milli,
+				"bytes": quota.Bytes, "items": quota.Items, "odd": quota.Items + 1,
+			}
 			list = append(list, quota.Resource{Name: name, Unit: units[unit]})
 		}
 	}

@@ -39,7 +39,7 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 			var restored *ledger.Ledger
 			if at%7 == 0 {
 				var err error
-				if restored, err = load(l.Snapshot(), bounds); err != nil {
+				if restored, err = quotatest.Restore(l.Snapshot(), bounds); err != nil {
 					t.Fatal(err)
 				}
 				if is := restored.View().Counts().Sizes; is != before {
@@ -52,7 +52,8 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 			}
 			if restored != nil {
 				again := restored.Apply(stamp, c)
-				if asJSON(out.Refused) != asJSON(again.Refused) || picture(l.Snapshot()) != picture(restored.Snapshot()) {
+				if asJSON(out.Refused) != asJSON(again.Refused) ||
+					quotatest.ImageText(l.Snapshot()) != quotatest.ImageText(restored.Snapshot()) {
 					t.Fatalf("%+v: %+v, and %+v after a restore", c, out.Refused, again.Refused)
 				}
 			}
@@ -76,14 +77,17 @@ func checkSizesWithin(t *rapid.T, b quota.Bounds, before, after quota.Sizes) {
 	if after.Live() > b.LiveBytes+alone && after.Live() > before.Live() {
 		t.Fatalf("it takes %+v, more than %d", after, b.LiveBytes)
 	}
-	if after.Ended > b.EndedBytes+alone || after.Events > b.EventBytes+alone || after.History > b.HistoryBytes+10*alone {
+	if after.Ended > b.EndedBytes+alone || after.Events > b.EventBytes+alone ||
+		after.History > b.HistoryBytes+10*alone {
 		t.Fatalf("it remembers %+v: more than %d, %d and %d", after, b.EndedBytes, b.HistoryBytes, b.EventBytes)
 	}
 }
 
 // heavy is an allocation that keeps to all bounds of a request and takes a hundred times as much as an ordinary one.
 func heavy(id string) quota.Allocate {
-	c := quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}}
+	c := quota.Allocate{ID: id, Claims: []quota.Claim{
+		{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}},
+	}}
 	for i := range 32 {
 		c.Labels = append(c.Labels, quota.Label{Key: fmt.Sprintf("label-%02d", i), Value: strings.Repeat("x", 256)})
 	}
@@ -115,13 +119,16 @@ func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 		}
 		granted++
 	}
-	if refused == nil || refused.Kind != quota.Full || !strings.Contains(refused.Text, "1048576") || !strings.Contains(refused.Text, "release") {
+	if refused == nil || refused.Kind != quota.Full || !strings.Contains(refused.Text, "1048576") ||
+		!strings.Contains(refused.Text, "release") {
 		t.Fatalf("after %d heavy allocations: %+v", granted, refused)
 	}
 	if dry := l.Sandbox().DryRun(heavy("dry")); dry.Refused == nil || dry.Refused.Kind != quota.Full {
 		t.Errorf("a dry run says %+v", dry.Refused)
 	}
-	small := quota.Allocate{ID: "small", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}}
+	small := quota.Allocate{
+		ID: "small", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}},
+	}
 	if out := l.Apply(quota.Stamp{}, small); out.Refused != nil {
 		t.Errorf("a small allocation: %v", out.Refused)
 	}
@@ -132,12 +139,18 @@ func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 	for i := range 3 {
 		small.ID = fmt.Sprintf("small-%d", i)
 		l.Apply(quota.Stamp{}, small)
-		more = l.Apply(quota.Stamp{}, quota.Renew{ID: small.ID, Data: []quota.Label{{Key: "more", Value: strings.Repeat("y", 16_000)}}}).Refused
+		more = l.Apply(quota.Stamp{}, quota.Renew{
+			ID:   small.ID,
+			Data: []quota.Label{{Key: "more", Value: strings.Repeat("y", 16_000)}},
+		}).Refused
 	}
 	if more == nil || more.Kind != quota.Full || more.Field != "user_data" {
 		t.Errorf("more user data: %+v", more)
 	}
-	if out := l.Apply(quota.Stamp{}, quota.Renew{ID: "heavy-0", Data: []quota.Label{{Key: "data-00"}}}); out.Refused != nil {
+	if out := l.Apply(quota.Stamp{}, quota.Renew{
+		ID:   "heavy-0",
+		Data: []quota.Label{{Key: "data-00"}},
+	}); out.Refused != nil {
 		t.Errorf("less user data: %v", out.Refused)
 	}
 	for i := range granted {
@@ -172,7 +185,8 @@ func TestHeavyHistoryForgetsTheOldest(t *testing.T) {
 		tree := oneTree()
 		for n := range 100 {
 			tree.Trees[0].Nodes = append(tree.Trees[0].Nodes, quota.NodeSpec{
-				Path: fmt.Sprintf("n%03d", n), Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(quota.Amount(i))}},
+				Path:   fmt.Sprintf("n%03d", n),
+				Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(quota.Amount(i))}},
 			})
 		}
 		if out := l.Apply(quota.Stamp{}, tree); out.Refused != nil {

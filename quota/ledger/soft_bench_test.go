@@ -15,7 +15,15 @@ import (
 // clock starts.
 
 var softSizes = []softSize{
-	{10, 100}, {10, 10_000}, {10, 100_000}, {100, 100}, {100, 10_000}, {100, 100_000}, {1000, 100}, {1000, 10_000}, {1000, 100_000},
+	{10, 100},
+	{10, 10_000},
+	{10, 100_000},
+	{100, 100},
+	{100, 10_000},
+	{100, 100_000},
+	{1000, 100},
+	{1000, 10_000},
+	{1000, 100_000},
 }
 
 type softSize struct{ nodes, live int }
@@ -30,7 +38,9 @@ func softTree(nodes int, leaf, inner, top quota.Amount) (spec quota.TreeSpec, le
 			{Resource: "cpu", Limit: quota.AtMost(most)}, {Resource: "memory", Limit: quota.AtMost(most)},
 		}}
 	}
-	spec = quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "memory", Unit: quota.Count}}}
+	spec = quota.TreeSpec{
+		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}, {Name: "memory", Unit: quota.Count}},
+	}
 	spec.Nodes = []quota.NodeSpec{limited("", top)}
 	spec.Nodes[0].Policy = "borrowing"
 	for area := range 9 {
@@ -54,7 +64,8 @@ func softTree(nodes int, leaf, inner, top quota.Amount) (spec quota.TreeSpec, le
 
 func softClaim(leaf string, amount quota.Amount, standing quota.Standing) []quota.Claim {
 	return []quota.Claim{{
-		Tree: "t", Node: leaf, Standing: standing, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}, {Resource: "memory", Amount: amount}},
+		Tree: "t", Node: leaf, Standing: standing,
+		Amounts: quota.Vector{{Resource: "cpu", Amount: amount}, {Resource: "memory", Amount: amount}},
 	}}
 }
 
@@ -73,7 +84,9 @@ func softLedger(b *testing.B, spec quota.TreeSpec, leaves []string, live int) *l
 	return l
 }
 
-func hold(b *testing.B, l *ledger.Ledger, id, leaf string, amount quota.Amount, standing quota.Standing) ledger.Outcome {
+func hold(b *testing.B, l *ledger.Ledger, id, leaf string, amount quota.Amount,
+	standing quota.Standing,
+) ledger.Outcome {
 	b.Helper()
 	out := l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Claims: softClaim(leaf, amount, standing)})
 	if out.Allocation == nil {
@@ -102,7 +115,10 @@ func pairsAt(b *testing.B, l *ledger.Ledger, leaves []string) {
 	releases := make([]quota.Command, b.N)
 	for i := range requests {
 		id := fmt.Sprintf("new-%d", i)
-		requests[i], releases[i] = quota.Allocate{ID: id, Claims: softClaim(leaves[i%len(leaves)], 1, quota.Standing{})}, quota.Release{ID: id}
+		requests[i], releases[i] = quota.Allocate{
+			ID:     id,
+			Claims: softClaim(leaves[i%len(leaves)], 1, quota.Standing{}),
+		}, quota.Release{ID: id}
 	}
 	timed(b, func(i int) {
 		if out := l.Apply(quota.Stamp{}, requests[i]); out.Allocation == nil {
@@ -137,7 +153,10 @@ func crowded(b *testing.B, nodes, live, borrowing int) (*ledger.Ledger, []string
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		if nodes > 100 && len(n.Path) == 2 {
-			n.Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(share * 100)}, {Resource: "memory", Limit: quota.AtMost(share * 100)}}
+			n.Limits = []quota.ResourceLimit{
+				{Resource: "cpu", Limit: quota.AtMost(share * 100)},
+				{Resource: "memory", Limit: quota.AtMost(share * 100)},
+			}
 		}
 	}
 	filled := int(share) * len(leaves)
@@ -203,7 +222,10 @@ func BenchmarkSoftReclaim(b *testing.B) {
 		b.Run(s.String(), func(b *testing.B) {
 			l, leaves := crowded(b, s.nodes, s.live, 1)
 			held := quota.AtMost(quota.Amount(l.View().Counts().Held))
-			l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "t", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: held}, {Resource: "memory", Limit: held}}})
+			l.Apply(quota.Stamp{}, quota.SetLimits{
+				Tree:   "t",
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: held}, {Resource: "memory", Limit: held}},
+			})
 			raise(b, l, leaves[0])
 			timed(b, func(i int) {
 				owner, next := fmt.Sprintf("owner-%d", i), fmt.Sprintf("again-%d", i)
@@ -229,7 +251,10 @@ func raise(b *testing.B, l *ledger.Ledger, leaf string) {
 		if n.Path != "" && len(n.Path) <= len(leaf) && leaf[:len(n.Path)] == n.Path {
 			page, _ := l.View().Usage("t", n.Path, false, false, "", 1)
 			most := quota.AtMost(page.Nodes[0].Resources[0].Subtree + 1)
-			l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "t", Node: n.Path, Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: most}, {Resource: "memory", Limit: most}}})
+			l.Apply(quota.Stamp{}, quota.SetLimits{
+				Tree: "t", Node: n.Path,
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: most}, {Resource: "memory", Limit: most}},
+			})
 		}
 	}
 }
@@ -271,7 +296,10 @@ func undoMany(b *testing.B, many int, level uint32) {
 	b.Helper()
 	most := quota.Amount(many)
 	spec, leaves := softTree(10, 0, 0, most)
-	spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}, {Resource: "memory", Limit: quota.AtMost(most)}}
+	spec.Nodes[1].Limits = []quota.ResourceLimit{
+		{Resource: "cpu", Limit: quota.AtMost(most)},
+		{Resource: "memory", Limit: quota.AtMost(most)},
+	}
 	l := ledger.New(quota.DefaultBounds())
 	l.SetLevel(level)
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
@@ -280,7 +308,10 @@ func undoMany(b *testing.B, many int, level uint32) {
 	}
 	timed(b, func(i int) {
 		id := fmt.Sprintf("big-%d", i)
-		l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 1, Claims: softClaim(leaves[0], most, quota.Standing{})})
+		l.Apply(quota.Stamp{}, quota.Allocate{
+			ID: id, Mode: quota.Reserve, ReserveFor: 1,
+			Claims: softClaim(leaves[0], most, quota.Standing{}),
+		})
 		if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.View().Counts().Held != many {
 			b.Fatalf("%d hold again", l.View().Counts().Held)
 		}
@@ -301,12 +332,15 @@ func BenchmarkSoftUpdate(b *testing.B) {
 			timed(b, func(i int) {
 				update := spec
 				if change == "limit" {
-					spec.Nodes[0].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, root}
+					spec.Nodes[0].Limits = []quota.ResourceLimit{
+						{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, root,
+					}
 				} else if i%2 == 0 {
 					last.Path = "new"
 					update.Nodes = append(slices.Clone(spec.Nodes), last)
 				}
-				if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{update}}); out.Configuration == nil {
+				if out := l.Apply(quota.Stamp{},
+					quota.ApplyTrees{Trees: []quota.TreeSpec{update}}); out.Configuration == nil {
 					b.Fatalf("%+v", out)
 				}
 			})

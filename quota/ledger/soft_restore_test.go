@@ -100,7 +100,7 @@ func busy(t *rapid.T, commands int) *ledger.Ledger {
 }
 
 func reload(t rapid.TB, l *ledger.Ledger) *ledger.Ledger {
-	loaded, err := load(l.Snapshot(), quota.DefaultBounds())
+	loaded, err := quotatest.Restore(l.Snapshot(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func TestManyUnlike(t *testing.T) {
 			t.Fatalf("%s: %v", c[0], err)
 		}
 	}
-	play("apply", "tree t policy=borrowing resources=cpu,mem cpu=max mem=max", fmt.Sprintf("node a cpu=%d mem=%d", room, room))
+	play("apply", "tree t policy=borrowing resources=cpu,mem cpu=max mem=max",
+		fmt.Sprintf("node a cpu=%d mem=%d", room, room))
 	play(fmt.Sprintf("allocate first t:a cpu=%d mem=%d", room, room))
 	var stay, slide []string
 	cpu, mem := 0, 0

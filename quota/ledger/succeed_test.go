@@ -14,7 +14,8 @@ import (
 func TestASuccessorTakesNothingBack(t *testing.T) {
 	l := reloaded(t, leased(t), func(*ledger.AllocationImage) {})
 	former := ledger.Header{
-		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44, Arrival: 45, TreeVersion: 46,
+		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44,
+		Arrival: 45, TreeVersion: 46,
 	}
 	l.Supersede(former, 1000)
 	want := former
@@ -37,7 +38,8 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 	next := job
 	next.ID = "next"
 	l.Apply(quota.Stamp{At: 1}, quota.Release{ID: "job"})
-	if out := l.Apply(quota.Stamp{At: 1}, next); out.Allocation == nil || out.Now != 60_000 || out.Allocation.Info().Fence != 1042 {
+	if out := l.Apply(quota.Stamp{At: 1}, next); out.Allocation == nil || out.Now != 60_000 ||
+		out.Allocation.Info().Fence != 1042 {
 		t.Errorf("the next grant is %+v", out)
 	}
 }
@@ -56,14 +58,17 @@ func TestSuccessorsAreSound(t *testing.T) {
 		play("before")
 		was := l.Header()
 		former := ledger.Header{
-			Now: quota.Stamp{At: quota.Instant(rapid.Int64Range(0, 1<<40).Draw(t, "former time"))}, Fence: rapid.Uint64Range(0, 1<<50).Draw(t, "former fence"),
-			NodeID: rapid.Uint64Range(0, 1000).Draw(t, "former node"), Turn: rapid.Uint64Range(0, 1000).Draw(t, "former turn"),
+			Now:    quota.Stamp{At: quota.Instant(rapid.Int64Range(0, 1<<40).Draw(t, "former time"))},
+			Fence:  rapid.Uint64Range(0, 1<<50).Draw(t, "former fence"),
+			NodeID: rapid.Uint64Range(0, 1000).Draw(t, "former node"),
+			Turn:   rapid.Uint64Range(0, 1000).Draw(t, "former turn"),
 		}
 		l.Supersede(former, 1<<40)
 		if err := l.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if is := l.Header(); is.Fence <= max(was.Fence, former.Fence) || is.Now.At < max(was.Now.At, former.Now.At) || is.NodeID < was.NodeID {
+		if is := l.Header(); is.Fence <= max(was.Fence, former.Fence) || is.Now.At < max(was.Now.At, former.Now.At) ||
+			is.NodeID < was.NodeID {
 			t.Fatalf("%+v succeeds %+v as %+v", was, former, is)
 		}
 		play("after")

@@ -28,7 +28,8 @@ func TestEqualTreeVersions(t *testing.T) {
 						key := fmt.Sprint(tree.Name, " ", tree.Version)
 						is := claimsIn(l, tree)
 						if was, known := seen[key]; known && !slices.Equal(was, is) {
-							t.Fatalf("tree %s has version %d again, but (-then +now):\n%s", tree.Name, tree.Version, cmp.Diff(was, is))
+							t.Fatalf("tree %s has version %d again, but (-then +now):\n%s", tree.Name, tree.Version,
+								cmp.Diff(was, is))
 						}
 						if seen[key] = is; tree.Version < last[tree.Name] {
 							returns++
@@ -77,8 +78,10 @@ type versioned struct {
 
 func versionedWorlds() map[string]versioned {
 	return map[string]versioned{
-		"mixed": {quotatest.MixedTree, quotatest.MixedCommands()}, "items": {quotatest.ItemTree, quotatest.ItemCommands()},
-		"all": {quotatest.MixedTree, quotatest.AllCommands()}, "reshaping": {quotatest.ReshapingTree, quotatest.ReshapingCommands()},
+		"mixed":     {quotatest.MixedTree, quotatest.MixedCommands()},
+		"items":     {quotatest.ItemTree, quotatest.ItemCommands()},
+		"all":       {quotatest.MixedTree, quotatest.AllCommands()},
+		"reshaping": {quotatest.ReshapingTree, quotatest.ReshapingCommands()},
 	}
 }
 
@@ -120,7 +123,8 @@ func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
 			if i < len(a.Seats) {
 				seat = a.Seats[i]
 			}
-			items := slices.DeleteFunc(slices.Clone(a.Items), func(it ledger.HeldItemImage) bool { return it.Claim != i })
+			items := slices.DeleteFunc(slices.Clone(a.Items),
+				func(it ledger.HeldItemImage) bool { return it.Claim != i })
 			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, seat, c, items}))
 		}
 	}

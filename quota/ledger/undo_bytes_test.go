@@ -13,15 +13,23 @@ import (
 func TestCancelKeepsToTheBytes(t *testing.T) {
 	heavy := []quota.Label{{Key: "k", Value: strings.Repeat("x", 8<<10)}}
 	claim := func(id, tree, node string, data []quota.Label) quota.Allocate {
-		return quota.Allocate{ID: id, Data: data, Claims: []quota.Claim{{Tree: tree, Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}}}
+		return quota.Allocate{
+			ID: id, Data: data,
+			Claims: []quota.Claim{{Tree: tree, Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}},
+		}
 	}
 	limits := func(most quota.Amount) []quota.ResourceLimit {
 		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}}
 	}
 	tree := func(name string) quota.TreeSpec {
-		return quota.TreeSpec{Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
-			{Policy: "borrowing", Limits: limits(2)}, {Path: "a", Limits: limits(1)}, {Path: "b", Limits: limits(2)},
-		}}
+		return quota.TreeSpec{
+			Name: name, Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{
+				{Policy: "borrowing", Limits: limits(2)},
+				{Path: "a", Limits: limits(1)},
+				{Path: "b", Limits: limits(2)},
+			},
+		}
 	}
 	for name, c := range map[string]struct {
 		meanwhile string // a tree in which the bytes are taken
@@ -32,7 +40,8 @@ func TestCancelKeepsToTheBytes(t *testing.T) {
 			b.LiveBytes = 24 << 10
 			l := ledger.New(b)
 			do := func(c quota.Command) {
-				if out := l.Apply(quota.Stamp{}, c); out.Refused != nil || out.Decision != nil && !out.Decision.Granted {
+				if out := l.Apply(quota.Stamp{}, c); out.Refused != nil || out.Decision != nil &&
+					!out.Decision.Granted {
 					t.Fatalf("%+v: %v %+v", c, out.Refused, out.Decision)
 				}
 			}

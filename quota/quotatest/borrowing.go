@@ -25,7 +25,11 @@ func BorrowingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 			depth := len(strings.FieldsFunc(p, func(c rune) bool { return c == '/' }))
 			for _, r := range spec.Resources {
 				most := []quota.Amount{8, 3, 2, 1}[depth]
-				n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(most + quota.Amount(Die(t, 5, "limit")))})
+				n.Limits = append(
+					n.Limits, quota.ResourceLimit{
+						Resource: r.Name,
+						Limit:    quota.AtMost(most + quota.Amount(Die(t, 5, "limit"))),
+					})
 			}
 			spec.Nodes = append(spec.Nodes, n)
 		}
@@ -58,12 +62,31 @@ func BorrowingCommands() *rapid.Generator[quota.Command] {
 			c.Mode = quota.Force
 		}
 		for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}, {"u", "t"}}, "trees") {
-			claim := quota.Claim{Tree: tree, Node: pick(t, []string{"b", "a/y", "a/x/p", "a+", "a/x", "a"}, "leaf"), Standing: standing(t)}
+			claim := quota.Claim{
+				Tree: tree, Node: pick(t, []string{"b", "a/y", "a/x/p", "a+", "a/x", "a"}, "leaf"),
+				Standing: standing(t),
+			}
 			for _, r := range resources[:1+Die(t, 2, "resources")] {
-				claim.Amounts = append(claim.Amounts, quota.Component{Resource: r, Amount: quota.Amount(Die(t, 4, "amount"))})
+				claim.Amounts = append(claim.Amounts,
+					quota.Component{Resource: r, Amount: quota.Amount(Die(t, 4, "amount"))})
 			}
 			c.Claims = append(c.Claims, claim)
 		}
 		return c
+	})
+}
+
+// BorrowingChanges move nodes, turn maintenance on or off, and roll back, so that claims have to follow their nodes.
+// Two revisions must have declared the trees t and u.
+func BorrowingChanges() *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command {
+		tree := TreeNames[Die(t, 2, "tree")]
+		switch n := Die(t, 4, "kind"); {
+		case n < 1:
+			return quota.MoveNode{Tree: tree, From: path(t), To: path(t)}
+		case n < 2:
+			return quota.SetMaintenance{Tree: tree, On: Die(t, 3, "on") == 0}
+		}
+		return quota.RollBack{Revision: rapid.Uint64Range(2, 20).Draw(t, "back to")}
 	})
 }

@@ -1,4 +1,5 @@
-// Package quotatest makes random commands for the tests of the ledger and of what is built on it.
+// Package quotatest makes random commands for the tests of the ledger and of what is built on it, and has what these
+// tests share: restores and texts of images, comparisons, and functions for oracles, of which package oracle is one.
 //
 // The names come from small pools, so that commands meet: ids are used again, trees come and go under what is held.
 // Most commands are well formed; some are spoiled in one place.
@@ -26,9 +27,12 @@ func Bounds() *rapid.Generator[quota.Bounds] {
 	large := quota.DefaultBounds()
 	large.TombstoneSpan = 10
 	small := quota.Bounds{
-		Trees: 2, Nodes: 12, NodesPerTree: 7, Depth: 3, Resources: 3, Claims: 3, Labels: 2, Held: 5, Ended: 3, Revisions: 4, Events: 3,
-		TreesPerChange: 2, Admins: 2, Moves: 2, HistoryNodes: 12, Cells: 30, Items: 8, ItemsOfOne: 4, Picks: 3, Turns: 2, Data: 2, TombstoneSpan: 10,
-		LiveBytes: large.LiveBytes, EndedBytes: large.EndedBytes, HistoryBytes: large.HistoryBytes, EventBytes: large.EventBytes,
+		Trees: 2, Nodes: 12, NodesPerTree: 7, Depth: 3, Resources: 3, Claims: 3, Labels: 2, Held: 5, Ended: 3,
+		Revisions: 4, Events: 3,
+		TreesPerChange: 2, Admins: 2, Moves: 2, HistoryNodes: 12, Cells: 30, Items: 8, ItemsOfOne: 4, Picks: 3,
+		Turns: 2, Data: 2, TombstoneSpan: 10,
+		LiveBytes: large.LiveBytes, EndedBytes: large.EndedBytes, HistoryBytes: large.HistoryBytes,
+		EventBytes: large.EventBytes,
 	}
 	return rapid.SampledFrom([]quota.Bounds{large, small})
 }
@@ -68,7 +72,8 @@ func oneIn(t *rapid.T, n int, what string) bool { return Die(t, n, what) == n-1 
 
 // Die answers 0 to n-1, all equally often, where rapid's own ranges prefer the small ones.
 func Die(t *rapid.T, n int, what string) int {
-	return rapid.Map(rapid.Uint64(), func(u uint64) int { return int(u * 0x9e3779b97f4a7c15 >> 33 % uint64(n)) }).Draw(t, what)
+	return rapid.Map(rapid.Uint64(), func(u uint64) int { return int(u * 0x9e3779b97f4a7c15 >> 33 % uint64(n)) }).Draw(
+		t, what)
 }
 
 func pick[T any](t *rapid.T, from []T, what string) T { return from[Die(t, len(from), what)] }
@@ -145,7 +150,10 @@ func standing(t *rapid.T) quota.Standing {
 	if Die(t, 2, "stands") == 0 {
 		return quota.Standing{}
 	}
-	return quota.Standing{Priority: int64(Die(t, 4, "priority") - 1), Type: int64(Die(t, 6, "type") / 5), Unpreemptable: oneIn(t, 8, "unpreemptable")}
+	return quota.Standing{
+		Priority: int64(Die(t, 4, "priority") - 1), Type: int64(Die(t, 6, "type") / 5),
+		Unpreemptable: oneIn(t, 8, "unpreemptable"),
+	}
 }
 
 func spoilAllocate(t *rapid.T, c *quota.Allocate) {

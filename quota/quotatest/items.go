@@ -20,14 +20,25 @@ func ItemTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	return rapid.Custom(func(t *rapid.T) quota.ApplyTrees {
 		spec := quota.TreeSpec{Name: name}
 		if oneIn(t, 3, "leases") {
-			spec.Leases = quota.LeaseSettings{Default: pick(t, []quota.Span{0, 5, 8}, "default"), Max: pick(t, []quota.Span{0, 9, 20}, "max")}
+			spec.Leases = quota.LeaseSettings{
+				Default: pick(t, []quota.Span{0, 5, 8}, "default"),
+				Max:     pick(t, []quota.Span{0, 9, 20}, "max"),
+			}
 		}
-		spec.Resources = []quota.Resource{{Name: "cpu", Unit: quota.Count}, itemResource(t, "r", 0), itemResource(t, "s", 1)}
+		spec.Resources = []quota.Resource{
+			{Name: "cpu", Unit: quota.Count},
+			itemResource(t, "r", 0),
+			itemResource(t, "s", 1),
+		}
 		for _, p := range []string{"", "a", "b"} {
 			n := quota.NodeSpec{Path: p}
 			for _, r := range spec.Resources {
 				if name == "u" || oneIn(t, 5, "limited") {
-					n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(1 + Die(t, 4, "limit")))})
+					n.Limits = append(n.Limits,
+						quota.ResourceLimit{
+							Resource: r.Name,
+							Limit:    quota.AtMost(quota.Amount(1 + Die(t, 4, "limit"))),
+						})
 				}
 			}
 			spec.Nodes = append(spec.Nodes, n)
@@ -100,7 +111,8 @@ func ItemCommands() *rapid.Generator[quota.Command] {
 		case n < 32:
 			return quota.ResetItems{
 				Tree: pick(t, TreeNames[:2], "tree"), Resource: pick(t, []string{"r", "s"}, "resource"),
-				State: pick(t, []string{"leased", "leased", "busy"}, "reset"), To: pick(t, states, "to"), Idle: quota.Span(Die(t, 8, "idle") - 1),
+				State: pick(t, []string{"leased", "leased", "busy"}, "reset"), To: pick(t, states, "to"),
+				Idle: quota.Span(Die(t, 8, "idle") - 1),
 			}
 		case n < 33:
 			return ItemTree(pick(t, TreeNames[:2], "tree")).Draw(t, "other tree")
@@ -145,7 +157,10 @@ func holdItems(t *rapid.T) quota.Allocate {
 }
 
 func itemPick(t *rapid.T, resource string) quota.Pick {
-	p := quota.Pick{Resource: resource, Count: pick(t, []int{1, 1, 1, 2, 3}, "count"), State: state(t), HeldState: pick(t, []string{"", "", "busy", "free"}, "held")}
+	p := quota.Pick{
+		Resource: resource, Count: pick(t, []int{1, 1, 1, 2, 3}, "count"), State: state(t),
+		HeldState: pick(t, []string{"", "", "busy", "free"}, "held"),
+	}
 	if oneIn(t, 4, "by name") {
 		p.Names = subset(t, itemsOf(resource), 1, true, "names")
 		p.Count = len(p.Names)
@@ -162,7 +177,10 @@ func itemsOf(resource string) []string {
 
 func itemName(t *rapid.T) quota.ItemName {
 	resource := pick(t, []string{"r", "s"}, "resource")
-	return quota.ItemName{Tree: pick(t, []string{"t", "t", "u"}, "tree"), Resource: resource, Name: pick(t, itemsOf(resource), "item")}
+	return quota.ItemName{
+		Tree: pick(t, []string{"t", "t", "u"}, "tree"), Resource: resource,
+		Name: pick(t, itemsOf(resource), "item"),
+	}
 }
 
 func itemUpdates(t *rapid.T) []quota.ItemUpdate {

@@ -24,10 +24,14 @@ func MixedTree(name string) *rapid.Generator[quota.ApplyTrees] {
 }
 
 func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit {
-	named := quota.PrincipalLimit{Users: []string{"u"}, Groups: []string{"g"}, Applications: quota.Amount(1 + Die(t, 3, "applications"))}
+	named := quota.PrincipalLimit{
+		Users: []string{"u"}, Groups: []string{"g"},
+		Applications: quota.Amount(1 + Die(t, 3, "applications")),
+	}
 	for _, r := range registered {
 		if Die(t, 2, "limited") == 0 {
-			named.Limits = append(named.Limits, quota.Component{Resource: r.Name, Amount: quota.Amount(1 + Die(t, 8, "most"))})
+			named.Limits = append(named.Limits,
+				quota.Component{Resource: r.Name, Amount: quota.Amount(1 + Die(t, 8, "most"))})
 		}
 	}
 	wildcards := named

@@ -8,40 +8,44 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// ReshapingBounds are those of [Bounds] with room for moves, admins and a little history.
-func ReshapingBounds() *rapid.Generator[quota.Bounds] {
-	return rapid.Map(Bounds(), func(b quota.Bounds) quota.Bounds {
-		if b.Moves == 0 {
-			b.Moves, b.Admins, b.HistoryNodes, b.Events = 2, 2, 12, 3
+// ReshapingCommands are mostly changes of configuration, of every kind, with claims in between: held, forced, reserved
+// or leased. The policies are those without borrowing, and requests block each other by limits only.
+func ReshapingCommands() *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command {
+		switch n := Die(t, 54, "type"); {
+		case n < 22:
+			return leased(t, allocate(t))
+		case n < 27:
+			return quota.Release{ID: id(t)}
+		case n < 29:
+			return quota.Confirm{ID: id(t)}
+		case n < 30:
+			return quota.Cancel{ID: id(t)}
+		case n < 31:
+			return quota.Renew{ID: id(t), TTL: quota.Span(Die(t, 9, "ttl"))}
+		case n < 33:
+			return quota.Expire{Most: 1 + Die(t, 3, "most")}
 		}
-		return b
+		return reshapingChange(t)
 	})
 }
 
-// ReshapingCommands are mostly changes of configuration, of every kind, with claims in between. The policies are those
-// without borrowing, and requests block each other by limits only.
-func ReshapingCommands() *rapid.Generator[quota.Command] {
-	return rapid.Custom(func(t *rapid.T) quota.Command {
-		switch n := Die(t, 48, "type"); {
-		case n < 22:
-			return plainly(allocate(t))
-		case n < 27:
-			return quota.Release{ID: id(t)}
-		case n < 33:
-			return reshapingTrees(t)
-		case n < 37:
-			c := setLimits(t)
-			c.Meta = reasoned(t)
-			return c
-		case n < 41:
-			return quota.MoveNode{Meta: reasoned(t), Tree: treeName(t), From: path(t), To: path(t)}
-		case n < 43:
-			return quota.SetMaintenance{Meta: reasoned(t), Tree: treeName(t), On: rapid.Bool().Draw(t, "on")}
-		case n < 47:
-			return quota.RollBack{Meta: reasoned(t), Revision: rapid.Uint64Range(0, 12).Draw(t, "back to")}
-		}
-		return quota.DeleteTree{Meta: reasoned(t), Tree: treeName(t)}
-	})
+func reshapingChange(t *rapid.T) quota.Command {
+	switch n := Die(t, 21, "change"); {
+	case n < 6:
+		return reshapingTrees(t)
+	case n < 10:
+		c := setLimits(t)
+		c.Meta = reasoned(t)
+		return c
+	case n < 14:
+		return quota.MoveNode{Meta: reasoned(t), Tree: treeName(t), From: path(t), To: path(t)}
+	case n < 16:
+		return quota.SetMaintenance{Meta: reasoned(t), Tree: treeName(t), On: rapid.Bool().Draw(t, "on")}
+	case n < 20:
+		return quota.RollBack{Meta: reasoned(t), Revision: rapid.Uint64Range(0, 12).Draw(t, "back to")}
+	}
+	return quota.DeleteTree{Meta: reasoned(t), Tree: treeName(t)}
 }
 
 // ReshapingTree are commands that declare one tree, though its policy may still refuse them.
@@ -51,11 +55,10 @@ func ReshapingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	})
 }
 
-// plainly takes away what only some policies know.
-func plainly(c quota.Allocate) quota.Allocate {
-	c.Mode, c.ReserveFor, c.Principal = quota.Hold, 0, quota.Principal{}
-	for i := range c.Claims {
-		c.Claims[i].Standing = quota.Standing{}
+// leased gives some requests a lease.
+func leased(t *rapid.T, c quota.Allocate) quota.Allocate {
+	if oneIn(t, 4, "leased") {
+		c.TTL = quota.Span(1 + Die(t, 9, "ttl"))
 	}
 	return c
 }
@@ -85,11 +88,17 @@ func reshapingTrees(t *rapid.T) quota.ApplyTrees {
 
 // reshape gives a tree what a configuration can have beyond limits.
 func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
-	if oneIn(t, 8, "in a forest") {
+	if oneIn(t, 3, "in a forest") {
 		spec.Forest = pick(t, []string{"east", "west"}, "forest")
 	}
 	spec.RequireReason = oneIn(t, 15, "require reason")
 	spec.Maintenance = oneIn(t, 20, "maintenance")
+	if oneIn(t, 8, "leases") {
+		spec.Leases = quota.LeaseSettings{
+			Default: pick(t, []quota.Span{0, 3, 8}, "default"),
+			Max:     pick(t, []quota.Span{0, 9}, "max"),
+		}
+	}
 	if oneIn(t, 3, "moves") {
 		for range pick(t, []int{1, 1, 2, 3}, "how many moves") {
 			spec.Moves = append(spec.Moves, quota.Move{From: path(t), To: path(t)})
@@ -99,7 +108,8 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 	for i := range spec.Nodes {
 		reshapeNode(t, &spec.Nodes[i], spec.Resources, governed)
 	}
-	spec.Nodes[0].Policy = pick(t, []string{"", "open", "strict", "strict", "capped", "project", "nested"}, "root policy")
+	spec.Nodes[0].Policy = pick(
+		t, []string{"", "open", "strict", "strict", "capped", "project", "nested"}, "root policy")
 	if governed {
 		spec.Nodes[0].Admins = []string{"eva"}
 	}
@@ -116,7 +126,11 @@ func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource, gov
 	}
 	for i, r := range registered {
 		if (i == 0 || registered[i-1].Name < r.Name) && oneIn(t, 12, "default") {
-			n.Defaults = append(n.Defaults, quota.ResourceLimit{Resource: r.Name, Limit: limit(t, strings.TrimPrefix(n.Path+"/x", "/"))})
+			n.Defaults = append(
+				n.Defaults, quota.ResourceLimit{
+					Resource: r.Name,
+					Limit:    limit(t, strings.TrimPrefix(n.Path+"/x", "/")),
+				})
 		}
 	}
 	if governed && oneIn(t, 3, "more admins") {
@@ -130,7 +144,15 @@ func spoilShape(t *rapid.T, spec *quota.TreeSpec) {
 	case 0:
 		last.Admins = pick(t, [][]string{{""}, {"two words"}, {"b", "a"}, {"a", "a"}, {"a", "b", "c"}}, "bad admins")
 	case 1:
-		spec.Moves = []quota.Move{pick(t, []quota.Move{{To: "a"}, {From: "a"}, {From: "a", To: "a/q"}, {From: "a//b", To: "c"}, {From: "a", To: "/"}}, "bad move")}
+		spec.Moves = []quota.Move{
+			pick(t, []quota.Move{
+				{To: "a"},
+				{From: "a"},
+				{From: "a", To: "a/q"},
+				{From: "a//b", To: "c"},
+				{From: "a", To: "/"},
+			}, "bad move"),
+		}
 	case 2:
 		spec.Forest = "/"
 	case 3:

@@ -37,7 +37,8 @@ func dressed(t *rapid.T) quota.Allocate {
 	}
 	for i := range c.Claims {
 		c.Claims[i].Standing = quota.Standing{
-			Priority: rapid.Int64Range(-2, 2).Draw(t, "priority"), Type: int64(Die(t, 2, "kind")), Unpreemptable: oneIn(t, 5, "unpreemptable"),
+			Priority: rapid.Int64Range(-2, 2).Draw(t, "priority"), Type: int64(Die(t, 2, "kind")),
+			Unpreemptable: oneIn(t, 5, "unpreemptable"),
 		}
 	}
 	return c
@@ -78,11 +79,13 @@ func dressNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource) {
 	n.Admins = subset(t, []string{"adam", "eva"}, 1, false, "admins")
 	if oneIn(t, 3, "principals") {
 		n.Principals = []quota.PrincipalLimit{{
-			Users: subset(t, []string{"*", "u"}, 2, false, "users"), Groups: subset(t, []string{"*", "g"}, 2, false, "groups"),
+			Users:        subset(t, []string{"*", "u"}, 2, false, "users"),
+			Groups:       subset(t, []string{"*", "g"}, 2, false, "groups"),
 			Applications: quota.Amount(Die(t, 3, "running")),
 		}}
 		for _, r := range subset(t, resources, 1, true, "limits") {
-			n.Principals[0].Limits = append(n.Principals[0].Limits, quota.Component{Resource: r, Amount: quota.Amount(Die(t, 9, "most"))})
+			n.Principals[0].Limits = append(n.Principals[0].Limits,
+				quota.Component{Resource: r, Amount: quota.Amount(Die(t, 9, "most"))})
 		}
 	}
 }

@@ -127,7 +127,8 @@ func spoilTree(t *rapid.T, spec *quota.TreeSpec) {
 	case 6:
 		spec.Nodes = append(spec.Nodes, *last)
 	case 7:
-		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: pick(t, []string{"z/z", "a//x", "/", "b/", "a/x/p/q", "é"}, "bad path")})
+		spec.Nodes = append(
+			spec.Nodes, quota.NodeSpec{Path: pick(t, []string{"z/z", "a//x", "/", "b/", "a/x/p/q", "é"}, "bad path")})
 	case 8:
 		spec.Nodes[0].Path = "root"
 	case 9:
@@ -139,7 +140,10 @@ func spoilTree(t *rapid.T, spec *quota.TreeSpec) {
 	case 12:
 		last.Limits = []quota.ResourceLimit{badLimit(t)}
 	case 13:
-		last.Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(1)}, {Resource: "cpu", Limit: quota.AtMost(1)}}
+		last.Limits = []quota.ResourceLimit{
+			{Resource: "cpu", Limit: quota.AtMost(1)},
+			{Resource: "cpu", Limit: quota.AtMost(1)},
+		}
 	case 14:
 		slices.Reverse(spec.Resources)
 	}
@@ -147,7 +151,12 @@ func spoilTree(t *rapid.T, spec *quota.TreeSpec) {
 
 func badLimit(t *rapid.T) quota.ResourceLimit {
 	return quota.ResourceLimit{Resource: "cpu", Limit: pick(t, []quota.Limit{
-		{}, {Kind: 3}, {Kind: 255}, quota.AtMost(-1), quota.AtMost(quota.MaxAmount + 1), {Kind: quota.Unlimited, Amount: 1}, {Amount: 1},
+		{},
+		{Kind: 3},
+		{Kind: 255},
+		quota.AtMost(-1), quota.AtMost(quota.MaxAmount + 1),
+		{Kind: quota.Unlimited, Amount: 1},
+		{Amount: 1},
 	}, "bad limit")}
 }
 

@@ -1,7 +1,8 @@
-package ledger_test
+package oracle
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -9,11 +10,11 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// lease is what a grant has of one.
+// lease is what an allocation has of one.
 type lease struct {
 	ttl     quota.Span
 	expires quota.Instant
-	touched quota.Stamp
+	renewed quota.Stamp
 	data    []quota.Label
 }
 
@@ -23,10 +24,10 @@ func (l *lease) begin(now quota.Stamp) {
 	}
 }
 
-// sameRequest: the data of what has ended are forgotten.
-func sameRequest(g *grant, c quota.Allocate) bool {
-	asked := g.asked
-	if g.ended != nil {
+// sameRequest compares requests; the data of what has ended are forgotten.
+func sameRequest(a *allocation, c quota.Allocate) bool {
+	asked := a.asked
+	if a.ended != nil {
 		asked.Data, c.Data = nil, nil
 	}
 	return cmp.Equal(asked, c, cmpopts.EquateEmpty())
@@ -51,7 +52,7 @@ func (o *oracle) checkLease(c quota.Allocate) verdict {
 
 // leaseOf is the lease that a request asks for: its own TTL, or else the shortest of its items, or else of its trees.
 func (o *oracle) leaseOf(c quota.Allocate) lease {
-	l := lease{ttl: c.TTL, data: laid(nil, c.Data)}
+	l := lease{ttl: c.TTL, data: mergeLabels(nil, c.Data)}
 	var ofItems, ofTrees []quota.Span
 	most := quota.MaxTTL
 	for _, claim := range c.Claims {
@@ -76,35 +77,35 @@ func (o *oracle) leaseOf(c quota.Allocate) lease {
 	return l
 }
 
-// endsAt is when a grant that is held ends by itself; 0 if it does not.
-func (g *grant) endsAt() quota.Instant {
-	if g.state == quota.Reserved {
-		return g.until
+// endsAt is when an allocation that is held ends by itself; 0 if it does not.
+func (a *allocation) endsAt() quota.Instant {
+	if a.state == quota.Reserved {
+		return a.until
 	}
-	return g.expires
+	return a.expires
 }
 
 func (o *oracle) renew(c quota.Renew) verdict {
-	g, refused := o.known(c.ID)
+	a, refused := o.findKnown(c.ID)
 	switch {
-	case g == nil:
+	case a == nil:
 		return refused
-	case g.ended != nil:
+	case a.ended != nil:
 		return refusal(quota.Ended, "id")
-	case c.Fence != 0 && c.Fence != g.fence:
+	case c.Fence != 0 && c.Fence != a.fence:
 		return refusal(quota.FenceMismatch, "fence")
-	case g.state == quota.Reserved:
+	case a.state == quota.Reserved:
 		return refusal(quota.InUse, "id")
-	case c.TTL != 0 && g.ttl == 0:
+	case c.TTL != 0 && a.ttl == 0:
 		return refusal(quota.Invalid, "ttl_ms")
 	}
-	for _, claim := range g.request.Claims {
+	for _, claim := range a.request.Claims {
 		if c.TTL > o.mostTTL(claim.Tree) {
 			return refusal(quota.Invalid, "ttl_ms")
 		}
 	}
-	things, refused := o.changeable(c.Items, "items", func(it *thing) quota.Kind {
-		if it.owner != g {
+	changed, refused := o.changeable(c.Items, "items", func(it *item) quota.Kind {
+		if it.owner != a {
 			return quota.NotFound
 		}
 		return 0
@@ -113,21 +114,21 @@ func (o *oracle) renew(c quota.Renew) verdict {
 		return refused
 	}
 	if c.TTL != 0 {
-		g.ttl = c.TTL
+		a.ttl = c.TTL
 	}
-	g.begin(o.now)
-	g.data = laid(g.data, c.Data)
-	if g.touched.At < o.now.At {
-		g.touched = o.now
+	a.begin(o.now)
+	a.data = mergeLabels(a.data, c.Data)
+	if a.renewed.At < o.now.At {
+		a.renewed = o.now
 	}
-	for i, it := range things {
+	for i, it := range changed {
 		o.change(it, c.Items[i])
 	}
-	return verdict{fence: g.fence}
+	return verdict{fence: a.fence}
 }
 
-// laid is data with a change laid over them.
-func laid(data, change []quota.Label) []quota.Label {
+// mergeLabels is data after a change: a label without a value is removed.
+func mergeLabels(data, change []quota.Label) []quota.Label {
 	all := map[string]string{}
 	for _, pair := range slices.Concat(data, change) {
 		all[pair.Key] = pair.Value
@@ -138,23 +139,28 @@ func laid(data, change []quota.Label) []quota.Label {
 			list = append(list, quota.Label{Key: key, Value: value})
 		}
 	}
-	sortLabels(list)
+	slices.SortFunc(list, func(a, b quota.Label) int { return strings.Compare(a.Key, b.Key) })
 	return list
 }
 
-// addLease says what only leases and holders of items have.
-func (o *oracle) addLease(g *grant, info *quota.AllocationInfo) {
-	info.TTL, info.ExpiresAt = g.ttl, g.expires
-	if g.ended == nil || g.state == quota.WasPreempted {
-		info.Data = g.data
+// addLease adds what only leases and holders of items have.
+func (o *oracle) addLease(a *allocation, info *quota.AllocationInfo) {
+	info.TTL, info.ExpiresAt = a.ttl, a.expires
+	if a.ended == nil || a.state == quota.WasPreempted {
+		info.Data = a.data
 	}
-	for _, it := range o.heldBy(g) {
+	for _, it := range o.heldBy(a) {
 		c := &info.Claims[it.claim]
-		c.Items = append(c.Items, quota.HeldItem{Resource: it.Resource, Name: it.Name, State: it.state, Data: it.data, UpdatedWall: it.touched().Wall})
+		c.Items = append(
+			c.Items, quota.HeldItem{
+				Resource: it.Resource, Name: it.Name, State: it.state, Data: it.data,
+				UpdatedWall: it.lastChange().Wall,
+			})
 	}
-	for i, names := range g.lost {
+	for i, names := range a.itemsAtEnd {
 		for _, name := range names {
-			info.Claims[i].Items = append(info.Claims[i].Items, quota.HeldItem{Resource: name.Resource, Name: name.Name})
+			info.Claims[i].Items = append(info.Claims[i].Items,
+				quota.HeldItem{Resource: name.Resource, Name: name.Name})
 		}
 	}
 }

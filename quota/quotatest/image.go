@@ -1,56 +1,57 @@
-package quotatest_test
+package quotatest
 
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// load builds a ledger from an image as a restore does.
-func load(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
-	loader := ledger.NewRestorer(b, image.Header)
+// Restore builds a ledger from an image as the start of a server does.
+func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
+	restorer := ledger.NewRestorer(b, image.Header)
 	for _, t := range image.Trees() {
-		if err := loader.AddTree(t); err != nil {
+		if err := restorer.AddTree(t); err != nil {
 			return nil, err
 		}
 	}
 	for _, r := range image.Revisions() {
-		if err := loader.AddRevision(r); err != nil {
+		if err := restorer.AddRevision(r); err != nil {
 			return nil, err
 		}
 	}
 	for it := range image.Items() {
-		if err := loader.AddItem(it); err != nil {
+		if err := restorer.AddItem(it); err != nil {
 			return nil, err
 		}
 	}
 	for a := range image.Held() {
-		if err := loader.AddHeld(a); err != nil {
+		if err := restorer.AddHeld(a); err != nil {
 			return nil, err
 		}
 	}
 	for a := range image.Ended() {
-		if err := loader.AddEnded(a); err != nil {
+		if err := restorer.AddEnded(a); err != nil {
 			return nil, err
 		}
 	}
 	for w := range image.Waiting() {
-		if err := loader.AddWaiting(w); err != nil {
+		if err := restorer.AddWaiting(w); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range image.Events() {
-		if err := loader.AddEvent(e); err != nil {
+		if err := restorer.AddEvent(e); err != nil {
 			return nil, err
 		}
 	}
-	return loader.Finish()
+	return restorer.Finish()
 }
 
-// picture is everything that an image holds, as text.
-func picture(image *ledger.Snapshot) string {
+// ImageText is everything that an image holds, as text. An empty list is written like none, as on disk.
+func ImageText(image *ledger.Snapshot) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
@@ -60,5 +61,5 @@ func picture(image *ledger.Snapshot) string {
 	if err != nil {
 		panic(err)
 	}
-	return string(data)
+	return strings.ReplaceAll(string(data), ":null", ":[]")
 }

@@ -1,0 +1,119 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// compareAllocations reads all that are held, page by page, and all known ids.
+func (p *pair) compareAllocations(t *rapid.T) {
+	var want, got []quota.AllocationInfo
+	for _, a := range p.oracle.held() {
+		want = append(want, p.oracle.info(a))
+	}
+	for after, more := uint64(0), true; more; more = after != 0 {
+		page, refused := p.ledger.View().Allocations(quota.AllocationFilter{}, after, 2)
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		got, after = append(got, page.Allocations...), page.Next
+	}
+	quotatest.RequireSame(t, "held", want, got)
+	for _, id := range p.ids() {
+		info, refused := p.ledger.View().Allocation(id)
+		a := p.oracle.find(id)
+		if (a == nil) != (refused != nil) {
+			t.Fatalf("allocation %s: the oracle has %+v, the ledger %+v", id, a, refused)
+		}
+		if a != nil {
+			quotatest.RequireSame(t, "allocation "+id, p.oracle.info(a), info)
+		}
+	}
+}
+
+// ids are those of all requests so far, and some that may be unknown.
+func (p *pair) ids() []string {
+	ids := slices.Clone(quotatest.IDs)
+	for _, a := range p.oracle.allocations {
+		ids = append(ids, a.request.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (o *oracle) info(a *allocation) quota.AllocationInfo {
+	info := quota.AllocationInfo{
+		ID: a.request.ID, Labels: a.request.Labels, Fence: a.fence, GrantedAt: a.granted.At,
+		GrantedWall: a.granted.Wall, State: a.state, ReservedUntil: a.until, Forced: a.forced, Preempted: a.preempted,
+	}
+	for i, c := range a.request.Claims {
+		asked := a.asked.Claims[i]
+		info.Claims = append(info.Claims, quota.ClaimInfo{
+			Tree: c.Tree, Node: c.Node, Amounts: asked.Amounts, Picks: asked.Picks, Placed: a.placed[i],
+			Standing: c.Standing,
+		})
+	}
+	o.addLease(a, &info)
+	if a.ended != nil {
+		info.PreemptedBy = a.by
+		info.Ended, info.EndedAt, info.EndedWall = true, a.ended.At, a.ended.Wall
+	}
+	return info
+}
+
+// compareDeadlines reads what is due next.
+func (p *pair) compareDeadlines(t *rapid.T) {
+	var want, got []quota.Instant
+	switch a, it := p.oracle.nextDue(); {
+	case a != nil:
+		want = append(want, a.endsAt())
+	case it != nil:
+		want = append(want, it.dueAt(p.oracle))
+	}
+	if at, waits := p.ledger.View().NextDue(); waits {
+		got = append(got, at)
+	}
+	quotatest.RequireSame(t, "what is due", want, got)
+}
+
+// compareEvents reads all events page by page, and the denials of some ids.
+func (p *pair) compareEvents(t *rapid.T) {
+	remembered := p.oracle.recentEvents()
+	for after := uint64(0); len(remembered) > 0; {
+		most := 1 + len(remembered)/3
+		page := p.ledger.View().Events(after, 0, "", most)
+		most = min(most, len(remembered))
+		sameEvents(t, remembered[:most], page.Events)
+		remembered = remembered[most:]
+		if (page.Next == 0) != (len(remembered) == 0) {
+			t.Fatalf("the page after %d says that the next one is after %d, but %d more are remembered", after,
+				page.Next, len(remembered))
+		}
+		after = page.Next
+	}
+	for _, id := range []string{"i0", "i1"} {
+		denials := slices.DeleteFunc(slices.Clone(p.oracle.recentEvents()),
+			func(e quota.Event) bool { return e.ID != id || e.Kind != quota.EventDenied })
+		sameEvents(t, denials, p.ledger.View().Events(0, quota.EventDenied, id, math.MaxInt).Events)
+	}
+}
+
+func sameEvents(t *rapid.T, want, got []quota.Event) {
+	if len(want) != len(got) {
+		t.Fatalf("there are %d events, want %d", len(got), len(want))
+	}
+	for i := range want {
+		w, g := want[i], got[i]
+		if w.Decision != nil && g.Decision != nil && g.Request != nil {
+			quotatest.RequireSame(t, "the reasons of a denial", w.Decision.Violations, g.Decision.Violations)
+			quotatest.RequireSame(t, "the denied request", *w.Request, *g.Request)
+		}
+		w.Request, w.Decision, g.Request, g.Decision = nil, nil, nil, nil
+		quotatest.RequireSame(t, "event", w, g)
+	}
+}

@@ -1,0 +1,63 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// configureItems makes items what the configuration says, after it was another.
+func (o *oracle) configureItems(before map[string]quota.TreeSpec) {
+	o.items = o.itemsWhere(func(it *item) bool { return o.specOf(it) != nil })
+	for _, tree := range slices.Sorted(maps.Keys(o.trees)) {
+		for _, r := range o.trees[tree].Resources {
+			was := itemized(before[tree], r.Name)
+			if was == nil {
+				delete(o.itemNumbers, tree+"|"+r.Name)
+			}
+			if r.Items != nil && (was == nil || fmt.Sprintf("%+v", *was) != fmt.Sprintf("%+v", *r.Items)) {
+				o.configureStock(tree, r, was)
+			}
+		}
+	}
+}
+
+func (o *oracle) configureStock(tree string, r quota.Resource, was *quota.ItemSpec) {
+	if was != nil && was.Lifespan != r.Items.Lifespan {
+		for _, it := range o.itemsOf(tree, r.Name) {
+			if it.expires != (quota.Stamp{}) {
+				it.expires.At += quota.Instant(r.Items.Lifespan - was.Lifespan)
+				it.expires.Wall += int64(r.Items.Lifespan - was.Lifespan)
+			}
+			if r.Items.Lifespan == 0 {
+				it.expires = quota.Stamp{}
+			}
+		}
+	}
+	all := sorted(o.itemsOf(tree, r.Name), func(a, b *item) int {
+		held := func(it *item) int {
+			return map[bool]int{true: 1}[it.owner != nil]
+		}
+		return cmp.Or(held(a)-held(b), b.stateSeq-a.stateSeq)
+	})
+	for i, it := range all {
+		it.leaving = i < len(all)-r.Items.Max
+		if len(r.Items.Names) > 0 {
+			it.leaving = !slices.Contains(r.Items.Names, it.Name)
+		}
+		if it.leaving && it.owner == nil {
+			o.items = slices.DeleteFunc(o.items, func(other *item) bool { return other == it })
+		}
+	}
+	for _, name := range r.Items.Names {
+		if o.findItem(quota.ItemName{Tree: tree, Resource: r.Name, Name: name}) == nil {
+			o.createItem(tree, r.Name, name)
+		}
+	}
+	if len(r.Items.Names) == 0 {
+		o.createItems(tree, r.Name, r.Items.Min)
+	}
+}
