@@ -141,7 +141,8 @@ func (d Decision) Explain() string {
 		parts = append(parts, v.sentence()+v.hopelessness())
 	}
 	if n := len(d.Preempted); n > 0 && !d.Waiting {
-		parts = append(parts, fmt.Sprintf("leases that must be revoked first, after their grace span: %d; ask again with the mode that waits", n))
+		parts = append(parts, fmt.Sprintf(
+			"leases that must be revoked first, after their grace span: %d; ask again with the mode that waits", n))
 	}
 	switch {
 	case d.Waiting && len(parts) == 0:

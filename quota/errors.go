@@ -31,7 +31,10 @@ const (
 
 // String is the kind's stable reason code in API errors.
 func (k Kind) String() string {
-	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH"}
+	names := [...]string{
+		"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH",
+		"IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH",
+	}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -97,7 +100,8 @@ func Errorf(kind Kind, field, format string, args ...any) *Error {
 // NewBreachError returns the refusal that lists every breach.
 func NewBreachError(breaches []Breach) *Error {
 	first := breaches[0]
-	err := Errorf(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node), resourceClause(first), first.Text)
+	err := Errorf(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node),
+		resourceClause(first), first.Text)
 	for _, b := range breaches[1:] {
 		err.Text += "; and of " + Place(b.Tree, b.Node) + resourceClause(b) + ": " + b.Text
 		if len(err.Text) > MaxErrorText {

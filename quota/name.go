@@ -60,7 +60,9 @@ func CheckPath(path, field string, depth int) *Error {
 	}
 	for _, name := range names {
 		if !IsName(name) {
-			return Errorf(Invalid, field, "path %q has the name %q; a name is 1 to %d letters, digits and %s, beginning with a letter, digit or _",
+			return Errorf(
+				Invalid, field, "path %q has the name %q; a name is 1 to %d letters, digits and %s, beginning with a "+
+					"letter, digit or _",
 				path, name, MaxName, NodeNameExtra)
 		}
 	}

@@ -30,14 +30,14 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if refused = l.checkRequestGrowth(l.countedSize(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}
-	if m == carryOut {
+	if m == carryOut && request.Mode == quota.Reserve {
 		l.traceItems(request)
 		defer l.inventory.endTrace()
 	}
 	t := l.beginTx(a)
 	decision := t.decide()
 	switch {
-	case shouldQueue(request, decision):
+	case !decision.Granted && shouldQueue(request, decision):
 		return l.enqueue(request, &t, decision, m)
 	case decision.Granted && !t.hasRoom():
 		t.rollback()
@@ -47,9 +47,22 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	case !decision.Granted:
 		l.inventory.createWanted(a, decision.Violations)
 		l.journal.noteDenial(request, decision)
-		return Outcome{Decision: &decision}
+		return Outcome{Decision: newDecision(decision)}
 	}
-	return Outcome{Decision: &decision, Allocation: t.commit(0)}
+	return Outcome{Decision: newDecision(decision), Allocation: t.commit(0)}
+}
+
+// granted is the decision of most requests. They share it, so that a grant does not allocate one; it must not be
+// changed.
+var granted = quota.Decision{Granted: true}
+
+// newDecision returns a decision for an outcome.
+func newDecision(d quota.Decision) *quota.Decision {
+	if d.Granted && len(d.Preempted) == 0 && d.Placements == nil {
+		return &granted
+	}
+	kept := d // so that only this path allocates
+	return &kept
 }
 
 // preview ends a transaction without its commit, and says where the claims of a granted one would be counted.
@@ -73,7 +86,8 @@ func (l *Ledger) heardFrom(a *Allocation) *Allocation {
 }
 
 func (e *environment) errLedgerFull() *quota.Error {
-	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some", e.bounds.Held)
+	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some",
+		e.bounds.Held)
 }
 
 // repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
@@ -83,11 +97,15 @@ func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
 	case a == nil:
 		return Outcome{}, false
 	case !a.matchesRequest(request):
-		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
+		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id",
+			"allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.describeStart(), a.describeEnd())}, true
+		return Outcome{Refused: quota.Errorf(quota.Ended, "id",
+			"allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.describeStart(),
+			a.describeEnd())}, true
 	case a.isWaiting():
-		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true}, true
+		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true},
+			true
 	}
 	decision := quota.Decision{Granted: true}
 	if a.more != nil {
@@ -106,7 +124,7 @@ func (a *Allocation) describeStart() string {
 
 // findByID returns a held, waiting or ended allocation; nil if there is none.
 func (s *allocations) findByID(id string) *Allocation {
-	a := s.byID[id]
+	a := s.byID.Find(id)
 	if a != nil && a.ended != nil && s.tombstoneOver(a) {
 		return nil
 	}
@@ -149,8 +167,8 @@ func (a *Allocation) fitsAtHome() bool {
 // placeSoftClaims finds nodes for the claims with soft borrowing, in the order of the request, and charges them there.
 // It stops at the first that has no place, and returns it.
 func (t *staged) placeSoftClaims() *placedClaim {
-	for i := range t.newcomer().claims {
-		if c := &t.newcomer().claims[i]; c.isSoft() && !t.placeSoftClaim(i) {
+	for i := range t.requester().claims {
+		if c := &t.requester().claims[i]; c.isSoft() && !t.placeSoftClaim(i) {
 			return c
 		}
 	}
@@ -159,7 +177,7 @@ func (t *staged) placeSoftClaims() *placedClaim {
 
 // checkRest checks every limit that placeSoftClaims has not checked.
 func (t *staged) checkRest() []quota.Violation {
-	a := t.newcomer()
+	a := t.requester()
 	violations := t.ledger.askerFor(a).decide(a.plainClaims()).Violations
 	violations = append(violations, a.uncountableViolations()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
@@ -185,8 +203,8 @@ func (a *Allocation) countSoft(sign quota.Amount) {
 
 // chargePlain charges the claims that placeSoftClaims has not charged.
 func (t *staged) chargePlain() {
-	for i := range t.newcomer().claims {
-		if !t.newcomer().claims[i].isSoft() {
+	for i := range t.requester().claims {
+		if !t.requester().claims[i].isSoft() {
 			t.chargeClaim(i)
 		}
 	}
@@ -225,11 +243,11 @@ func (a *Allocation) plainClaims() []placedClaim {
 // decide checks every limit on every path from the claimed nodes up to the roots, and the requests that must not be
 // overtaken there, and collects all violations. Its cost is the depth of the tree times the amounts of the request,
 // independent of what else is held.
-func (who asker) decide(claims []placedClaim) quota.Decision {
+func (by asker) decide(claims []placedClaim) quota.Decision {
 	if sharesNoNode(claims) {
-		return who.decideApart(claims)
+		return by.decideApart(claims)
 	}
-	return who.decideTogether(claims)
+	return by.decideTogether(claims)
 }
 
 // sharesNoNode is true if no node is on the way of two claims; surely so if every claim is in a tree of its own.
@@ -245,12 +263,15 @@ func sharesNoNode(claims []placedClaim) bool {
 }
 
 // decideApart checks claims whose paths share no node.
-func (who asker) decideApart(claims []placedClaim) quota.Decision {
+func (by asker) decideApart(claims []placedClaim) quota.Decision {
 	var violations []quota.Violation
 	for _, c := range claims {
 		for n := c.at; n != nil; n = n.parent {
 			for _, p := range c.amounts {
-				violations = who.appendOvertaking(n.fits(violations, p.resource, p.amount), n, p.resource)
+				violations = n.fits(violations, p.resource, p.amount)
+				if n.queues != nil {
+					violations = by.appendOvertaking(violations, n, p.resource)
+				}
 			}
 		}
 	}
@@ -263,7 +284,9 @@ func (n *node) fits(violations []quota.Violation, r *resource, amount quota.Amou
 }
 
 // fitsIn is fits for a given limit.
-func (n *node) fitsIn(limit quota.Amount, violations []quota.Violation, r *resource, amount quota.Amount) []quota.Violation {
+func (n *node) fitsIn(limit quota.Amount, violations []quota.Violation, r *resource,
+	amount quota.Amount,
+) []quota.Violation {
 	used := n.subtree[r.index]
 	if used+amount <= limit && amount <= quota.MaxAmount {
 		return violations
@@ -280,11 +303,11 @@ type demand struct {
 }
 
 // decideTogether checks a common ancestor of several claims once, for their sum.
-func (who asker) decideTogether(claims []placedClaim) quota.Decision {
+func (by asker) decideTogether(claims []placedClaim) quota.Decision {
 	var violations []quota.Violation
 	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
 		for _, p := range d.amounts {
-			violations = who.appendOvertaking(d.node.fits(violations, p.resource, p.amount), d.node, p.resource)
+			violations = by.appendOvertaking(d.node.fits(violations, p.resource, p.amount), d.node, p.resource)
 		}
 	}
 	return quota.Decision{Granted: len(violations) == 0, Violations: violations}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/idindex"
 )
 
 // allocations owns the records of held, waiting and ended allocations.
@@ -11,13 +12,14 @@ type allocations struct {
 	*environment
 	forest *forest
 
-	byID           map[string]*Allocation // held, waiting and ended
-	held           sizedMap[*Allocation]  // by fence
-	ended          sizedMap[*Allocation]  // in the order of their ends
-	fence          uint64                 // last assigned
-	lastArrivalSeq uint64                 // last assigned, see claimDetails
+	byID           *idindex.Index[*Allocation] // held, waiting and ended
+	held           sizedMap[*Allocation]       // by fence
+	ended          sizedMap[*Allocation]       // in the order of their ends
+	fence          uint64                      // last assigned
+	lastArrivalSeq uint64                      // last assigned, see claimDetails
 	// endings counts ends. It orders the ended allocations and is not part of the state.
 	endings uint64
+	shared  sharedClaims
 	// neededUpTo is the number of a tombstone: all up to it are kept for reservations beyond their span. It is derived
 	// from the rest of the state.
 	neededUpTo uint64
@@ -26,7 +28,7 @@ type allocations struct {
 func newAllocations(env *environment) allocations {
 	return allocations{
 		environment: env,
-		byID:        map[string]*Allocation{},
+		byID:        idindex.New[*Allocation](),
 		held:        newSizedMap[*Allocation](env.bounds.FreeBytes),
 		ended:       newSizedMap[*Allocation](env.bounds.FreeBytes),
 	}
@@ -36,14 +38,16 @@ func newAllocations(env *environment) allocations {
 // replaces it, so that a snapshot or a late answer keeps what it saw.
 type Allocation struct {
 	id      string
-	claims  []placedClaim
-	labels  []quota.Label
+	hash    uint64 // of id, see idindex
 	fence   uint64
 	granted quota.Stamp
 	// more is nil for most allocations, which have no principal and displaced nothing.
 	more *details
 	// ended is nil while held.
-	ended *ending
+	ended  *ending
+	claims []placedClaim
+	// labelled is nil for most allocations, which have no labels.
+	labelled *[]quota.Label
 }
 
 // details are rare properties of allocations.
@@ -83,31 +87,44 @@ type ending struct {
 	by    string // the preempting allocation
 }
 
-// record is an allocation in one piece of memory with its most common parts: a single claim of one or two amounts.
-// Finding and releasing it then touches less memory.
-type record struct {
-	Allocation
+// inlineAmounts is the number of amounts that an inlineClaim has memory for.
+const inlineAmounts = 2
+
+// inlineClaim has the most common claims of an allocation: a single one, of one or two amounts.
+type inlineClaim struct {
 	claim   [1]placedClaim
-	amounts [2]placedAmount
+	amounts [inlineAmounts]placedAmount
 }
 
-// newAllocation returns an allocation with capacity for the claims and amounts of a request, otherwise empty.
-func newAllocation(claims []quota.Claim) *Allocation {
-	if len(claims) == 1 && len(claims[0].Amounts)+len(claims[0].Picks) <= 2 {
-		r := &record{}
-		r.claim[0].amounts = r.amounts[:len(claims[0].Amounts)+len(claims[0].Picks)]
-		r.claims = r.claim[:]
-		return &r.Allocation
+// record is an allocation in one piece of memory with claims that it does not share.
+type record struct {
+	Allocation
+	inlineClaim
+}
+
+// copyClaims gives an allocation a copy of its claims in this memory, if they fit there.
+func (in *inlineClaim) copyClaims(a *Allocation) {
+	if len(a.claims) != 1 || len(a.claims[0].amounts) > inlineAmounts {
+		return
 	}
-	a := &Allocation{claims: make([]placedClaim, len(claims))}
-	for i, c := range claims {
-		a.claims[i].amounts = make([]placedAmount, len(c.Amounts)+len(c.Picks))
-	}
-	return a
+	in.claim[0] = a.claims[0]
+	in.claim[0].amounts = in.amounts[:copy(in.amounts[:], a.claims[0].amounts)]
+	a.claims = in.claim[:]
 }
 
 // ID is the id chosen by the caller.
 func (a *Allocation) ID() string { return a.id }
+
+// Hash is the hash of the id, for the index by id.
+func (a *Allocation) Hash() uint64 { return a.hash }
+
+// labels are those that the caller chose.
+func (a *Allocation) labels() []quota.Label {
+	if a.labelled == nil {
+		return nil
+	}
+	return *a.labelled
+}
 
 // Fence is the fence of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
@@ -123,6 +140,29 @@ func (a *Allocation) state() quota.State {
 	}
 	return quota.Held
 }
+
+// isWaiting is true for the record of a request in the queue.
+func (a *Allocation) isWaiting() bool {
+	return a.ended == nil && a.more != nil && a.more.waiting != nil
+}
+
+// isBasic is true if the allocation asks for amounts at existing nodes and for nothing else, in trees where no claim
+// borrows and no request waits. Only limits decide about it, and its grant concerns nothing else. Most are basic.
+func (a *Allocation) isBasic() bool {
+	if a.more != nil {
+		return false
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.more != nil || c.at.special || c.at.isDetached() || len(c.at.tree.queues) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isLive is true for an allocation that is held or waits; nil is not.
+func isLive(a *Allocation) bool { return a != nil && a.ended == nil }
 
 // isForced is true if the allocation was granted regardless of limits.
 func (a *Allocation) isForced() bool { return a.more != nil && a.more.forced }
@@ -189,7 +229,7 @@ func (a *Allocation) Info() quota.AllocationInfo {
 	info := quota.AllocationInfo{
 		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.state(),
 		Claims: make([]quota.ClaimInfo, len(a.claims)),
-		Labels: append([]quota.Label(nil), a.labels...),
+		Labels: append([]quota.Label(nil), a.labels()...),
 	}
 	for i := range a.claims {
 		info.Claims[i] = a.claims[i].info()
@@ -200,7 +240,8 @@ func (a *Allocation) Info() quota.AllocationInfo {
 		m.addQueueTo(&info)
 	}
 	b := a.lease()
-	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, append([]quota.Label(nil), b.data...)
+	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed,
+		append([]quota.Label(nil), b.data...)
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
@@ -234,14 +275,15 @@ func (c *placedClaim) info() quota.ClaimInfo {
 // matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
 // answer.
 func (a *Allocation) matchesRequest(request quota.Allocate) bool {
-	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels, request.Labels) {
+	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels(), request.Labels) {
 		return false
 	}
 	var first details
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.matchesQueueing(request) || !samePrincipal(first.principal, request.Principal) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.matchesQueueing(request) ||
+		!samePrincipal(first.principal, request.Principal) {
 		return false
 	}
 	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {

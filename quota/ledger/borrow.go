@@ -24,7 +24,9 @@ func (a *Allocation) checkSoft() *quota.Error {
 		}
 		for j := range a.claims[:i] {
 			if other := &a.claims[j]; other.isSoft() && other.at.tree == c.at.tree {
-				return quota.Errorf(quota.Invalid, claimField(i, ".node"), "claims[%d] already borrows in tree %s, where a request may do so once; join the amounts, or make two requests", j, c.at.treeName)
+				return quota.Errorf(quota.Invalid, claimField(i, ".node"),
+					"claims[%d] already borrows in tree %s, where a request may do so once; join the amounts, or "+
+						"make two requests", j, c.at.treeName)
 			}
 		}
 	}
@@ -52,7 +54,7 @@ type formerPlace struct {
 // placeSoftClaim finds a node for a claim, charges it there and removes all claims of its victims; false if there is no
 // such node.
 func (t *staged) placeSoftClaim(i int) bool {
-	s := &softPlacement{staged: t, claim: &t.newcomer().claims[i]}
+	s := &softPlacement{staged: t, claim: &t.requester().claims[i]}
 	for n := s.claim.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
 		s.path = append(s.path, n)
 	}
@@ -235,7 +237,8 @@ func (s *allocations) reclaimPath(n *node, move func(claimRef, *node)) {
 		if n.borrows != policy.BorrowSoft || n.parent.borrowers == nil {
 			continue
 		}
-		for who, found := n.parent.borrowers.reclaims[n].firstFitting(n); found; who, found = n.parent.borrowers.reclaims[n].firstFitting(n) {
+		for who, found := n.parent.borrowers.reclaims[n].firstFitting(
+			n); found; who, found = n.parent.borrowers.reclaims[n].firstFitting(n) {
 			move(who, n)
 		}
 	}
@@ -254,7 +257,8 @@ func (c *placedClaim) inTheWay() []quota.Violation {
 			used, amount := n.subtree[r], amountOf(c.amounts, r)
 			if used+amount > limit && (last || amount <= limit) {
 				violations = append(violations, quota.Violation{
-					Tree: n.treeName, Node: n.path, Resource: n.tree.resources[r].Name, Limit: limit, Used: used, Requested: amount,
+					Tree: n.treeName, Node: n.path, Resource: n.tree.resources[r].Name, Limit: limit, Used: used,
+					Requested: amount,
 				})
 			}
 		}
@@ -289,10 +293,11 @@ type victimGroup struct {
 
 func newVictimOrder(groups []*priorityGroup) victimOrder {
 	order := heap.New(
-		func(a, b *victimGroup) bool { return a.arrivalSeq < b.arrivalSeq }, func(g *victimGroup) *int { return &g.place },
+		func(a, b *victimGroup) bool { return a.arrivalSeq < b.arrivalSeq },
+		func(g *victimGroup) *int { return &g.place },
 	)
 	for _, g := range groups {
-		seq, claim, _ := g.claims.first()
+		seq, claim, _ := g.claims.Min()
 		order.Push(&victimGroup{priorityGroup: g, arrivalSeq: seq, claim: claim})
 	}
 	return victimOrder{order}
@@ -308,7 +313,7 @@ func (v victimOrder) first() claimRef { return v.groups.First().claim }
 func (v victimOrder) next() {
 	g := v.groups.First()
 	var more bool
-	if g.arrivalSeq, g.claim, more = g.claims.first(); more {
+	if g.arrivalSeq, g.claim, more = g.claims.Min(); more {
 		v.groups.Push(g)
 	} else {
 		v.groups.Remove(g)

@@ -2,11 +2,10 @@ package ledger
 
 import (
 	"encoding/binary"
-	"iter"
-	"slices"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/ordmap"
+	"github.com/quorate/quorate/quota/internal/treap"
 )
 
 // borrowIndex indexes the claims that are counted at a node with soft borrowing: by arrival, by priority group for
@@ -22,8 +21,9 @@ type borrowIndex struct {
 // priorityGroup is the claims at a node with equal standing, with the sum of their amounts by resource index.
 type priorityGroup struct {
 	quota.Standing
-	holds  []quota.Amount
-	claims seqIndex
+	holds []quota.Amount
+	// claims are by arrival; most groups have few.
+	claims ordmap.Small[claimRef]
 }
 
 // claimRef identifies a claim of a held allocation.
@@ -64,23 +64,23 @@ func (b *borrowIndex) addClaim(c *placedClaim, s claimRef) {
 		alike = &priorityGroup{Standing: c.standing(), holds: make([]quota.Amount, len(c.at.subtree))}
 		b.groups[c.standing()] = alike
 	}
-	alike.claims.set(c.arrivalSeq(), s)
+	alike.claims.Set(c.arrivalSeq(), s)
 	alike.countAmounts(c, 1)
 	branch := c.branchBelow()
 	if branch == nil {
 		return
 	}
 	if b.reclaims[branch] == nil {
-		b.reclaims[branch] = &reclaimIndex{buckets: map[string]*bucket{}}
+		b.reclaims[branch] = &reclaimIndex{byAmounts: map[string]*bucket{}}
 	}
 	b.reclaims[branch].addClaim(c, s)
 }
 
 func (b *borrowIndex) removeClaim(c *placedClaim) {
 	alike := b.groups[c.standing()]
-	alike.claims.free(c.arrivalSeq())
+	alike.claims.Delete(c.arrivalSeq())
 	alike.countAmounts(c, -1)
-	if alike.claims.count() == 0 {
+	if alike.claims.Len() == 0 {
 		delete(b.groups, c.standing())
 	}
 	branch := c.branchBelow()
@@ -88,7 +88,7 @@ func (b *borrowIndex) removeClaim(c *placedClaim) {
 		return
 	}
 	b.reclaims[branch].removeClaim(c)
-	if len(b.reclaims[branch].buckets) == 0 {
+	if len(b.reclaims[branch].byAmounts) == 0 {
 		delete(b.reclaims, branch)
 	}
 }
@@ -162,63 +162,66 @@ func amountOf(amounts []placedAmount, r int) quota.Amount {
 }
 
 // reclaimIndex has the claims at a node that belong to a leaf below one of its children and may be reclaimed there.
-// Claims with the same amounts are in one bucket. The buckets are a treap, ordered by the arrival of their first
-// claims, in which each knows the least amounts in its subtree. The next claim that fits is therefore found without
-// visiting all.
+// Claims with the same amounts are in one bucket. The buckets are ordered by the arrival of their first claims, and the
+// next claim that fits is found without visiting all.
 type reclaimIndex struct {
-	buckets map[string]*bucket // by amounts
-	top     *bucket
+	byAmounts map[string]*bucket
+	byArrival treap.Tree[*bucket, quota.Amount]
 }
 
 // bucket is the claims of a reclaimIndex with the same amounts.
 type bucket struct {
-	amounts []placedAmount
-	claims  seqIndex
-	// The position in the treap: the arrival of the first claim, and the subtrees before and after it.
-	seat          uint64
-	before, after *bucket
-	least         []quota.Amount // by resource index
+	claims ordmap.Small[claimRef] // by arrival; most buckets have few
+	place  treap.Node[*bucket, quota.Amount]
 }
 
 func (d *reclaimIndex) addClaim(c *placedClaim, s claimRef) {
 	var space [64]byte
 	key := c.appendAmounts(space[:0])
-	r := d.buckets[string(key)]
+	r := d.byAmounts[string(key)]
 	if r == nil {
-		r = &bucket{amounts: c.amounts, least: make([]quota.Amount, len(c.at.subtree))}
-		d.buckets[string(key)] = r
+		r = newBucket(c)
+		d.byAmounts[string(key)] = r
 	}
-	d.reseat(r, func() { r.claims.set(c.arrivalSeq(), s) })
+	first, _, had := r.claims.Min()
+	r.claims.Set(c.arrivalSeq(), s)
+	d.moveBucket(r, first, had)
 }
 
 func (d *reclaimIndex) removeClaim(c *placedClaim) {
 	var space [64]byte
 	key := c.appendAmounts(space[:0])
-	r := d.buckets[string(key)]
-	d.reseat(r, func() { r.claims.free(c.arrivalSeq()) })
-	if r.claims.count() == 0 {
-		delete(d.buckets, string(key))
+	r := d.byAmounts[string(key)]
+	first, _, had := r.claims.Min()
+	r.claims.Delete(c.arrivalSeq())
+	d.moveBucket(r, first, had)
+	if r.claims.Len() == 0 {
+		delete(d.byAmounts, string(key))
 	}
 }
 
-// reseat changes the claims of a bucket, and moves the bucket in the treap if its first claim changes.
-func (d *reclaimIndex) reseat(r *bucket, change func()) {
-	was, _, had := r.claims.first()
-	change()
-	is, _, has := r.claims.first()
+func newBucket(c *placedClaim) *bucket {
+	amounts := make([]quota.Amount, len(c.at.subtree))
+	for _, p := range c.amounts {
+		amounts[p.resource.index] = p.amount
+	}
+	r := &bucket{}
+	r.place = treap.NewNode(r, amounts)
+	return r
+}
+
+// moveBucket moves a bucket in the order of arrival if its first claim has changed; was is the former one, if it had
+// any.
+func (d *reclaimIndex) moveBucket(r *bucket, was uint64, had bool) {
+	is, _, has := r.claims.Min()
 	if had && has && was == is {
 		return
 	}
 	if had {
-		before, from := d.top.cut(was)
-		_, after := from.cut(was + 1)
-		d.top = before.join(after)
+		d.byArrival.Delete(was)
 	}
 	if has {
-		r.seat, r.before, r.after = is, nil, nil
-		r.sum()
-		before, after := d.top.cut(is)
-		d.top = before.join(r).join(after)
+		d.byArrival.Insert(is, &r.place)
 	}
 }
 
@@ -227,25 +230,12 @@ func (d *reclaimIndex) firstFitting(n *node) (claimRef, bool) {
 	if d == nil {
 		return claimRef{}, false
 	}
-	r := d.top.firstFitting(n)
-	if r == nil {
+	r, found := d.byArrival.FirstFitting(n.hasCapacity)
+	if !found {
 		return claimRef{}, false
 	}
-	_, who, _ := r.claims.first()
+	_, who, _ := r.claims.Min()
 	return who, true
-}
-
-func (r *bucket) firstFitting(n *node) *bucket {
-	if r == nil || !n.hasCapacity(r.least) {
-		return nil
-	}
-	if before := r.before.firstFitting(n); before != nil {
-		return before
-	}
-	if n.hasRoomFor(r.amounts) {
-		return r
-	}
-	return r.after.firstFitting(n)
 }
 
 // hasCapacity is hasRoomFor with amounts by resource index.
@@ -258,62 +248,6 @@ func (n *node) hasCapacity(amounts []quota.Amount) bool {
 	return true
 }
 
-// cut splits a treap into the buckets that arrived before seat, and the others.
-func (r *bucket) cut(seat uint64) (before, from *bucket) {
-	switch {
-	case r == nil:
-		return nil, nil
-	case r.seat < seat:
-		r.after, from = r.after.cut(seat)
-		before = r
-	default:
-		before, r.before = r.before.cut(seat)
-		from = r
-	}
-	r.sum()
-	return before, from
-}
-
-// join concatenates two treaps; all buckets of the first come before those of the other.
-func (r *bucket) join(other *bucket) *bucket {
-	switch {
-	case r == nil:
-		return other
-	case other == nil:
-		return r
-	case r.rank() > other.rank():
-		r.after = r.after.join(other)
-		r.sum()
-		return r
-	default:
-		other.before = r.join(other.before)
-		other.sum()
-		return other
-	}
-}
-
-// rank is the heap priority of a bucket. It is a hash of the arrival number, which keeps the treap shallow for every
-// order of arrival and gives it the same shape on all replicas.
-func (r *bucket) rank() uint64 {
-	x := r.seat * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// sum recomputes the least amounts of the subtree.
-func (r *bucket) sum() {
-	for i := range r.least {
-		r.least[i] = amountOf(r.amounts, i)
-		if r.before != nil {
-			r.least[i] = min(r.least[i], r.before.least[i])
-		}
-		if r.after != nil {
-			r.least[i] = min(r.least[i], r.after.least[i])
-		}
-	}
-}
-
 // appendAmounts appends a canonical encoding of the nonzero amounts.
 func (c *placedClaim) appendAmounts(text []byte) []byte {
 	for _, p := range c.amounts {
@@ -323,100 +257,4 @@ func (c *placedClaim) appendAmounts(text []byte) []byte {
 		}
 	}
 	return text
-}
-
-// seqIndex has the claims of a bucket by arrival. Most buckets have few, for which a page of an ordered map would be
-// too large.
-type seqIndex struct {
-	few  []seqEntry // by arrival; nil if there are many
-	many *ordmap.Map[claimRef]
-}
-
-type seqEntry struct {
-	seat uint64
-	who  claimRef
-}
-
-// smallSeqIndex is the number of claims from which a map replaces the list.
-const smallSeqIndex = 32
-
-func (s *seqIndex) find(seat uint64) (int, bool) {
-	return slices.BinarySearchFunc(s.few, seat, func(t seqEntry, seat uint64) int {
-		switch {
-		case t.seat < seat:
-			return -1
-		case t.seat > seat:
-			return 1
-		}
-		return 0
-	})
-}
-
-// set adds a claim under an unused arrival number.
-func (s *seqIndex) set(seat uint64, who claimRef) {
-	if s.many != nil {
-		s.many.Set(seat, who)
-		return
-	}
-	i, _ := s.find(seat)
-	s.few = slices.Insert(s.few, i, seqEntry{seat, who})
-	if len(s.few) > smallSeqIndex {
-		s.many = &ordmap.Map[claimRef]{}
-		for _, t := range s.few {
-			s.many.Set(t.seat, t.who)
-		}
-		s.few = nil
-	}
-}
-
-// free removes an arrival number.
-func (s *seqIndex) free(seat uint64) {
-	if s.many != nil {
-		s.many.Delete(seat)
-	} else if i, found := s.find(seat); found {
-		s.few = slices.Delete(s.few, i, i+1)
-	}
-}
-
-// get returns the claim with an arrival number.
-func (s *seqIndex) get(seat uint64) (claimRef, bool) {
-	if s.many != nil {
-		return s.many.Get(seat)
-	}
-	if i, found := s.find(seat); found {
-		return s.few[i].who, true
-	}
-	return claimRef{}, false
-}
-
-// first returns the claim that arrived first, and false if there is none.
-func (s *seqIndex) first() (uint64, claimRef, bool) {
-	if s.many != nil {
-		return s.many.Min()
-	}
-	if len(s.few) == 0 {
-		return 0, claimRef{}, false
-	}
-	return s.few[0].seat, s.few[0].who, true
-}
-
-func (s *seqIndex) count() int {
-	if s.many != nil {
-		return s.many.Len()
-	}
-	return len(s.few)
-}
-
-// all yields the claims in the order of arrival.
-func (s *seqIndex) all() iter.Seq2[uint64, claimRef] {
-	if s.many != nil {
-		return s.many.All()
-	}
-	return func(yield func(uint64, claimRef) bool) {
-		for _, t := range s.few {
-			if !yield(t.seat, t.who) {
-				return
-			}
-		}
-	}
 }

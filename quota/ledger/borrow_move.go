@@ -69,7 +69,7 @@ func (t *staged) removeClaim(s claimRef) {
 // itself, which may be reclaimed when a victim in another tree loses all its claims, are not recorded: they end with
 // it.
 func (t *staged) noteDisplaced(s claimRef) {
-	if s.fence == t.fence || t.displacedClaims[s] || t.newcomer().state() != quota.Reserved {
+	if s.fence == t.fence || t.displacedClaims[s] || t.requester().state() != quota.Reserved {
 		return
 	}
 	if t.displacedClaims == nil {
@@ -99,7 +99,7 @@ func (t *staged) completeDisplaced() []displacement {
 	}
 	for i := range t.displaced {
 		d := &t.displaced[i]
-		if a := t.ledger.allocations.byID[d.id]; !ended[a.fence] {
+		if a := t.ledger.allocations.byID.Find(d.id); !ended[a.fence] {
 			d.newSeq = a.claims[d.claim].arrivalSeq()
 		}
 	}
@@ -140,7 +140,9 @@ func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 		if stuck > 0 {
 			breaches = append(breaches, quota.Breach{
 				Tree: n.treeName, Node: n.path, Policy: at.policy.Name,
-				Text: fmt.Sprintf("%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s from there up to here", stuck, n.policy.Name),
+				Text: fmt.Sprintf(
+					"%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s "+
+						"from there up to here", stuck, n.policy.Name),
 			})
 		}
 		return true
@@ -243,15 +245,15 @@ func (b *borrowIndex) allClaims() []indexedClaim {
 	}
 	slides := map[claimRef]bool{}
 	for _, d := range b.reclaims {
-		for _, r := range d.buckets {
-			for _, who := range r.claims.all() {
+		for _, r := range d.byAmounts {
+			for _, who := range r.claims.All() {
 				slides[who] = true
 			}
 		}
 	}
 	var list []indexedClaim
 	for _, c := range b.groups {
-		for seat, who := range c.claims.all() {
+		for seat, who := range c.claims.All() {
 			list = append(list, indexedClaim{claimRef: who, seq: seat, slides: slides[who]})
 		}
 	}

@@ -18,7 +18,7 @@ type pool struct {
 	limit, borrow, lend quota.Amount // MaxAmount if unlimited
 	// whole is the amount that the children lend while nothing is held.
 	whole wideAmount
-	// held is the usage that the children of the cohort do not account for; lent is the sum of what they lend.
+	// held is the usage of the subtree outside of the children in the cohort; lent is the sum of what these lend.
 	held quota.Amount
 	lent wideAmount
 }
@@ -26,7 +26,7 @@ type pool struct {
 // room is negative if the subtree borrows. It is cut at MaxAmount, because more can never be held.
 func (p *pool) room() quota.Amount { return p.lent.plus(p.limit).plus(-p.held).clipped() }
 
-// lends is the node's contribution to the room of its parent.
+// lends is the node's contribution to the room of its parent; negative if the node borrows.
 func (p *pool) lends() quota.Amount { return min(p.lend, p.room()) }
 
 // unlent is the room that is reserved for the subtree.
@@ -49,7 +49,7 @@ func (n *node) mayOwe(r int) quota.Amount {
 	return 0
 }
 
-// draw takes an amount out of the pools from the node up; a negative one is put back.
+// draw subtracts an amount from the room of the pools from the node up; a negative amount is returned to them.
 func (n *node) draw(r int, amount quota.Amount) {
 	for at := n; at != nil; {
 		if at.pools == nil {
@@ -100,14 +100,15 @@ func (n *node) repool() {
 // repool recomputes all pools, after a change of the tree.
 func (t *tree) repool() { t.root.repool() }
 
-// relimit carries changed limits of one node into the pools.
+// relimit updates the pools after a change of the limits of one node.
 func (n *node) relimit() {
 	for i := range n.pools {
 		n.setPoolLimit(i, n.effective(i).Ceiling())
 	}
 }
 
-// setPoolLimit changes the limit of a pool, and the contributions to the levels above, now and while nothing is held.
+// setPoolLimit changes the limit of a pool, and its contributions to the levels above: the present ones and those while
+// nothing is held.
 func (n *node) setPoolLimit(r int, limit quota.Amount) {
 	before := n.pools[r].lendsWhole()
 	n.adjust(r, func(p *pool) { p.limit = limit })
@@ -211,11 +212,13 @@ func markTooLarge(violations []quota.Violation, claims []placedClaim) {
 	short := map[quota.Violation]bool{}
 	for key, p := range empty { // any order: each is looked up below
 		if p.owes() > key.node.mayOwe(key.resource) {
-			short[quota.Violation{Tree: key.node.treeName, Node: key.node.path, Resource: key.node.tree.resources[key.resource].Name}] = true
+			resource := key.node.tree.resources[key.resource].Name
+			short[quota.Violation{Tree: key.node.treeName, Node: key.node.path, Resource: resource}] = true
 		}
 	}
 	for i, v := range violations {
-		violations[i].TooLarge = !v.NeverFits() && short[quota.Violation{Tree: v.Tree, Node: v.Node, Resource: v.Resource}]
+		violations[i].TooLarge = !v.NeverFits() &&
+			short[quota.Violation{Tree: v.Tree, Node: v.Node, Resource: v.Resource}]
 	}
 }
 

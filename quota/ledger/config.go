@@ -39,6 +39,7 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 		answer.Effects = p.effects()
 	case len(p.changes) > 0:
 		p.commit()
+		pl.allocations.shared.forget()
 		pl.history.appendRevision(meta, p)
 	}
 	answer.Revision = pl.history.revision
@@ -64,20 +65,32 @@ func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
 	switch {
 	case len(m.Actor) > quota.MaxActor:
-		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed", len(m.Actor), quota.MaxActor)}, true
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed",
+			len(m.Actor), quota.MaxActor)}, true
 	case len(m.Reason) > quota.MaxReason:
-		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", len(m.Reason), quota.MaxReason)}, true
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed",
+			len(m.Reason), quota.MaxReason)}, true
 	case !quota.IsVisible(m.RequestID, quota.MaxID):
-		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id", "a request id is at most %d visible ASCII characters", quota.MaxID)}, true
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id",
+			"a request id is at most %d visible ASCII characters", quota.MaxID)}, true
 	}
 	if first := h.requests[m.RequestID]; first != nil {
 		if first.Fingerprint != m.Fingerprint {
-			return Outcome{Refused: quota.Errorf(quota.IDTaken, "request_id", "request %q made revision %d with other content; use another request id", m.RequestID, first.Number)}, true
+			return Outcome{
+				Refused: quota.Errorf(quota.IDTaken, "request_id",
+					"request %q made revision %d with other content; use another request id", m.RequestID,
+					first.Number),
+			}, true
 		}
-		return Outcome{Configuration: &quota.Configuration{Revision: first.Number, Changes: first.Changes}, Repeated: true}, true
+		return Outcome{
+			Configuration: &quota.Configuration{Revision: first.Number, Changes: first.Changes},
+			Repeated:      true,
+		}, true
 	}
 	if m.ExpectedRevision != nil && *m.ExpectedRevision != h.revision {
-		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", h.revision, *m.ExpectedRevision)}, true
+		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision",
+			"the configuration is at revision %d, not %d; read it again and decide anew", h.revision,
+			*m.ExpectedRevision)}, true
 	}
 	return Outcome{}, false
 }
@@ -102,7 +115,9 @@ func (pl planner) planTrees(c quota.ApplyTrees) plan {
 		least = 0
 	}
 	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
-		return refusedPlan(quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, pl.bounds.TreesPerChange))
+		return refusedPlan(
+			quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least,
+				pl.bounds.TreesPerChange))
 	}
 	var wishes []treeChange
 	named := map[string]bool{}
@@ -160,10 +175,14 @@ func (pl planner) planChanges(wishes []treeChange) plan {
 		return refusedPlan(p.refused)
 	}
 	if trees > pl.bounds.Trees {
-		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, pl.bounds.Trees))
+		return refusedPlan(
+			quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees,
+				pl.bounds.Trees))
 	}
 	if nodes > pl.bounds.Nodes {
-		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, pl.bounds.Nodes))
+		return refusedPlan(
+			quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes,
+				pl.bounds.Nodes))
 	}
 	if err := pl.forest.checkItemRoom(steps); err != nil {
 		return refusedPlan(err)
@@ -201,7 +220,9 @@ func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
 	old := pl.forest.trees[w.spec.Name]
 	if w.remove {
 		if old.claims > 0 {
-			return nil, quota.Errorf(quota.InUse, w.field, "tree %s cannot be removed while claims are held in it (now: %d); release them first", old.name, old.claims)
+			return nil, quota.Errorf(quota.InUse, w.field,
+				"tree %s cannot be removed while claims are held in it (now: %d); release them first",
+				old.name, old.claims)
 		}
 		return newTransition(nil, old), nil
 	}
@@ -227,10 +248,14 @@ func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
 // checkKept checks the bounds of a draft again, including the dynamic nodes that it keeps.
 func (f *forest) checkKept(draft *tree, field string) *quota.Error {
 	if n := draft.size(); n > f.bounds.NodesPerTree {
-		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, f.bounds.NodesPerTree)
+		return quota.Errorf(quota.Full, field,
+			"with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n,
+			f.bounds.NodesPerTree)
 	}
 	if n := draft.size() * len(draft.resources); n > f.bounds.Cells {
-		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, f.bounds.Cells)
+		return quota.Errorf(quota.Full, field,
+			"with the nodes that were made on demand tree %s would have %d nodes times resources; at "+
+				"most %d are allowed", draft.name, n, f.bounds.Cells)
 	}
 	var err *quota.Error
 	draft.root.walk(func(n *node) bool {
@@ -270,14 +295,23 @@ func (s *treeTransition) checkInUse() *quota.Error {
 		switch {
 		case r.holds == 0:
 		case is == nil:
-			err = err.Join(quota.Errorf(quota.InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds))
+			err = err.Join(
+				quota.Errorf(quota.InUse, "",
+					"resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first",
+					r.Name, s.old.name, r.holds))
 		case is.Unit != r.Unit:
-			err = err.Join(quota.Errorf(quota.InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds))
+			err = err.Join(
+				quota.Errorf(quota.InUse, "",
+					"the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); "+
+						"release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds))
 		}
 	}
 	s.old.root.walk(func(n *node) bool {
 		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
-			err = err.Join(quota.Errorf(quota.InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first, or move the node", n.place(), held))
+			err = err.Join(
+				quota.Errorf(quota.InUse, "",
+					"%s cannot be removed while claims are held there (now: %d); release them first, or move the node",
+					n.place(), held))
 		}
 		return true
 	})

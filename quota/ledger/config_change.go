@@ -67,9 +67,11 @@ func (t *tree) configured(path, field string) (*node, *quota.Error) {
 	n := t.byPath[path]
 	switch {
 	case n == nil:
-		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no node %q; the nearest that exists is %s", t.name, quota.Clip(path), t.nearest(quota.Clip(path)).place())
+		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no node %q; the nearest that exists is %s", t.name,
+			quota.Clip(path), t.nearest(quota.Clip(path)).place())
 	case n.dynamic:
-		return nil, quota.Errorf(quota.NotFound, field, "%s was made on demand and is not configured; add it to the tree first", n.place())
+		return nil, quota.Errorf(quota.NotFound, field,
+			"%s was made on demand and is not configured; add it to the tree first", n.place())
 	}
 	return n, nil
 }
@@ -77,7 +79,8 @@ func (t *tree) configured(path, field string) (*node, *quota.Error) {
 // withLimits is a copy of the node with other limits.
 func (n *node) withLimits(set []quota.ResourceLimit) (*node, *quota.Error) {
 	if len(set) == 0 {
-		return nil, quota.Errorf(quota.Invalid, "limits", "name at least one limit; tree %s has %s", n.treeName, n.tree.resourceNames())
+		return nil, quota.Errorf(quota.Invalid, "limits", "name at least one limit; tree %s has %s", n.treeName,
+			n.tree.resourceNames())
 	}
 	swap := *n
 	swap.limits = append([]quota.Limit(nil), n.limits...)
@@ -87,7 +90,8 @@ func (n *node) withLimits(set []quota.ResourceLimit) (*node, *quota.Error) {
 			return nil, err
 		}
 		if i > 0 && set[i-1].Resource >= s.Resource {
-			return nil, quota.Errorf(quota.Invalid, "limits", "resource %s is not in order, or limited twice", s.Resource)
+			return nil, quota.Errorf(quota.Invalid, "limits",
+				"resource %s is not in order, or limited twice", s.Resource)
 		}
 		swap.limits[r.index] = s.Limit
 	}
@@ -122,7 +126,8 @@ func (n *node) checkSwap(swap *node) []quota.Breach {
 // followMoves draws what a tree's moves make of its present nodes.
 func (f *forest) followMoves(w *treeChange) *quota.Error {
 	if n := len(w.spec.Moves); n > f.bounds.Moves {
-		return quota.Errorf(quota.Invalid, w.field+".moves", "tree %s has %d moves; at most %d are allowed in one change", w.spec.Name, n, f.bounds.Moves)
+		return quota.Errorf(quota.Invalid, w.field+".moves",
+			"tree %s has %d moves; at most %d are allowed in one change", w.spec.Name, n, f.bounds.Moves)
 	}
 	for i, m := range w.spec.Moves {
 		at := fmt.Sprintf("%s.moves[%d]", w.field, i)
@@ -175,7 +180,9 @@ func (pl planner) planMove(c quota.MoveNode) plan {
 		return refusedPlan(err)
 	}
 	if there := t.byPath[c.To]; there != nil {
-		return refusedPlan(quota.Errorf(quota.Invalid, "to", "%s exists already; move it out of the way, or choose another path", there.place()))
+		return refusedPlan(
+			quota.Errorf(quota.Invalid, "to",
+				"%s exists already; move it out of the way, or choose another path", there.place()))
 	}
 	if _, err := t.configured(quota.ParentPath(c.To), "to"); err != nil {
 		return refusedPlan(err)
@@ -247,7 +254,9 @@ func (t *tree) checkPermission(actor string, changes []quota.Change) *quota.Erro
 			return nil
 		}
 	case !onlyLimits(changes):
-		return quota.Errorf(quota.Forbidden, "actor", "%s may not change tree %s beyond limits of single nodes; its admins may: %s", who(actor), t.name, t.root.adminNames())
+		return quota.Errorf(quota.Forbidden, "actor",
+			"%s may not change tree %s beyond limits of single nodes; its admins may: %s", who(actor), t.name,
+			t.root.adminNames())
 	}
 	for _, c := range changes {
 		if err := t.byPath[c.Node].permitLimits(actor); err != nil {
@@ -267,13 +276,15 @@ func (n *node) permitLimits(actor string) *quota.Error {
 		if n.hasAdmin(actor) {
 			return nil
 		}
-		return quota.Errorf(quota.Forbidden, "actor", "%s may not set limits of the root of tree %s; its admins may: %s", who(actor), n.treeName, n.adminNames())
+		return quota.Errorf(quota.Forbidden, "actor",
+			"%s may not set limits of the root of tree %s; its admins may: %s", who(actor), n.treeName, n.adminNames())
 	}
 	if n.parent.policy.LimitSetters == policy.SetByParent {
 		if n.parent.hasAdmin(actor) {
 			return nil
 		}
-		return quota.Errorf(quota.Forbidden, "actor", "%s may not set limits of %s; under policy %s the admins of its parent %s may: %s",
+		return quota.Errorf(quota.Forbidden, "actor",
+			"%s may not set limits of %s; under policy %s the admins of its parent %s may: %s",
 			who(actor), n.place(), n.parent.policy.Name, n.parent.place(), n.parent.adminNames())
 	}
 	for up := n.parent; up != nil; up = up.parent {
@@ -281,7 +292,8 @@ func (n *node) permitLimits(actor string) *quota.Error {
 			return nil
 		}
 	}
-	return quota.Errorf(quota.Forbidden, "actor", "%s may not set limits of %s; under policy %s the admins of the nodes above it may: those of the tree are %s",
+	return quota.Errorf(quota.Forbidden, "actor",
+		"%s may not set limits of %s; under policy %s the admins of the nodes above it may: those of the tree are %s",
 		who(actor), n.place(), n.parent.policy.Name, n.tree.root.adminNames())
 }
 

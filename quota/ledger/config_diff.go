@@ -57,7 +57,8 @@ func omitResources(u *quota.TreeUndo) {
 
 // isResourceChange is true for a change of what is registered.
 func isResourceChange(c quota.Change) bool {
-	return strings.HasPrefix(c.Field, "resource ") || strings.HasPrefix(c.Field, "unit ") || strings.HasPrefix(c.Field, "items ")
+	return strings.HasPrefix(c.Field, "resource ") || strings.HasPrefix(c.Field, "unit ") ||
+		strings.HasPrefix(c.Field, "items ")
 }
 
 // settle compares what is said of the tree as a whole.
@@ -104,7 +105,10 @@ func (d *differ) add(path, field, before, after string) {
 	case after == "":
 		kind = quota.Removed
 	}
-	d.changes = append(d.changes, quota.Change{Kind: kind, Tree: d.tree, Node: path, Field: field, Before: before, After: after})
+	d.changes = append(d.changes, quota.Change{
+		Kind: kind, Tree: d.tree, Node: path, Field: field,
+		Before: before, After: after,
+	})
 }
 
 func (d *differ) resources(before, after *tree) {
@@ -199,9 +203,10 @@ func policyText(s *quota.NodeSpec, there bool) string {
 }
 
 func (d *differ) limits(path, kind string, before, after []quota.ResourceLimit) {
-	merge(before, after, func(l quota.ResourceLimit) string { return l.Resource }, func(name string, was, is *quota.ResourceLimit) {
-		d.add(path, kind+name, limitText(was), limitText(is))
-	})
+	merge(before, after, func(l quota.ResourceLimit) string { return l.Resource },
+		func(name string, was, is *quota.ResourceLimit) {
+			d.add(path, kind+name, limitText(was), limitText(is))
+		})
 }
 
 func limitText(l *quota.ResourceLimit) string {

@@ -13,10 +13,14 @@ import (
 // have configuration but no identity, and no usage until they succeed others.
 func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
 	if !quota.IsName(spec.Name) {
-		return nil, quota.Errorf(quota.Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(spec.Name))
+		return nil, quota.Errorf(quota.Invalid, field+".name",
+			"a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q",
+			quota.MaxName, quota.NodeNameExtra, quota.Clip(spec.Name))
 	}
 	if name := spec.Forest; name != "" && !quota.IsName(name) {
-		return nil, quota.Errorf(quota.Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(name))
+		return nil, quota.Errorf(quota.Invalid, field+".forest",
+			"a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q",
+			quota.MaxName, quota.NodeNameExtra, quota.Clip(name))
 	}
 	if err := checkTreeSettings(spec.TreeSettings, spec.Name, field); err != nil {
 		return nil, err
@@ -26,10 +30,13 @@ func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Err
 		return nil, err
 	}
 	if n := len(spec.Nodes); n < 1 || n > f.bounds.NodesPerTree {
-		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, f.bounds.NodesPerTree)
+		return nil, quota.Errorf(quota.Invalid, field+".nodes",
+			"tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, f.bounds.NodesPerTree)
 	}
 	if n, cells := len(spec.Nodes), f.bounds.Cells; n*len(spec.Resources) > cells {
-		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes and %d resources, for each of which every node keeps account; at most %d of such accounts are allowed: divide the tree",
+		return nil, quota.Errorf(quota.Invalid, field+".nodes",
+			"tree %s has %d nodes and %d resources, for each of which every node keeps account; at most %d of such "+
+				"accounts are allowed: divide the tree",
 			spec.Name, n, len(spec.Resources), cells)
 	}
 	for i, n := range spec.Nodes {
@@ -54,15 +61,19 @@ func nodeField(field string, i int) string {
 
 func (f *forest) draftResources(t *tree, resources []quota.Resource, field string) *quota.Error {
 	if n := len(resources); n < 1 || n > f.bounds.Resources {
-		return quota.Errorf(quota.Invalid, field+".resources", "tree %s registers %d resources; 1 to %d are allowed", t.name, n, f.bounds.Resources)
+		return quota.Errorf(quota.Invalid, field+".resources", "tree %s registers %d resources; 1 to %d are allowed",
+			t.name, n, f.bounds.Resources)
 	}
 	for i, r := range resources {
 		at := fmt.Sprintf("%s.resources[%d]", field, i)
 		switch {
 		case !quota.IsResourceName(r.Name):
-			return quota.Errorf(quota.Invalid, at+".name", "a resource's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.ResourceNameExtra, quota.Clip(r.Name))
+			return quota.Errorf(quota.Invalid, at+".name",
+				"a resource's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q",
+				quota.MaxName, quota.ResourceNameExtra, quota.Clip(r.Name))
 		case r.Unit < quota.Count || r.Unit > quota.Items:
-			return quota.Errorf(quota.Invalid, at+".unit", "unit %d of resource %s is unknown; it is count, milli, bytes or items", r.Unit, r.Name)
+			return quota.Errorf(quota.Invalid, at+".unit",
+				"unit %d of resource %s is unknown; it is count, milli, bytes or items", r.Unit, r.Name)
 		case i > 0 && resources[i-1].Name >= r.Name:
 			return quota.Errorf(quota.Invalid, at+".name", "resource %s is not in order, or registered twice", r.Name)
 		}
@@ -80,12 +91,16 @@ func (t *tree) connect(field string, specs []quota.NodeSpec) *quota.Error {
 	for i, spec := range specs[1:] {
 		n := t.byPath[spec.Path]
 		if n.parent = t.byPath[quota.ParentPath(spec.Path)]; n.parent == nil {
-			return quota.Errorf(quota.Invalid, nodeField(field, i+1)+".path", "the parent %q of node %q is not listed in tree %s; list every level", quota.ParentPath(spec.Path), spec.Path, t.name)
+			return quota.Errorf(quota.Invalid, nodeField(field, i+1)+".path",
+				"the parent %q of node %q is not listed in tree %s; list every level", quota.ParentPath(spec.Path),
+				spec.Path, t.name)
 		}
 		n.parent.children = append(n.parent.children, n)
 	}
 	if t.governed && len(t.root.spec.Admins) == 0 {
-		return quota.Errorf(quota.Invalid, field+".admins", "tree %s names admins, but none at its root, so that no actor could ever change the tree as a whole; name one there", t.name)
+		return quota.Errorf(quota.Invalid, field+".admins",
+			"tree %s names admins, but none at its root, so that no actor could ever change the tree as a "+
+				"whole; name one there", t.name)
 	}
 	t.root.walk(func(n *node) bool {
 		slices.SortFunc(n.children, byPath)
@@ -155,7 +170,9 @@ func (n *node) queuesStrictly() bool {
 // draftNode checks one node of a specification and puts it into the draft. Fields of refusals are relative to the node.
 func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if (i == 0) != (spec.Path == "") {
-		return quota.Errorf(quota.Invalid, ".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, quota.Clip(spec.Path))
+		return quota.Errorf(quota.Invalid, ".path",
+			"the first node of tree %s is its root with an empty path, and no other is; got %q", t.name,
+			quota.Clip(spec.Path))
 	}
 	if err := quota.CheckPath(spec.Path, ".path", f.bounds.Depth); err != nil {
 		return err
@@ -164,7 +181,8 @@ func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 		return quota.Errorf(quota.Invalid, ".path", "tree %s lists node %q twice", t.name, spec.Path)
 	}
 	if spec.Policy != "" && policies[spec.Policy] == nil {
-		return quota.Errorf(quota.Invalid, ".policy", "there is no policy %q; known are %s", quota.Clip(spec.Policy), policies.Names())
+		return quota.Errorf(quota.Invalid, ".policy", "there is no policy %q; known are %s", quota.Clip(spec.Policy),
+			policies.Names())
 	}
 	if err := f.checkLabels(spec.Labels, ".labels"); err != nil {
 		return err
@@ -213,7 +231,8 @@ func (t *tree) blank(spec *quota.NodeSpec) *node {
 	n := len(t.resources)
 	amounts := make([]quota.Amount, 2*n)
 	made := &node{
-		address: &address{t.name, spec.Path}, tree: t, spec: spec, limits: make([]quota.Limit, n), own: amounts[:n:n], subtree: amounts[n:],
+		address: &address{t.name, spec.Path}, tree: t, spec: spec, limits: make([]quota.Limit, n), own: amounts[:n:n],
+		subtree: amounts[n:],
 	}
 	made.borrow, made.lend = made.spread(nil), made.spread(nil)
 	return made
@@ -240,27 +259,36 @@ func (t *tree) checkLimit(s quota.ResourceLimit, field, what string, unknown quo
 	r := t.resource(s.Resource)
 	switch {
 	case r == nil:
-		return nil, quota.Errorf(unknown, field, "tree %s registers no resource %q; it has %s", t.name, quota.Clip(s.Resource), t.resourceNames())
+		return nil, quota.Errorf(unknown, field, "tree %s registers no resource %q; it has %s", t.name,
+			quota.Clip(s.Resource), t.resourceNames())
 	case s.Limit.Kind > quota.Unlimited:
-		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is neither an amount nor unlimited nor unset", what, s.Resource)
+		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is neither an amount nor unlimited nor unset",
+			what, s.Resource)
 	case s.Limit.Kind != quota.Limited && s.Limit.Amount != 0:
-		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %s and still names the amount %d; it is one or the other", what, s.Resource, s.Limit, s.Limit.Amount)
+		return nil, quota.Errorf(quota.Invalid, field,
+			"the %s of %s is %s and still names the amount %d; it is one or the other", what, s.Resource,
+			s.Limit, s.Limit.Amount)
 	case s.Limit.Kind == quota.Limited && (s.Limit.Amount < 0 || s.Limit.Amount > quota.MaxAmount):
-		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %d; 0 to %d are allowed", what, s.Resource, s.Limit.Amount, quota.MaxAmount)
+		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %d; 0 to %d are allowed", what, s.Resource,
+			s.Limit.Amount, quota.MaxAmount)
 	}
 	return r, nil
 }
 
 func (f *forest) checkAdmins(admins []string, field string) *quota.Error {
 	if len(admins) > f.bounds.Admins {
-		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins), f.bounds.Admins)
+		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins),
+			f.bounds.Admins)
 	}
 	for i, a := range admins {
 		switch {
 		case a == "" || !quota.IsVisible(a, quota.MaxActor):
-			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i), "an admin is an actor of 1 to %d visible ASCII characters without spaces, got %q", quota.MaxActor, quota.Clip(a))
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i),
+				"an admin is an actor of 1 to %d visible ASCII characters without spaces, got %q",
+				quota.MaxActor, quota.Clip(a))
 		case i > 0 && admins[i-1] >= a:
-			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i), "admin %s is not in order, or there twice", a)
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i),
+				"admin %s is not in order, or there twice", a)
 		}
 	}
 	return nil
@@ -272,13 +300,17 @@ func (t *tree) draftBounds(field string, specs []quota.NodeSpec) *quota.Error {
 	for i, spec := range specs {
 		n, at := t.byPath[spec.Path], nodeField(field, i)
 		if spec.Hard && n.borrows != policy.BorrowSoft {
-			return quota.Errorf(quota.Invalid, at+".hard", "%s is hard, but its policy %s has no soft nodes; leave it out, or use a policy that borrows softly", n.place(), n.policy.Name)
+			return quota.Errorf(quota.Invalid, at+".hard",
+				"%s is hard, but its policy %s has no soft nodes; leave it out, or use a policy that borrows softly",
+				n.place(), n.policy.Name)
 		}
 		if err := n.draftBounds(at); err != nil {
 			return err
 		}
 		if top := n.cohortAbove(); top != nil && n.borrows == policy.BorrowSoft {
-			return quota.Errorf(quota.Invalid, at+".policy", "policy %s of %s borrows softly inside of the cohort of %s; what is pushed up there would escape its bounds", n.policy.Name, n.place(), top.place())
+			return quota.Errorf(quota.Invalid, at+".policy",
+				"policy %s of %s borrows softly inside of the cohort of %s; what is pushed up there would "+
+					"escape its bounds", n.policy.Name, n.place(), top.place())
 		}
 	}
 	return nil
@@ -290,7 +322,9 @@ func (n *node) draftBounds(field string) *quota.Error {
 		if len(n.spec.Borrow) == 0 {
 			kind = ".lend"
 		}
-		return quota.Errorf(quota.Invalid, field+kind, "%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy cohort", n.place(), n.policy.Name)
+		return quota.Errorf(quota.Invalid, field+kind,
+			"%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy cohort",
+			n.place(), n.policy.Name)
 	}
 	n.borrow, n.lend = n.spread(n.spec.Borrow), n.spread(n.spec.Lend)
 	return nil
@@ -321,7 +355,9 @@ func checkTreeSettings(s quota.TreeSettings, tree, field string) *quota.Error {
 		return err
 	}
 	if s.Overtake < 0 || s.Overtake > quota.MaxOvertake {
-		return quota.Errorf(quota.Invalid, field+".overtake_ms", "the first in a line of tree %s may be overtaken for 1 to %d ms, not %d; 0 means %d", tree, quota.MaxOvertake, s.Overtake, quota.DefaultOvertake)
+		return quota.Errorf(quota.Invalid, field+".overtake_ms",
+			"the first in a queue of tree %s may be overtaken for 1 to %d ms, not %d; 0 means %d", tree,
+			quota.MaxOvertake, s.Overtake, quota.DefaultOvertake)
 	}
 	return nil
 }
@@ -329,11 +365,17 @@ func checkTreeSettings(s quota.TreeSettings, tree, field string) *quota.Error {
 func checkLeaseSettings(s quota.LeaseSettings, tree, field string) *quota.Error {
 	switch {
 	case s.Max < 0 || s.Max > quota.MaxTTL:
-		return quota.Errorf(quota.Invalid, field+".max_ttl_ms", "leases in tree %s may last 1 to %d ms without a renewal, not %d; 0 means %d", tree, quota.MaxTTL, s.Max, quota.MaxTTL)
+		return quota.Errorf(quota.Invalid, field+".max_ttl_ms",
+			"leases in tree %s may last 1 to %d ms without a renewal, not %d; 0 means %d", tree, quota.MaxTTL,
+			s.Max, quota.MaxTTL)
 	case s.Default < 0 || s.Default > maxLeaseTTL(s):
-		return quota.Errorf(quota.Invalid, field+".default_ttl_ms", "the default of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree, s.Default, maxLeaseTTL(s))
+		return quota.Errorf(quota.Invalid, field+".default_ttl_ms",
+			"the default of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree,
+			s.Default, maxLeaseTTL(s))
 	case s.Grace < 0 || s.Grace > quota.MaxGrace:
-		return quota.Errorf(quota.Invalid, field+".grace_ms", "the grace of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree, s.Grace, quota.MaxGrace)
+		return quota.Errorf(quota.Invalid, field+".grace_ms",
+			"the grace of leases in tree %s is %d ms; 1 to %d are allowed, and 0 for none", tree,
+			s.Grace, quota.MaxGrace)
 	}
 	return nil
 }
@@ -341,7 +383,8 @@ func checkLeaseSettings(s quota.LeaseSettings, tree, field string) *quota.Error 
 // checkQueueing refuses what is not in the list.
 func checkQueueing(q quota.Queueing, field string) *quota.Error {
 	if q > quota.BestEffort {
-		return quota.Errorf(quota.Invalid, field, "queueing %d is unknown; it is strict or best-effort, or inherited", q)
+		return quota.Errorf(quota.Invalid, field,
+			"queueing %d is unknown; it is strict or best-effort, or inherited", q)
 	}
 	return nil
 }

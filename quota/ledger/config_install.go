@@ -138,7 +138,8 @@ func (n *node) rename(path string) {
 
 // configure takes over the configuration of a draft's node.
 func (n *node) configure(drafted *node) {
-	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
+	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits,
+		drafted.ceilings, drafted.fallbacks
 	n.borrows, n.special, n.dynamic, n.strict = drafted.borrows, drafted.special, drafted.dynamic, drafted.strict
 	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
 }
@@ -162,7 +163,7 @@ const byConfiguration = "configuration"
 // configuration now refuses, and assigns the requests that wait in such a tree to queues again. Its cost grows with the
 // length of the queue.
 func (pl planner) requeueWaiters(changed map[string]bool) {
-	all := pl.queue.all.list()
+	all := slices.Collect(pl.queue.all.All()) // a copy: the loops remove waiters
 	for _, w := range all {
 		if t := w.blockedIn.tree; t != nil && changed[t.name] {
 			pl.queue.unassignWaiters(w)
@@ -173,19 +174,19 @@ func (pl planner) requeueWaiters(changed map[string]bool) {
 			pl.dropWaiter(w, quota.Cancelled, byConfiguration)
 		}
 	}
-	if pl.queue.unassigned.length > 0 {
+	if pl.queue.unassigned.waiters.Len() > 0 {
 		pl.queue.markDirty(&pl.queue.unassigned)
 	}
 }
 
 // unassignWaiters removes all requests from the queue of a request, so that none becomes its head.
 func (q *waitQueue) unassignWaiters(w *waiter) {
-	ln := w.blockedIn
+	bq := w.blockedIn
 	if w.awaitsRevocation {
-		ln.revocationsPending--
+		bq.revocationsPending--
 	}
-	if ln.remove(w); ln.length == 0 {
-		q.removeQueue(ln)
+	if bq.waiters.Remove(w.turn); bq.waiters.Len() == 0 {
+		q.removeQueue(bq)
 	}
 	w.blockedIn, w.need = &q.unassigned, 0
 	q.unassigned.insert(w)
@@ -229,7 +230,7 @@ func (pl planner) updateWaiter(w *waiter, request quota.Allocate, placed *Alloca
 
 // requeueTrees is requeueWaiters after a change of the configuration.
 func (pl planner) requeueTrees(steps []*treeTransition) {
-	if pl.queue.all.length == 0 {
+	if pl.queue.all.Len() == 0 {
 		return
 	}
 	changed := map[string]bool{}

@@ -260,7 +260,8 @@ func (t *tree) places(resources []*resource) []int {
 
 // stays is true if the node has the same parent and name as before.
 func (n *node) stays() bool {
-	return n.parent == nil || n.from != nil && n.parent.from != nil && n.from.parent == n.parent.from && n.from.name() == n.name()
+	return n.parent == nil || n.from != nil && n.parent.from != nil && n.from.parent == n.parent.from &&
+		n.from.name() == n.name()
 }
 
 // isNew is true for a node of a draft that was not configured before.

@@ -68,11 +68,13 @@ func (r *rules) choose(groups []string) (string, bool) {
 // draftPrincipals checks the principal limits of a node and makes its rules; nil if there are none.
 func (f *forest) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*rules, *quota.Error) {
 	if spec.Applications < 0 || spec.Applications > quota.MaxAmount {
-		return nil, quota.Errorf(quota.Invalid, field+".applications", "%d applications are limited; 1 to %d are allowed, and 0 for no limit", spec.Applications, quota.MaxAmount)
+		return nil, quota.Errorf(quota.Invalid, field+".applications",
+			"%d applications are limited; 1 to %d are allowed, and 0 for no limit", spec.Applications, quota.MaxAmount)
 	}
 	n := len(spec.Principals)
 	if n > f.bounds.Principals {
-		return nil, quota.Errorf(quota.Invalid, field+".principals", "there are %d entries; at most %d are allowed", n, f.bounds.Principals)
+		return nil, quota.Errorf(quota.Invalid, field+".principals", "there are %d entries; at most %d are allowed", n,
+			f.bounds.Principals)
 	}
 	if n == 0 {
 		return nil, nil
@@ -93,17 +95,22 @@ func (f *forest) draftEntry(t *tree, r *rules, p *quota.PrincipalLimit, field st
 	most := f.bounds.Principals
 	switch {
 	case len(p.Users)+len(p.Groups) == 0:
-		return quota.Errorf(quota.Invalid, field, "the entry limits no user or group; name users or groups, or %q for all others", quota.Wildcard)
+		return quota.Errorf(quota.Invalid, field,
+			"the entry limits no user or group; name users or groups, or %q for all others", quota.Wildcard)
 	case len(p.Users) > most:
-		return quota.Errorf(quota.Invalid, field+".users", "the entry names %d users; at most %d are allowed", len(p.Users), most)
+		return quota.Errorf(quota.Invalid, field+".users", "the entry names %d users; at most %d are allowed",
+			len(p.Users), most)
 	case len(p.Groups) > most:
-		return quota.Errorf(quota.Invalid, field+".groups", "the entry names %d groups; at most %d are allowed", len(p.Groups), most)
+		return quota.Errorf(quota.Invalid, field+".groups", "the entry names %d groups; at most %d are allowed",
+			len(p.Groups), most)
 	case p.Applications < 0 || p.Applications > quota.MaxAmount:
-		return quota.Errorf(quota.Invalid, field+".applications", "%d applications are limited; 1 to %d are allowed, and 0 for no limit", p.Applications, quota.MaxAmount)
+		return quota.Errorf(quota.Invalid, field+".applications",
+			"%d applications are limited; 1 to %d are allowed, and 0 for no limit", p.Applications, quota.MaxAmount)
 	case len(p.Limits) == 0 && p.Applications == 0:
 		return quota.Errorf(quota.Invalid, field, "the entry sets no limit; limit a resource or the applications")
 	case len(p.Description) > quota.MaxLabelValue:
-		return quota.Errorf(quota.Invalid, field+".description", "the description has %d bytes; at most %d are allowed", len(p.Description), quota.MaxLabelValue)
+		return quota.Errorf(quota.Invalid, field+".description", "the description has %d bytes; at most %d are allowed",
+			len(p.Description), quota.MaxLabelValue)
 	}
 	limits, err := t.principalLimits(p.Limits, field)
 	if err != nil {
@@ -117,7 +124,9 @@ func (f *forest) draftEntry(t *tree, r *rules, p *quota.PrincipalLimit, field st
 		return err
 	}
 	if r.groups[quota.Wildcard] != nil && len(r.groups) == 1 {
-		return quota.Errorf(quota.Invalid, field+".groups", "the group %q stands for those that are not named, but no group is named before it; name one, or limit the user %q", quota.Wildcard, quota.Wildcard)
+		return quota.Errorf(quota.Invalid, field+".groups",
+			"the group %q stands for those that are not named, but no group is named before it; name one, or "+
+				"limit the user %q", quota.Wildcard, quota.Wildcard)
 	}
 	return nil
 }
@@ -128,11 +137,14 @@ func (r *rules) name(known map[string]*rule, names []string, entry *rule, field 
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case name == "" || len(name) > quota.MaxPrincipal:
-			return quota.Errorf(quota.Invalid, at, "the name has %d bytes; 1 to %d are allowed", len(name), quota.MaxPrincipal)
+			return quota.Errorf(quota.Invalid, at, "the name has %d bytes; 1 to %d are allowed", len(name),
+				quota.MaxPrincipal)
 		case known[name] != nil:
-			return quota.Errorf(quota.Invalid, at, "%q is limited twice at this node; join the limits in one entry", name)
+			return quota.Errorf(quota.Invalid, at,
+				"%q is limited twice at this node; join the limits in one entry", name)
 		case known[quota.Wildcard] != nil:
-			return quota.Errorf(quota.Invalid, at, "%q comes after %q, which must be the last; name it before", name, quota.Wildcard)
+			return quota.Errorf(quota.Invalid, at, "%q comes after %q, which must be the last; name it before",
+				name, quota.Wildcard)
 		}
 		known[name] = &rule{PrincipalLimit: entry.PrincipalLimit, most: entry.most, order: len(known)}
 	}
@@ -147,9 +159,11 @@ func (t *tree) principalLimits(limits quota.Vector, field string) ([]quota.Amoun
 		r := t.resource(c.Resource)
 		switch {
 		case r == nil:
-			return nil, quota.Errorf(quota.Invalid, at, "tree %s registers no resource %q; it has %s", t.name, quota.Clip(c.Resource), t.resourceNames())
+			return nil, quota.Errorf(quota.Invalid, at, "tree %s registers no resource %q; it has %s", t.name,
+				quota.Clip(c.Resource), t.resourceNames())
 		case c.Amount < 0 || c.Amount > quota.MaxAmount:
-			return nil, quota.Errorf(quota.Invalid, at, "the limit of %s is %d; 0 to %d are allowed", c.Resource, c.Amount, quota.MaxAmount)
+			return nil, quota.Errorf(quota.Invalid, at, "the limit of %s is %d; 0 to %d are allowed", c.Resource,
+				c.Amount, quota.MaxAmount)
 		case i > 0 && limits[i-1].Resource >= c.Resource:
 			return nil, quota.Errorf(quota.Invalid, at, "resource %s is not in order, or limited twice", c.Resource)
 		}
@@ -195,7 +209,8 @@ func principalsText(list []quota.PrincipalLimit) string {
 }
 
 func samePrincipalLimit(p, other quota.PrincipalLimit) bool {
-	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) && slices.Equal(p.Limits, other.Limits) &&
+	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
+		slices.Equal(p.Limits, other.Limits) &&
 		p.Applications == other.Applications && p.Description == other.Description
 }
 

@@ -13,7 +13,10 @@ import (
 // family is the view that a policy gets of a node and its children for one resource. If swap is not nil, it stands in
 // for the node or child of the same path.
 func (n *node) family(r int, own quota.Amount, swap *node) policy.Family {
-	f := policy.Family{Limit: n.standIn(swap).effective(r), Own: own, Children: make([]policy.ChildLimit, len(n.children))}
+	f := policy.Family{
+		Limit: n.standIn(swap).effective(r), Own: own,
+		Children: make([]policy.ChildLimit, len(n.children)),
+	}
 	for i, child := range n.children {
 		f.Children[i] = child.standIn(swap).childLimit(r)
 	}
@@ -115,7 +118,9 @@ func (s *treeTransition) overfullBreaches() []quota.Breach {
 			}
 			breaches = append(breaches, quota.Breach{
 				Tree: n.treeName, Node: n.path, Policy: n.policy.Name, Resource: r.Name,
-				Text: fmt.Sprintf("it would hold %d with what moves below it, more than its limit of %d: raise the limit, or release something first", used, limit),
+				Text: fmt.Sprintf(
+					"it would hold %d with what moves below it, more than its limit of %d: raise the limit, or "+
+						"release something first", used, limit),
 			})
 		}
 		return true
@@ -208,7 +213,8 @@ func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
 	for _, e := range slices.Backward(pl.journal.events) {
-		if e.Kind != quota.EventDenied || judged[e.ID] || pl.allocations.findByID(e.ID) != nil || !claimsFromAny(e.Request, changed) {
+		if e.Kind != quota.EventDenied || judged[e.ID] || pl.allocations.findByID(e.ID) != nil ||
+			!claimsFromAny(e.Request, changed) {
 			continue
 		}
 		if len(judged) == maxJudged {
@@ -225,7 +231,8 @@ func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 // wouldAdmit decides a request, and takes back what that books.
 func (pl planner) wouldAdmit(request quota.Allocate) bool {
 	a, refused := pl.placeClaims(request)
-	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.isSoft() }) {
+	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims,
+		func(c placedClaim) bool { return c.isSoft() }) {
 		return false
 	}
 	t := pl.beginTx(a)

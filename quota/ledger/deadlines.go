@@ -152,11 +152,12 @@ func (v verifier) checkDue() error {
 			return fmt.Errorf("item %s changes at %d, but has no deadline then", it.name, at)
 		}
 	}
-	for w := range v.queue.all.from(firstTurn) {
+	for w := range v.queue.all.All() {
 		expected++
 		place := w.record.more.waiting
 		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
-			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then", w.record.id, place.endsAt())
+			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then",
+				w.record.id, place.endsAt())
 		}
 	}
 	if counted := v.deadlines.leases; counted != leases {

@@ -10,14 +10,15 @@
 // # Where to change what
 //
 //	what a command does                     ledger.go (the switch over all commands), then the file named after it
-//	how a request is decided                admission.go and tx.go; placement.go for its shape, principals_check.go for
-//	                                        users and groups, cohort.go and borrow.go for borrowing and preemption
+//	how a request is decided                admission.go and tx.go; placement.go for its shape, staged.go if others move,
+//	                                        principals_check.go for users and groups, cohort.go and borrow.go for
+//	                                        borrowing and preemption
 //	which rules a tree can follow           package quota/policy; config_rules.go asks them
 //	configuration: text to draft            config_draft.go, config_principals.go, inventory_config.go
 //	configuration: change, diff, install    config.go, config_change.go, config_diff.go, config_install.go, history.go
 //	what a dry run says about a change      config_rules.go (effects)
-//	trees, nodes and usage                  forest.go, usage.go
-//	records of allocations and their ends   allocation.go, ending.go, lease.go
+//	trees and nodes                         forest.go; tx.go charges claims, usage.go answers how much is used
+//	records of allocations and their ends   allocation.go, shared_claims.go, ending.go, lease.go
 //	reservations                            reservation.go, reservation_restore.go, reservation_items.go
 //	waiting requests                        queue.go, queue_blockers.go (what they wait for), queue_drain.go (retrying),
 //	                                        queue_order.go (who may overtake)
@@ -28,6 +29,7 @@
 //	bytes on disk                           snapshot.go, restore.go, and package fsm
 //	bounds in bytes                         size.go; all other bounds are quota.Bounds
 //	invariants                              verify.go, verify_parts.go
+//	what random tests compare with          package quota/quotatest/oracle; queue_oracle_test.go, holders_oracle_test.go
 //
 // DESIGN.md explains the components and follows an allocation, a waiting request, a borrowed claim and a change of
 // configuration through them.

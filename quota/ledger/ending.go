@@ -17,7 +17,8 @@ func (l *Ledger) releaseAllocation(c quota.Release, m mode) Outcome {
 		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), quota.Cancelled, "")}
 	}
 	if len(c.Items) > 0 {
-		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.itemsNamed(c.Items), c.ItemState, quota.Released, "")}
+		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.itemsNamed(c.Items), c.ItemState,
+			quota.Released, "")}
 	}
 	if c.ItemState != "" {
 		l.inventory.returnItems(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
@@ -65,7 +66,9 @@ func (s *allocations) checkRelease(c quota.Release) Outcome {
 		return Outcome{Refused: err}
 	}
 	if n := len(c.Items); n > s.bounds.Picks {
-		return Outcome{Refused: quota.Errorf(quota.Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, s.bounds.Picks)}
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "items",
+			"%d items are given back; at most %d are allowed at once, or all of them without naming any", n,
+			s.bounds.Picks)}
 	}
 	out := s.findToRelease(c.ID)
 	if a := out.Allocation; a != nil && !out.Repeated && len(c.Items) > 0 && len(a.itemsNamed(c.Items)) == 0 {
@@ -81,7 +84,8 @@ func (s *allocations) findToRelease(id string) Outcome {
 	}
 	a := s.findByID(id)
 	if a == nil {
-		return Outcome{Refused: quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))}
+		return Outcome{Refused: quota.Errorf(quota.NotFound, "id",
+			"no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))}
 	}
 	return Outcome{Allocation: a, Repeated: a.ended != nil}
 }
@@ -105,7 +109,8 @@ func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 
 func checkMost(most int) *quota.Error {
 	if most < 1 || most > quota.MaxExpire {
-		return quota.Errorf(quota.Invalid, "most", "an expiry ends 1 to %d reservations, leases and the like, not %d", quota.MaxExpire, most)
+		return quota.Errorf(quota.Invalid, "most", "an expiry ends 1 to %d reservations, leases and the like, not %d",
+			quota.MaxExpire, most)
 	}
 	return nil
 }
@@ -147,10 +152,28 @@ type tombstone struct {
 	end ending
 }
 
+// largeTombstone has the claims too, which otherwise would keep the whole record of the held allocation in memory.
+type largeTombstone struct {
+	tombstone
+	inlineClaim
+}
+
+// newTombstone copies the record of an allocation that has just ended.
+func newTombstone(a *Allocation, end ending) *Allocation {
+	if a.isShareable() {
+		t := &tombstone{*a, end}
+		t.ended = &t.end
+		return &t.Allocation
+	}
+	t := &largeTombstone{tombstone: tombstone{*a, end}}
+	t.ended = &t.end
+	t.copyClaims(&t.Allocation)
+	return &t.Allocation
+}
+
 // keepEnded makes the tombstone of an allocation that has just ended.
 func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocation {
-	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
-	t.ended = &t.end
+	t := newTombstone(a, ending{Stamp: l.now, state: state, by: by})
 	t.forgetData()
 	t.forgetItems()
 	t.forgetUndo()
@@ -159,11 +182,11 @@ func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocat
 	if a.state() == quota.Reserved {
 		l.allocations.noLongerReserved(a)
 	}
-	l.allocations.keepTombstone(&t.Allocation)
-	l.journal.noteFact(FactEnded, &t.Allocation)
+	l.allocations.keepTombstone(t)
+	l.journal.noteFact(FactEnded, t)
 	l.queue.unblockFreed(a)
 	l.queue.countRevocation(a, -1)
-	return &t.Allocation
+	return t
 }
 
 // withCurrentPlaces is the record itself or, if nodes have moved since it was made, a copy with their present paths.
@@ -238,7 +261,7 @@ func (a *Allocation) describeEnd() string {
 func (s *allocations) keepTombstone(a *Allocation) {
 	s.endings++
 	s.ended.Set(s.endings, a)
-	s.byID[a.id] = a
+	s.byID.Put(a)
 	for s.tooManyEnded() {
 		number, oldest, _ := s.ended.Min()
 		s.removeTombstone(number, oldest)
@@ -276,7 +299,7 @@ func (s *allocations) mayHoldAgain(a *Allocation) bool {
 	if s.level < quota.LevelFive || a.ended.state != quota.WasPreempted {
 		return false
 	}
-	by := s.byID[a.ended.by]
+	by := s.byID.Find(a.ended.by)
 	return by != nil && by.ended == nil && by.state() == quota.Reserved && by.granted.At == a.ended.At
 }
 
@@ -290,7 +313,5 @@ func (s *allocations) noLongerReserved(a *Allocation) {
 // removeTombstone drops one tombstone. Its id may belong to a later allocation by now.
 func (s *allocations) removeTombstone(number uint64, a *Allocation) {
 	s.ended.Delete(number)
-	if s.byID[a.id] == a {
-		delete(s.byID, a.id)
-	}
+	s.byID.Remove(a)
 }

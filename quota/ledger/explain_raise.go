@@ -77,7 +77,8 @@ func (s *search) raises(denied quota.Decision) []quota.Raise {
 }
 
 func compareRaises(a, b quota.Raise) int {
-	return cmp.Or(strings.Compare(a.Tree, b.Tree), comparePaths(a.Node, b.Node), strings.Compare(a.Resource, b.Resource))
+	return cmp.Or(strings.Compare(a.Tree, b.Tree), comparePaths(a.Node, b.Node),
+		strings.Compare(a.Resource, b.Resource))
 }
 
 // raiseSearch are the limits that are raised now.
@@ -88,7 +89,8 @@ type raiseSearch struct {
 
 func (h *raiseSearch) find(v quota.Violation) *raised {
 	for _, r := range h.list {
-		if r.Tree == v.Tree && r.Node == v.Node && r.Resource == v.Resource && r.Kind == v.Kind && r.Holder == v.Holder {
+		if r.Tree == v.Tree && r.Node == v.Node && r.Resource == v.Resource && r.Kind == v.Kind &&
+			r.Holder == v.Holder {
 			return r
 		}
 	}
@@ -97,7 +99,8 @@ func (h *raiseSearch) find(v quota.Violation) *raised {
 
 // isEnough is true if the request is admitted, or only violates limits that are raised without being changed.
 func (h *raiseSearch) isEnough(d quota.Decision) bool {
-	return d.Granted || len(d.Violations) > 0 && !slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return !h.covers(v) })
+	return d.Granted || len(d.Violations) > 0 &&
+		!slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return !h.covers(v) })
 }
 
 func (h *raiseSearch) covers(v quota.Violation) bool {
@@ -136,7 +139,10 @@ func (h *raiseSearch) moreItemsHelp(v quota.Violation) bool {
 
 // begin adds a limit that is not raised yet.
 func (h *raiseSearch) begin(v quota.Violation) *raised {
-	r := &raised{Raise: quota.Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
+	r := &raised{Raise: quota.Raise{
+		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder,
+		From: v.Limit, To: v.Limit,
+	}}
 	if v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode {
 		t := h.ledger.forest.trees[v.Tree]
 		if n := t.byPath[v.Node]; n != nil {

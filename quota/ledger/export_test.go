@@ -34,7 +34,7 @@ func Register(added ...policy.Policy) (remove func()) {
 
 // CancelNow does what a Cancel does to what a reservation holds and has displaced.
 func (l *Ledger) CancelNow(id string) (restored []string) {
-	a := l.allocations.byID[id]
+	a := l.allocations.byID.Find(id)
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
 		l.allocations.refundClaim(a, i)

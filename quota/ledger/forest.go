@@ -116,7 +116,8 @@ func (t *tree) resource(name string) *resource {
 }
 
 func (t *tree) findResource(name string) (int, bool) {
-	return slices.BinarySearchFunc(t.resources, name, func(r *resource, name string) int { return strings.Compare(r.Name, name) })
+	return slices.BinarySearchFunc(t.resources, name,
+		func(r *resource, name string) int { return strings.Compare(r.Name, name) })
 }
 
 func (t *tree) resourceNames() string {
@@ -213,16 +214,24 @@ func (a *Allocation) newDynamicNodes() []*node {
 func (f *forest) checkDynamicNodes(a *Allocation) *quota.Error {
 	sprouts := a.newDynamicNodes()
 	if n := f.nodes + len(sprouts); n > f.bounds.Nodes {
-		return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs the ledger would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", n, f.bounds.Nodes)
+		return quota.Errorf(quota.Full, "claims",
+			"with the nodes that the request needs the ledger would have %d; at most %d are allowed: release what is "+
+				"held at nodes made on demand, or claim at one that exists", n, f.bounds.Nodes)
 	}
 	more := map[*tree]int{}
 	for _, s := range sprouts {
 		more[s.tree]++
 		if n := (len(s.tree.byPath) + more[s.tree]) * len(s.tree.resources); n > f.bounds.Cells {
-			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, f.bounds.Cells)
+			return quota.Errorf(quota.Full, "claims",
+				"with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are "+
+					"allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName,
+				n, f.bounds.Cells)
 		}
 		if n := len(s.tree.byPath) + more[s.tree]; n > f.bounds.NodesPerTree {
-			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, f.bounds.NodesPerTree)
+			return quota.Errorf(quota.Full, "claims",
+				"with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what "+
+					"is held at nodes made on demand, or claim at one that exists", s.treeName, n,
+				f.bounds.NodesPerTree)
 		}
 	}
 	return nil
@@ -240,9 +249,9 @@ func (f *forest) attachDynamicNodes(a *Allocation) {
 
 // attachDynamicNodes adds the detached nodes of the new allocation as a step of the transaction.
 func (t *staged) attachDynamicNodes() {
-	sprouts := t.newcomer().newDynamicNodes()
+	sprouts := t.requester().newDynamicNodes()
 	before := t.ledger.forest.nodeID
-	t.ledger.forest.attachDynamicNodes(t.newcomer())
+	t.ledger.forest.attachDynamicNodes(t.requester())
 	t.onUndo(func() {
 		for _, n := range slices.Backward(sprouts) {
 			t.ledger.forest.detachNode(n)
@@ -283,3 +292,13 @@ func (f *forest) removeIdleNodes() (any bool) {
 // isIdle is true if no claim is counted at the node or belongs there, no request waits for its capacity, and it has no
 // children.
 func (n *node) isIdle() bool { return n.claims+n.homes+len(n.queues)+len(n.children) == 0 }
+
+// markChanged assigns a new version to a tree whose usage or configuration changed. Equal versions of a tree mean equal
+// placements: a cancellation that finds the version that its reservation left knows that nothing happened in between.
+// Below LevelFive no tree has a version.
+func (f *forest) markChanged(t *tree) {
+	if f.level >= quota.LevelFive {
+		f.version++
+		t.version = f.version
+	}
+}

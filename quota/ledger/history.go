@@ -23,8 +23,9 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 	h.revision++
 	h.addRevision(&quota.Revision{
 		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
-		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]), ChangeCount: len(p.changes),
-		Undo: cloneExactly(p.undo), Undoable: true,
+		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
+		ChangeCount: len(p.changes),
+		Undo:        cloneExactly(p.undo), Undoable: true,
 	})
 }
 
@@ -120,9 +121,14 @@ func undoNodes(r *quota.Revision) int {
 func (pl planner) planRollBack(c quota.RollBack) plan {
 	switch oldest := pl.history.oldestReachable(); {
 	case c.Revision > pl.history.revision:
-		return refusedPlan(quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d", c.Revision, pl.history.revision))
+		return refusedPlan(
+			quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d",
+				c.Revision, pl.history.revision))
 	case c.Revision < oldest:
-		return refusedPlan(quota.Errorf(quota.Invalid, "revision", "the history does not reach back to revision %d; the oldest that can be rolled back to is %d", c.Revision, oldest))
+		return refusedPlan(
+			quota.Errorf(quota.Invalid, "revision",
+				"the history does not reach back to revision %d; the oldest that can be rolled back to is %d",
+				c.Revision, oldest))
 	}
 	past := rollbackPlan{ledger: pl.Ledger, trees: map[string]*pastTree{}}
 	for _, r := range slices.Backward(pl.history.revisions) {
@@ -204,7 +210,10 @@ func (p rollbackPlan) treeChanges() []treeChange {
 		t, now := p.trees[name], p.ledger.forest.trees[name]
 		switch {
 		case t.sketch != nil:
-			spec := quota.TreeSpec{Name: name, TreeSettings: t.settings, Resources: t.resources, Nodes: t.sketch.listNodes()}
+			spec := quota.TreeSpec{
+				Name: name, TreeSettings: t.settings, Resources: t.resources,
+				Nodes: t.sketch.listNodes(),
+			}
 			list = append(list, treeChange{spec: spec, sketch: t.sketch, reborn: true, field: "revision"})
 		case now != nil:
 			list = append(list, treeChange{spec: quota.TreeSpec{Name: name}, remove: true, field: "revision"})

@@ -222,16 +222,19 @@ func (c *placedClaim) countedAmounts() []placedAmount {
 	if len(c.picks()) == 0 {
 		return c.amounts
 	}
-	return slices.DeleteFunc(slices.Clone(c.amounts), func(p placedAmount) bool { return p.resource.Unit == quota.Items })
+	return slices.DeleteFunc(slices.Clone(c.amounts),
+		func(p placedAmount) bool { return p.resource.Unit == quota.Items })
 }
 
 func samePick(p, other quota.Pick) bool {
-	return p.Resource == other.Resource && p.Count == other.Count && p.State == other.State && p.HeldState == other.HeldState && slices.Equal(p.Names, other.Names)
+	return p.Resource == other.Resource && p.Count == other.Count && p.State == other.State &&
+		p.HeldState == other.HeldState && slices.Equal(p.Names, other.Names)
 }
 
 // pickOf is the pick that requested an item of the claim.
 func (c *placedClaim) pickOf(resource string) quota.Pick {
-	i, found := slices.BinarySearchFunc(c.picks(), resource, func(p quota.Pick, name string) int { return strings.Compare(p.Resource, name) })
+	i, found := slices.BinarySearchFunc(c.picks(), resource,
+		func(p quota.Pick, name string) int { return strings.Compare(p.Resource, name) })
 	if !found {
 		return quota.Pick{}
 	}

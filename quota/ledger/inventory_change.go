@@ -78,11 +78,11 @@ func (inv *inventory) replaceRemoved(s *stock) {
 func (s *stock) unmetDemand() int {
 	state := s.resource.Items.InitialState()
 	room, want := s.creatableIn(state), -s.idleIn(state)
-	for _, ln := range s.resource.queues {
-		if ln.item != "" || ln.state == state {
+	for _, bq := range s.resource.queues {
+		if bq.item != "" || bq.state == state {
 			continue
 		}
-		for w := range ln.rankQueue.from(firstTurn) {
+		for w := range bq.waiters.All() {
 			if want >= room {
 				break
 			}
@@ -93,9 +93,12 @@ func (s *stock) unmetDemand() int {
 }
 
 // checkUpdates refuses invalid changes of items. find returns the record of an item that may be changed.
-func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string, find func(quota.ItemName, string) (*item, *quota.Error)) ([]*item, *quota.Error) {
+func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string,
+	find func(quota.ItemName, string) (*item, *quota.Error),
+) ([]*item, *quota.Error) {
 	if n := len(updates); n > e.bounds.Picks {
-		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, e.bounds.Picks)
+		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once",
+			n, e.bounds.Picks)
 	}
 	var list []*item
 	seen := map[quota.ItemName]bool{}
@@ -167,7 +170,9 @@ func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
 		}
 		if it.owner != 0 {
 			holder, _ := l.allocations.held.Get(it.owner)
-			return nil, quota.Errorf(quota.InUse, field, "item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back", it.name, holder.id)
+			return nil, quota.Errorf(quota.InUse, field,
+				"item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back",
+				it.name, holder.id)
 		}
 		return it, nil
 	})
@@ -184,7 +189,8 @@ func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Erro
 	}
 	it := s.byName[name.Name]
 	if it == nil {
-		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s has no item %q", name.Resource, name.Tree, quota.Clip(name.Name))
+		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s has no item %q", name.Resource,
+			name.Tree, quota.Clip(name.Name))
 	}
 	return it, nil
 }
@@ -198,9 +204,11 @@ func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) 
 	r := t.resource(resource)
 	switch {
 	case r == nil:
-		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no resource %q; it has %s", tree, quota.Clip(resource), t.resourceNames())
+		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no resource %q; it has %s", tree,
+			quota.Clip(resource), t.resourceNames())
 	case r.stock == nil:
-		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s counts %s and has no items", resource, tree, r.Unit)
+		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s counts %s and has no items",
+			resource, tree, r.Unit)
 	}
 	return r.stock, nil
 }
@@ -326,7 +334,8 @@ func (a *Allocation) withoutItems(gone itemSet) *Allocation {
 	is.claims = slices.Clone(a.claims)
 	for i := range is.claims {
 		c := &is.claims[i]
-		left := slices.DeleteFunc(slices.Clone(c.heldItems()), func(h heldItem) bool { return gone[h.is.stock.byName[h.name].stateSeq] })
+		left := slices.DeleteFunc(slices.Clone(c.heldItems()),
+			func(h heldItem) bool { return gone[h.is.stock.byName[h.name].stateSeq] })
 		if len(left) == len(c.heldItems()) {
 			continue
 		}
@@ -337,7 +346,8 @@ func (a *Allocation) withoutItems(gone itemSet) *Allocation {
 				c.amounts[j].amount = c.countOf(p.resource.Name)
 			}
 		}
-		c.amounts = slices.DeleteFunc(c.amounts, func(p placedAmount) bool { return p.resource.Unit == quota.Items && p.amount == 0 })
+		c.amounts = slices.DeleteFunc(c.amounts,
+			func(p placedAmount) bool { return p.resource.Unit == quota.Items && p.amount == 0 })
 	}
 	return &is
 }

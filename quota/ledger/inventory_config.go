@@ -17,13 +17,17 @@ func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field strin
 	s := r.Items
 	switch {
 	case r.Unit != quota.Items && s != nil:
-		return quota.Errorf(quota.Invalid, field, "resource %s counts %s and has no items; leave them out, or let it count items", r.Name, r.Unit)
+		return quota.Errorf(quota.Invalid, field,
+			"resource %s counts %s and has no items; leave them out, or let it count items", r.Name, r.Unit)
 	case r.Unit != quota.Items:
 		return nil
 	case s == nil:
-		return quota.Errorf(quota.Invalid, field, "resource %s counts items, but does not say which; name them, or say how many are made on demand", r.Name)
+		return quota.Errorf(quota.Invalid, field,
+			"resource %s counts items, but does not say which; name them, or say how many are made on demand", r.Name)
 	case s.TTL < 0 || s.TTL > mostTTL:
-		return quota.Errorf(quota.Invalid, field+".ttl_ms", "the default of leases of %s is %d ms; 1 to %d are allowed, and 0 for that of the tree", r.Name, s.TTL, mostTTL)
+		return quota.Errorf(quota.Invalid, field+".ttl_ms",
+			"the default of leases of %s is %d ms; 1 to %d are allowed, and 0 for that of the tree",
+			r.Name, s.TTL, mostTTL)
 	}
 	if err := f.checkStock(r.Name, s, field); err != nil {
 		return err
@@ -42,21 +46,29 @@ func (f *forest) checkStock(resource string, s *quota.ItemSpec, field string) *q
 	most := f.bounds.ItemsOfOne
 	switch {
 	case !s.OnDemand() && (s.Min != 0 || s.Max != 0 || s.Lifespan != 0):
-		return quota.Errorf(quota.Invalid, field, "the items of %s are named, so that they are not made on demand; leave minimum, maximum and lifespan out, or the names", resource)
+		return quota.Errorf(quota.Invalid, field,
+			"the items of %s are named, so that they are not made on demand; leave minimum, maximum and lifespan "+
+				"out, or the names", resource)
 	case s.OnDemand() && (s.Max < 1 || s.Max > most):
-		return quota.Errorf(quota.Invalid, field+".max", "at most %d items of %s are made on demand; 1 to %d are allowed", s.Max, resource, most)
+		return quota.Errorf(quota.Invalid, field+".max",
+			"at most %d items of %s are made on demand; 1 to %d are allowed", s.Max, resource, most)
 	case s.Min < 0 || s.Min > s.Max:
-		return quota.Errorf(quota.Invalid, field+".min", "at least %d items of %s are made on demand; 0 to %d, the most that there may be, are allowed", s.Min, resource, s.Max)
+		return quota.Errorf(quota.Invalid, field+".min",
+			"at least %d items of %s are made on demand; 0 to %d, the most that there may be, are allowed", s.Min,
+			resource, s.Max)
 	case s.Lifespan < 0 || s.Lifespan > quota.MaxLifespan:
-		return quota.Errorf(quota.Invalid, field+".lifespan_ms", "items of %s live for %d ms; 1 to %d are allowed, and 0 for ever", resource, s.Lifespan, quota.MaxLifespan)
+		return quota.Errorf(quota.Invalid, field+".lifespan_ms",
+			"items of %s live for %d ms; 1 to %d are allowed, and 0 for ever", resource, s.Lifespan, quota.MaxLifespan)
 	case len(s.Names) > most:
-		return quota.Errorf(quota.Invalid, field+".names", "resource %s has %d items; at most %d are allowed", resource, len(s.Names), most)
+		return quota.Errorf(quota.Invalid, field+".names", "resource %s has %d items; at most %d are allowed", resource,
+			len(s.Names), most)
 	}
 	for i, name := range s.Names {
 		at := fmt.Sprintf("%s.names[%d]", field, i)
 		switch {
 		case !quota.IsItemName(name):
-			return quota.Errorf(quota.Invalid, at, itemNameRule, quota.MaxItemName, quota.NodeNameExtra, quota.Clip(name))
+			return quota.Errorf(quota.Invalid, at, itemNameRule, quota.MaxItemName, quota.NodeNameExtra,
+				quota.Clip(name))
 		case i > 0 && s.Names[i-1] >= name:
 			return quota.Errorf(quota.Invalid, at, "item %s is not in order, or named twice", name)
 		}
@@ -66,17 +78,22 @@ func (f *forest) checkStock(resource string, s *quota.ItemSpec, field string) *q
 
 func (f *forest) checkTurns(resource string, turns []quota.Turn, field string) *quota.Error {
 	if len(turns) > f.bounds.Turns {
-		return quota.Errorf(quota.Invalid, field+".turns", "items of %s turn from %d states; at most %d are allowed", resource, len(turns), f.bounds.Turns)
+		return quota.Errorf(quota.Invalid, field+".turns", "items of %s turn from %d states; at most %d are allowed",
+			resource, len(turns), f.bounds.Turns)
 	}
 	for i, t := range turns {
 		at := fmt.Sprintf("%s.turns[%d]", field, i)
 		switch {
 		case t.From == "" || t.To == "" || t.From == t.To:
-			return quota.Errorf(quota.Invalid, at, "items turn from one state to another, got %q and %q", quota.Clip(t.From), quota.Clip(t.To))
+			return quota.Errorf(quota.Invalid, at, "items turn from one state to another, got %q and %q",
+				quota.Clip(t.From), quota.Clip(t.To))
 		case i > 0 && turns[i-1].From >= t.From:
-			return quota.Errorf(quota.Invalid, at, "the turn from state %s is not in order, or there twice", quota.Clip(t.From))
+			return quota.Errorf(quota.Invalid, at, "the turn from state %s is not in order, or there twice",
+				quota.Clip(t.From))
 		case t.After < 1 || t.After > quota.MaxLifespan:
-			return quota.Errorf(quota.Invalid, at+".after_ms", "items turn from state %s after %d ms; 1 to %d are allowed", quota.Clip(t.From), t.After, quota.MaxLifespan)
+			return quota.Errorf(quota.Invalid, at+".after_ms",
+				"items turn from state %s after %d ms; 1 to %d are allowed", quota.Clip(t.From), t.After,
+				quota.MaxLifespan)
 		}
 		if err := checkStates(at, t.From, t.To); err != nil {
 			return err
@@ -100,7 +117,8 @@ func (f *forest) checkItemRoom(steps []*treeTransition) *quota.Error {
 		}
 	}
 	if count > f.bounds.Items {
-		return quota.Errorf(quota.Full, "trees", "the ledger could have %d items; at most %d are allowed", count, f.bounds.Items)
+		return quota.Errorf(quota.Full, "trees", "the ledger could have %d items; at most %d are allowed",
+			count, f.bounds.Items)
 	}
 	return nil
 }
@@ -259,7 +277,8 @@ func (inv *inventory) resetItemDeadlines(s *stock) {
 }
 
 func sameItemSpec(s, other *quota.ItemSpec) bool {
-	return s == other || s != nil && other != nil && itemSpecText(s) == itemSpecText(other) && slices.Equal(s.Names, other.Names)
+	return s == other || s != nil && other != nil && itemSpecText(s) == itemSpecText(other) &&
+		slices.Equal(s.Names, other.Names)
 }
 
 // items compares two specifications of items. It counts names only, because there may be thousands.

@@ -38,7 +38,8 @@ func (v View) Events(after uint64, kind quota.EventKind, id string, max int) quo
 }
 
 func (j *journal) eventsAfter(number uint64) []*quota.Event {
-	from, found := slices.BinarySearchFunc(j.events, number, func(e *quota.Event, number uint64) int { return cmp.Compare(e.Number, number) })
+	from, found := slices.BinarySearchFunc(j.events, number,
+		func(e *quota.Event, number uint64) int { return cmp.Compare(e.Number, number) })
 	if found {
 		from++
 	}

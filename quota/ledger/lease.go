@@ -73,7 +73,8 @@ func (e *environment) checkLease(request quota.Allocate) *quota.Error {
 
 func checkTTL(ttl quota.Span) *quota.Error {
 	if ttl < 0 || ttl > quota.MaxTTL {
-		return quota.Errorf(quota.Invalid, "ttl_ms", "a lease lasts 1 to %d ms without a renewal, not %d; 0 leaves it to what is configured", quota.MaxTTL, ttl)
+		return quota.Errorf(quota.Invalid, "ttl_ms",
+			"a lease lasts 1 to %d ms without a renewal, not %d; 0 leaves it to what is configured", quota.MaxTTL, ttl)
 	}
 	return nil
 }
@@ -101,7 +102,9 @@ func (a *Allocation) initLease(request quota.Allocate) *quota.Error {
 func (a *Allocation) checkMaxTTL(ttl quota.Span) *quota.Error {
 	for i := range a.claims {
 		if t := a.claims[i].at.tree; ttl > maxLeaseTTL(t.settings.Leases) {
-			return quota.Errorf(quota.Invalid, "ttl_ms", "a lease in tree %s lasts at most %d ms without a renewal, not %d; name a shorter one and renew it", t.name, maxLeaseTTL(t.settings.Leases), ttl)
+			return quota.Errorf(quota.Invalid, "ttl_ms",
+				"a lease in tree %s lasts at most %d ms without a renewal, not %d; name a shorter one and renew it",
+				t.name, maxLeaseTTL(t.settings.Leases), ttl)
 		}
 	}
 	return nil
@@ -166,17 +169,25 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 	a := out.Allocation
 	switch {
 	case a.ended != nil:
-		return nil, quota.Errorf(quota.Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())
+		return nil, quota.Errorf(quota.Ended, "id",
+			"allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())
 	case c.Fence != 0 && c.Fence != a.fence:
-		return nil, quota.Errorf(quota.FenceMismatch, "fence", "allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held", a.id, a.fence, c.Fence)
+		return nil, quota.Errorf(quota.FenceMismatch, "fence",
+			"allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held",
+			a.id, a.fence, c.Fence)
 	case a.isWaiting() && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
-		return nil, quota.Errorf(quota.Invalid, "id", "request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out", a.id)
+		return nil, quota.Errorf(quota.Invalid, "id",
+			"request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out",
+			a.id)
 	case a.isWaiting():
 		return a, nil
 	case a.state() == quota.Reserved:
-		return nil, quota.Errorf(quota.InUse, "id", "allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first", a.id, a.more.until)
+		return nil, quota.Errorf(quota.InUse, "id",
+			"allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first",
+			a.id, a.more.until)
 	case c.TTL != 0 && a.lease().ttl == 0:
-		return nil, quota.Errorf(quota.Invalid, "ttl_ms", "allocation %q is not a lease: it is held until it is released; leave the TTL out", a.id)
+		return nil, quota.Errorf(quota.Invalid, "ttl_ms",
+			"allocation %q is not a lease: it is held until it is released; leave the TTL out", a.id)
 	}
 	if err := checkTTL(c.TTL); err != nil {
 		return nil, err
@@ -190,7 +201,8 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 	list, err := l.checkUpdates(c.Items, "items", func(name quota.ItemName, field string) (*item, *quota.Error) {
 		it, err := l.forest.findItem(name, field)
 		if err == nil && it.owner != a.fence {
-			return nil, quota.Errorf(quota.NotFound, field, "allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
+			return nil, quota.Errorf(quota.NotFound, field,
+				"allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
 		}
 		return it, err
 	})
@@ -257,7 +269,8 @@ func (l *Ledger) takeOverLease(a *Allocation) *Allocation {
 // checkData refuses invalid user data. A refusal never contains values, which may be secret.
 func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
 	if len(data) > e.bounds.Data {
-		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed", len(data), e.bounds.Data)
+		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed",
+			len(data), e.bounds.Data)
 	}
 	size := 0
 	for i, pair := range data {
@@ -266,11 +279,13 @@ func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
 		case pair.Key == "":
 			return quota.Errorf(quota.Invalid, field, "a key of user data is empty; name it")
 		case i > 0 && data[i-1].Key >= pair.Key:
-			return quota.Errorf(quota.Invalid, field, "user data %q is not in order, or there twice", quota.Clip(pair.Key))
+			return quota.Errorf(quota.Invalid, field, "user data %q is not in order, or there twice",
+				quota.Clip(pair.Key))
 		}
 	}
 	if size > quota.MaxData {
-		return quota.Errorf(quota.Invalid, field, "the user data have %d bytes; at most %d are allowed", size, quota.MaxData)
+		return quota.Errorf(quota.Invalid, field, "the user data have %d bytes; at most %d are allowed",
+			size, quota.MaxData)
 	}
 	return nil
 }
@@ -290,7 +305,8 @@ func overlayData(data, change []quota.Label) []quota.Label {
 	}
 	laid := slices.Clone(data)
 	for _, pair := range change {
-		i, known := slices.BinarySearchFunc(laid, pair.Key, func(l quota.Label, key string) int { return strings.Compare(l.Key, key) })
+		i, known := slices.BinarySearchFunc(laid, pair.Key,
+			func(l quota.Label, key string) int { return strings.Compare(l.Key, key) })
 		switch {
 		case known && pair.Value == "":
 			laid = slices.Delete(laid, i, i+1)

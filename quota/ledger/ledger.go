@@ -47,7 +47,8 @@ func New(b quota.Bounds) *Ledger {
 	l.deadlines = newDeadlines()
 	l.queue = waitQueue{environment: env, deadlines: &l.deadlines, forest: &l.forest, allocations: &l.allocations}
 	l.queue.dirty = heap.New(
-		func(a, b *blockerQueue) bool { return turnBefore(a.next, b.next) }, func(ln *blockerQueue) *int { return &ln.at },
+		func(a, b *blockerQueue) bool { return a.next.Before(b.next) },
+		func(bq *blockerQueue) *int { return &bq.at },
 	)
 	l.inventory = newInventory(env)
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
@@ -61,7 +62,9 @@ func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 	l.advanceTime(s)
 	l.journal.facts = l.journal.facts[:0]
 	out := l.execute(c, carryOut)
-	l.afterCommand()
+	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 {
+		l.afterCommand()
+	}
 	l.selfCheck()
 	out.Now = l.now.At
 	return out
@@ -108,7 +111,7 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 func (l *Ledger) advanceTime(s quota.Stamp) {
 	l.now.At = max(l.now.At, s.At)
 	l.now.Wall = s.Wall
-	for range 2 {
+	for range min(2, l.allocations.ended.Len()) {
 		l.allocations.forgetOldestTombstone()
 	}
 }
@@ -150,7 +153,8 @@ var policies = policy.Presets()
 // Header is the header of a snapshot taken now.
 func (l *Ledger) Header() Header {
 	return Header{
-		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID, Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
+		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID,
+		Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
 		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
 	}
 }
@@ -163,8 +167,10 @@ func (l *Ledger) Header() Header {
 // them here and renewals after the backup are not known.
 func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.now = quota.Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
-	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision), max(l.journal.lastEvent, former.Event)
-	l.forest.nodeID, l.allocations.lastArrivalSeq, l.inventory.lastStateSeq = max(l.forest.nodeID, former.NodeID), max(l.allocations.lastArrivalSeq, former.Seat), max(l.inventory.lastStateSeq, former.Turn)
+	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision),
+		max(l.journal.lastEvent, former.Event)
+	l.forest.nodeID, l.allocations.lastArrivalSeq, l.inventory.lastStateSeq = max(l.forest.nodeID, former.NodeID),
+		max(l.allocations.lastArrivalSeq, former.Seat), max(l.inventory.lastStateSeq, former.Turn)
 	l.queue.arrival, l.forest.version = max(l.queue.arrival, former.Arrival), max(l.forest.version, former.TreeVersion)
 	l.allocations.fence = max(l.allocations.fence, former.Fence) + gap
 	l.extendDeadlines()
@@ -185,7 +191,7 @@ func (l *Ledger) extendDeadlines() {
 		b.begin(l.now)
 		l.replaceLease(a.withLease(b))
 	}
-	for _, w := range slices.Collect(l.queue.all.from(firstTurn)) {
+	for _, w := range slices.Collect(l.queue.all.All()) {
 		l.queue.touch(w)
 	}
 }

@@ -14,31 +14,59 @@ func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error)
 	if err := l.checkRequest(request); err != nil {
 		return nil, err
 	}
-	a := newAllocation(request.Claims)
-	a.id, a.labels, a.more = request.ID, request.Labels, newDetails(request)
+	a := l.allocations.shared.begin(&request)
+	a.more = newDetails(request)
 	for i, c := range request.Claims {
 		if err := l.forest.placeClaim(a, c, i); err != nil {
 			return nil, err
 		}
 		for j, other := range request.Claims[:i] {
 			if other.Tree == c.Tree && other.Node == c.Node {
-				return nil, quota.Errorf(quota.Invalid, claimField(i, ".node"), "%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim", quota.Place(c.Tree, c.Node), j)
+				return nil, quota.Errorf(quota.Invalid, claimField(i, ".node"),
+					"%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim",
+					quota.Place(c.Tree, c.Node), j)
 			}
 		}
 	}
-	if err := checkForests(a); err != nil {
+	if err := a.checkTogether(); err != nil {
 		return nil, err
+	}
+	if a.mayBeLease(request) {
+		if err := a.initLease(request); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.forest.checkDynamicNodes(a); err != nil {
+		return nil, err
+	}
+	return l.allocations.shared.keep(true), nil
+}
+
+// checkTogether refuses claims that do not go together in one request.
+func (a *Allocation) checkTogether() *quota.Error {
+	if len(a.claims) < 2 {
+		return nil
+	}
+	if err := checkForests(a); err != nil {
+		return err
 	}
 	if err := a.checkSoft(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.checkNamedOnce(); err != nil {
-		return nil, err
+	return a.checkNamedOnce()
+}
+
+// mayBeLease is true if the request, a tree or an item may give the allocation a TTL or user data.
+func (a *Allocation) mayBeLease(request quota.Allocate) bool {
+	if request.TTL != 0 || len(request.Data) > 0 {
+		return true
 	}
-	if err := a.initLease(request); err != nil {
-		return nil, err
+	for i := range a.claims {
+		if c := &a.claims[i]; c.at.tree.settings.Leases.Default != 0 || len(request.Claims[i].Picks) > 0 {
+			return true
+		}
 	}
-	return a, l.forest.checkDynamicNodes(a)
+	return false
 }
 
 // checkForests refuses a request with trees of two forests.
@@ -51,7 +79,8 @@ func checkForests(a *Allocation) *quota.Error {
 		case first == nil:
 			first = t
 		case first.settings.Forest != t.settings.Forest:
-			return quota.Errorf(quota.Invalid, claimField(i, ".tree"), "tree %s is in forest %s, but tree %s in forest %s; a request may draw from one forest only",
+			return quota.Errorf(quota.Invalid, claimField(i, ".tree"),
+				"tree %s is in forest %s, but tree %s in forest %s; a request may draw from one forest only",
 				t.name, t.settings.Forest, first.name, first.settings.Forest)
 		}
 	}
@@ -87,16 +116,21 @@ func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
 		return err
 	}
 	if n := len(request.Claims); n < 1 || n > e.bounds.Claims {
-		return quota.Errorf(quota.Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, e.bounds.Claims)
+		return quota.Errorf(quota.Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n,
+			e.bounds.Claims)
 	}
-	if err := e.checkPicks(request.Claims); err != nil {
-		return err
+	if asksForItems(request.Claims) {
+		if err := e.checkPicks(request.Claims); err != nil {
+			return err
+		}
 	}
 	if err := e.checkMode(request); err != nil {
 		return err
 	}
-	if err := e.checkLease(request); err != nil {
-		return err
+	if request.TTL != 0 || len(request.Data) > 0 {
+		if err := e.checkLease(request); err != nil {
+			return err
+		}
 	}
 	if err := e.checkPrincipal(request.Principal); err != nil {
 		return err
@@ -104,14 +138,25 @@ func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
 	return e.checkLabels(request.Labels, "labels")
 }
 
+func asksForItems(claims []quota.Claim) bool {
+	for i := range claims {
+		if len(claims[i].Picks) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (e *environment) checkMode(request quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode > quota.Wait:
 		return quota.Errorf(quota.Invalid, "mode", "mode %d is unknown", request.Mode)
 	case request.Mode == quota.Reserve && (request.ReserveFor < 1 || request.ReserveFor > quota.MaxReserve):
-		return quota.Errorf(quota.Invalid, "reserve_ms", "a reservation stands for 1 to %d ms, not %d", quota.MaxReserve, request.ReserveFor)
+		return quota.Errorf(quota.Invalid, "reserve_ms", "a reservation stands for 1 to %d ms, not %d",
+			quota.MaxReserve, request.ReserveFor)
 	case request.Mode != quota.Reserve && request.ReserveFor != 0:
-		return quota.Errorf(quota.Invalid, "reserve_ms", "only a reservation has a time to stand; leave it out, or reserve")
+		return quota.Errorf(quota.Invalid, "reserve_ms",
+			"only a reservation has a time to stand; leave it out, or reserve")
 	}
 	return checkWait(request)
 }
@@ -120,13 +165,19 @@ func (e *environment) checkMode(request quota.Allocate) *quota.Error {
 func checkWait(request quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode != quota.Wait && request.WaitFor != 0:
-		return quota.Errorf(quota.Invalid, "wait_ms", "only a request that waits has a time to wait; leave it out, or wait")
+		return quota.Errorf(quota.Invalid, "wait_ms",
+			"only a request that waits has a time to wait; leave it out, or wait")
 	case request.Mode != quota.Wait && request.Keep != 0:
-		return quota.Errorf(quota.Invalid, "keep_ms", "only a request that waits is kept in the queue; leave it out, or wait")
+		return quota.Errorf(quota.Invalid, "keep_ms",
+			"only a request that waits is kept in the queue; leave it out, or wait")
 	case request.WaitFor < 0 || request.WaitFor > quota.MaxWait:
-		return quota.Errorf(quota.Invalid, "wait_ms", "a request waits for 1 to %d ms, or as long as it may if that is left out, not %d", quota.MaxWait, request.WaitFor)
+		return quota.Errorf(quota.Invalid, "wait_ms",
+			"a request waits for 1 to %d ms, or as long as it may if that is left out, not %d", quota.MaxWait,
+			request.WaitFor)
 	case request.Keep != 0 && (request.Keep < quota.MinKeep || request.Keep > quota.MaxKeep):
-		return quota.Errorf(quota.Invalid, "keep_ms", "a request is kept for %d to %d ms, or for %d if that is left out, not %d", quota.MinKeep, quota.MaxKeep, quota.DefaultKeep, request.Keep)
+		return quota.Errorf(quota.Invalid, "keep_ms",
+			"a request is kept for %d to %d ms, or for %d if that is left out, not %d", quota.MinKeep, quota.MaxKeep,
+			quota.DefaultKeep, request.Keep)
 	}
 	return nil
 }
@@ -134,19 +185,26 @@ func checkWait(request quota.Allocate) *quota.Error {
 func (e *environment) checkPrincipal(p quota.Principal) *quota.Error {
 	switch {
 	case p.User == "" && (p.Application != "" || len(p.Groups) > 0):
-		return quota.Errorf(quota.Invalid, "principal.user", "groups and an application belong to a user; name the user")
+		return quota.Errorf(quota.Invalid, "principal.user",
+			"groups and an application belong to a user; name the user")
 	case len(p.Groups) > e.bounds.Groups:
-		return quota.Errorf(quota.Invalid, "principal.groups", "there are %d groups; at most %d are allowed", len(p.Groups), e.bounds.Groups)
+		return quota.Errorf(quota.Invalid, "principal.groups", "there are %d groups; at most %d are allowed",
+			len(p.Groups), e.bounds.Groups)
 	case len(p.User) > quota.MaxPrincipal:
-		return quota.Errorf(quota.Invalid, "principal.user", "the user has %d bytes; at most %d are allowed", len(p.User), quota.MaxPrincipal)
+		return quota.Errorf(quota.Invalid, "principal.user", "the user has %d bytes; at most %d are allowed",
+			len(p.User), quota.MaxPrincipal)
 	case len(p.Application) > quota.MaxPrincipal:
-		return quota.Errorf(quota.Invalid, "principal.application", "the application has %d bytes; at most %d are allowed", len(p.Application), quota.MaxPrincipal)
+		return quota.Errorf(quota.Invalid, "principal.application",
+			"the application has %d bytes; at most %d are allowed", len(p.Application), quota.MaxPrincipal)
 	case p.User == quota.Wildcard:
-		return quota.Errorf(quota.Invalid, "principal.user", "%q stands for all users in limits; name the user", quota.Wildcard)
+		return quota.Errorf(quota.Invalid, "principal.user",
+			"%q stands for all users in limits; name the user", quota.Wildcard)
 	}
 	for i, g := range p.Groups {
 		if g == "" || g == quota.Wildcard || len(g) > quota.MaxPrincipal {
-			return quota.Errorf(quota.Invalid, fmt.Sprintf("principal.groups[%d]", i), "a group is a name of 1 to %d bytes other than %q, got %q", quota.MaxPrincipal, quota.Wildcard, quota.Clip(g))
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("principal.groups[%d]", i),
+				"a group is a name of 1 to %d bytes other than %q, got %q", quota.MaxPrincipal,
+				quota.Wildcard, quota.Clip(g))
 		}
 	}
 	return nil
@@ -154,21 +212,25 @@ func (e *environment) checkPrincipal(p quota.Principal) *quota.Error {
 
 func checkID(id string) *quota.Error {
 	if id == "" || !quota.IsVisible(id, quota.MaxID) {
-		return quota.Errorf(quota.Invalid, "id", "an id is 1 to %d visible ASCII characters without spaces, got %q", quota.MaxID, quota.Clip(id))
+		return quota.Errorf(quota.Invalid, "id", "an id is 1 to %d visible ASCII characters without spaces, got %q",
+			quota.MaxID, quota.Clip(id))
 	}
 	return nil
 }
 
 func (e *environment) checkLabels(labels []quota.Label, field string) *quota.Error {
 	if len(labels) > e.bounds.Labels {
-		return quota.Errorf(quota.Invalid, field, "there are %d labels; at most %d are allowed", len(labels), e.bounds.Labels)
+		return quota.Errorf(quota.Invalid, field, "there are %d labels; at most %d are allowed", len(labels),
+			e.bounds.Labels)
 	}
 	for i, label := range labels {
 		switch {
 		case label.Key == "" || len(label.Key) > quota.MaxLabelKey:
-			return quota.Errorf(quota.Invalid, field, "label key %q has %d bytes; 1 to %d are allowed", quota.Clip(label.Key), len(label.Key), quota.MaxLabelKey)
+			return quota.Errorf(quota.Invalid, field, "label key %q has %d bytes; 1 to %d are allowed",
+				quota.Clip(label.Key), len(label.Key), quota.MaxLabelKey)
 		case len(label.Value) > quota.MaxLabelValue:
-			return quota.Errorf(quota.Invalid, field, "the value of label %q has %d bytes; at most %d are allowed", label.Key, len(label.Value), quota.MaxLabelValue)
+			return quota.Errorf(quota.Invalid, field, "the value of label %q has %d bytes; at most %d are allowed",
+				label.Key, len(label.Value), quota.MaxLabelValue)
 		case i > 0 && labels[i-1].Key >= label.Key:
 			return quota.Errorf(quota.Invalid, field, "label %q is not in order, or there twice", label.Key)
 		}
@@ -188,7 +250,8 @@ func (f *forest) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
 		return err
 	}
 	if !forced && len(at.children) > 0 && at.policy.LeavesOnly {
-		return quota.Errorf(quota.Invalid, claimField(i, ".node"), "%s has nodes below it, and policy %s admits claims at leaves only; claim at one of them, for example %s",
+		return quota.Errorf(quota.Invalid, claimField(i, ".node"),
+			"%s has nodes below it, and policy %s admits claims at leaves only; claim at one of them, for example %s",
 			at.place(), at.policy.Name, at.children[0].place())
 	}
 	placed.at, placed.placed, placed.asked = at, at.address, at.address
@@ -202,10 +265,14 @@ func (f *forest) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
 		a.forceClaims(i)
 	}
 	if len(c.Amounts)+len(c.Picks) == 0 {
-		return quota.Errorf(quota.Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
+		return quota.Errorf(quota.Invalid, claimField(i, ".amounts"),
+			"a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
 	}
 	if err := t.placeAmounts(placed.amounts, c.Amounts, i); err != nil {
 		return err
+	}
+	if len(c.Picks) == 0 {
+		return nil
 	}
 	return placed.placePicks(t, c.Picks, i)
 }
@@ -226,7 +293,8 @@ func (t *tree) placeAt(a *Allocation, path string, i, depth int) (*node, *quota.
 		return a.addDynamicNodes(n, path), nil
 	case policy.RefuseUnknown:
 	}
-	return nil, quota.Errorf(quota.NotFound, claimField(i, ".node"), "tree %s has no node %q; the nearest that exists is %s, whose policy %s refuses unknown nodes",
+	return nil, quota.Errorf(quota.NotFound, claimField(i, ".node"),
+		"tree %s has no node %q; the nearest that exists is %s, whose policy %s refuses unknown nodes",
 		t.name, path, n.place(), n.policy.Name)
 }
 
@@ -235,15 +303,19 @@ func (t *tree) placeAmounts(placed []placedAmount, v quota.Vector, i int) *quota
 		r := t.resource(c.Resource)
 		switch {
 		case r == nil:
-			return quota.Errorf(quota.NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, quota.Clip(c.Resource), t.resourceNames())
+			return quota.Errorf(quota.NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name,
+				quota.Clip(c.Resource), t.resourceNames())
 		case r.Unit == quota.Items:
-			return quota.Errorf(quota.Invalid, amountField(i, c), "resource %s of tree %s is made of items; ask for items, not for an amount", r.Name, t.name)
+			return quota.Errorf(quota.Invalid, amountField(i, c),
+				"resource %s of tree %s is made of items; ask for items, not for an amount", r.Name, t.name)
 		case c.Amount < 0:
 			return quota.Errorf(quota.Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
 		case c.Amount > quota.MaxAmount:
-			return quota.Errorf(quota.Invalid, amountField(i, c), "%d %s is more than any request may name (%d)", c.Amount, c.Resource, quota.MaxAmount)
+			return quota.Errorf(quota.Invalid, amountField(i, c), "%d %s is more than any request may name (%d)",
+				c.Amount, c.Resource, quota.MaxAmount)
 		case j > 0 && v[j-1].Resource >= c.Resource:
-			return quota.Errorf(quota.Invalid, amountField(i, c), "resource %s is not in order, or there twice", c.Resource)
+			return quota.Errorf(quota.Invalid, amountField(i, c),
+				"resource %s is not in order, or there twice", c.Resource)
 		}
 		placed[j] = placedAmount{resource: r, amount: c.Amount}
 	}

@@ -298,7 +298,8 @@ func (acc *accounts) join(t *track, tracks int) {
 	}
 	key := memberKey{t.user, t.application}
 	list := acc.members[key]
-	i, known := slices.BinarySearchFunc(list, t.group, func(m membership, group string) int { return strings.Compare(m.group, group) })
+	i, known := slices.BinarySearchFunc(list, t.group,
+		func(m membership, group string) int { return strings.Compare(m.group, group) })
 	if !known {
 		list = slices.Insert(list, i, membership{group: t.group})
 	}
@@ -328,7 +329,9 @@ func (acc *accounts) member(p quota.Principal) (string, bool) {
 // Principals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
 // in the order of names; only the given one if name is not empty. The group [Wildcard] stands for the shared limit. The
 // error is NotFound if the tree does not exist.
-func (v View) Principals(treeName string, kind quota.HolderKind, name, after string, max int) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
+func (v View) Principals(treeName string, kind quota.HolderKind, name, after string,
+	max int,
+) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
 	t := v.ledger.forest.trees[treeName]
 	switch {
 	case t == nil:

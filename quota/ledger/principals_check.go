@@ -19,8 +19,9 @@ func (a *Allocation) assignGroups() {
 	}
 }
 
-// groupOf is the group that a claim counts for: that of the request's earlier claims in the tree, or that of the
-// application if it holds anything there, or else the one that the nearest node with a matching limit determines.
+// groupOf returns the group that a claim counts for: that of the request's earlier claims in the tree, or that of the
+// application if it holds anything there, or else the one that the nearest node from the home up chooses among the
+// groups of the user (see rules.choose). It is empty if no node has a limit for one of them.
 func (a *Allocation) groupOf(i int, p quota.Principal) string {
 	home := a.claims[i].home()
 	for j := range a.claims[:i] {
@@ -79,21 +80,24 @@ type standings struct {
 	user, group standing
 	application string
 	forced      bool
-	who         asker
+	by          asker
 }
 
-func (a *Allocation) standings(p quota.Principal, t *tree, who asker) standings {
+func (a *Allocation) standings(p quota.Principal, t *tree, by asker) standings {
 	for i := range a.claims {
 		if c := &a.claims[i]; c.at.tree == t {
-			return c.standings(p, who)
+			return c.standings(p, by)
 		}
 	}
 	return standings{}
 }
 
-func (c *placedClaim) standings(p quota.Principal, who asker) standings {
+func (c *placedClaim) standings(p quota.Principal, by asker) standings {
 	acc, group := &c.at.tree.accounts, c.group()
-	s := standings{who: who, application: p.Application, forced: c.isForced(), user: standing{Holder: quota.Holder{Kind: quota.AUser, Name: p.User}, of: acc.users[p.User]}}
+	s := standings{
+		by: by, application: p.Application, forced: c.isForced(),
+		user: standing{Holder: quota.Holder{Kind: quota.AUser, Name: p.User}, of: acc.users[p.User]},
+	}
 	if group != "" {
 		s.group = standing{Holder: quota.Holder{Kind: quota.AGroup, Name: group}, of: acc.groups[group]}
 	}
@@ -116,29 +120,33 @@ func (s *standings) check(violations []quota.Violation, n *node, amounts []place
 	}
 	if most := n.spec.Applications; most > 0 && quota.Amount(n.applications) >= most {
 		violations = append(violations, quota.Violation{
-			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most, Used: quota.Amount(n.applications), Requested: 1,
+			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most,
+			Used: quota.Amount(n.applications), Requested: 1,
 		})
 	}
 	if n.queues == nil || n.borrows == policy.BorrowSoft { // with soft borrowing the queues were checked already
 		return violations
 	}
-	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n})
+	return s.by.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n})
 }
 
 // behind appends the requests for capacity of a user or group at a node that must not be overtaken.
-func (s *standings) behind(violations []quota.Violation, n *node, of *standing, amounts []placedAmount) []quota.Violation {
+func (s *standings) behind(violations []quota.Violation, n *node, of *standing,
+	amounts []placedAmount,
+) []quota.Violation {
 	if n.queues == nil {
 		return violations
 	}
 	for _, p := range amounts {
 		if p.amount > 0 {
-			violations = s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, resource: p.resource, holder: of.Holder})
+			violations = s.by.overtakeViolations(violations, n.queues,
+				blocker{tree: n.tree, node: n, resource: p.resource, holder: of.Holder})
 		}
 	}
 	if s.application == "" || of.at(n).has(s.application) {
 		return violations
 	}
-	return s.who.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, holder: of.Holder})
+	return s.by.overtakeViolations(violations, n.queues, blocker{tree: n.tree, node: n, holder: of.Holder})
 }
 
 // standing is the usage of one holder in a tree; it caches the last level.
@@ -162,7 +170,9 @@ func (s *standing) at(n *node) *holding {
 	return s.last
 }
 
-func (s *standing) check(violations []quota.Violation, n *node, amounts []placedAmount, application string) []quota.Violation {
+func (s *standing) check(violations []quota.Violation, n *node, amounts []placedAmount,
+	application string,
+) []quota.Violation {
 	h := s.at(n)
 	rule := h.ruleAt(n, s.Holder)
 	if rule == nil {
@@ -172,7 +182,8 @@ func (s *standing) check(violations []quota.Violation, n *node, amounts []placed
 		used, most := h.uses(p.resource.index), rule.most[p.resource.index]
 		if p.amount > 0 && (used+p.amount > most || p.amount > quota.MaxAmount) {
 			violations = append(violations, quota.Violation{
-				Tree: n.treeName, Node: n.path, Resource: p.resource.Name, Limit: most, Used: used, Requested: p.amount, Holder: s.Holder,
+				Tree: n.treeName, Node: n.path, Resource: p.resource.Name, Limit: most, Used: used, Requested: p.amount,
+				Holder: s.Holder,
 			})
 		}
 	}
@@ -181,17 +192,18 @@ func (s *standing) check(violations []quota.Violation, n *node, amounts []placed
 		return violations
 	}
 	return append(violations, quota.Violation{
-		Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Holder: s.Holder, Limit: rule.Applications, Used: running, Requested: 1,
+		Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Holder: s.Holder, Limit: rule.Applications,
+		Used: running, Requested: 1,
 	})
 }
 
 // ruleAt returns the rule for a holder, and caches it with the holding for each configuration of the node.
-func (h *holding) ruleAt(n *node, who quota.Holder) *rule {
+func (h *holding) ruleAt(n *node, by quota.Holder) *rule {
 	if h == nil {
-		return n.rules.of(who)
+		return n.rules.of(by)
 	}
 	if h.lookedUp != n.rules {
-		h.lookedUp, h.rule = n.rules, n.rules.of(who)
+		h.lookedUp, h.rule = n.rules, n.rules.of(by)
 	}
 	return h.rule
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/heap"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
 // waitQueue holds the waiting requests. Each is in the blocker queue of the first thing that blocks it (docs/adr/0028).
@@ -16,7 +17,7 @@ type waitQueue struct {
 
 	arrival   uint64             // last assigned
 	byArrival map[uint64]*waiter // for deadlines
-	all       rankQueue
+	all       rankqueue.Queue[*waiter]
 	// queuesForLedger holds the requests that are blocked only by a bound of the ledger. unassigned holds those that must
 	// be assigned to a queue again within the present command.
 	queuesForLedger []*blockerQueue
@@ -38,7 +39,7 @@ type waiter struct {
 	request quota.Allocate
 	// unconfiguredPaths are the parts of the claims' paths below configured nodes; nil if all nodes are configured.
 	unconfiguredPaths []string
-	turn              quota.QueueTurn
+	turn              rankqueue.Rank
 	blockedIn         *blockerQueue
 	// need is the least amount of the blocked resource with which the request could fit.
 	need quota.Amount
@@ -59,8 +60,8 @@ type waiting struct {
 func (w *waiting) endsAt() quota.Instant { return min(w.until, w.keepUntil) }
 
 // queueTurn is the place of a request in the order of the queue. A new request is the last of its priority.
-func (a *Allocation) queueTurn() quota.QueueTurn {
-	t := quota.QueueTurn{Arrival: 1<<64 - 1}
+func (a *Allocation) queueTurn() rankqueue.Rank {
+	t := rankqueue.Rank{Arrival: 1<<64 - 1}
 	if a.more != nil {
 		t.Priority = a.more.priority
 		if a.more.waiting != nil {
@@ -68,11 +69,6 @@ func (a *Allocation) queueTurn() quota.QueueTurn {
 		}
 	}
 	return t
-}
-
-// isWaiting is true for the record of a request in the queue.
-func (a *Allocation) isWaiting() bool {
-	return a.ended == nil && a.more != nil && a.more.waiting != nil
 }
 
 // waiterOf returns the waiter of a waiting record.
@@ -86,26 +82,26 @@ func (q *waitQueue) addWaiter(w *waiter) {
 	place := w.record.more.waiting
 	q.byArrival[place.arrival] = w
 	q.bytes += q.countedSize(w)
-	q.all.insert(w)
-	q.allocations.byID[w.record.id] = w.record
+	q.all.Insert(w.turn, 0, w)
+	q.allocations.byID.Put(w.record)
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
 // removeWaiter removes a request from its blocker queue and from the wait queue, and frees its id.
 func (q *waitQueue) removeWaiter(w *waiter) {
 	q.leaveQueue(w)
-	q.all.remove(w)
+	q.all.Remove(w.turn)
 	place := w.record.more.waiting
 	delete(q.byArrival, place.arrival)
 	q.bytes -= q.countedSize(w)
-	delete(q.allocations.byID, w.record.id)
+	q.allocations.byID.Remove(w.record)
 	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
 }
 
 // enqueue puts a denied request into the queue of its first blocker.
 func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode) Outcome {
 	a := t.allocation
-	if l.queue.all.length >= l.bounds.Waiting {
+	if l.queue.all.Len() >= l.bounds.Waiting {
 		return Outcome{Refused: l.queue.tooManyWait()}
 	}
 	w := &waiter{record: a, request: request}
@@ -116,7 +112,10 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 		return Outcome{Decision: waitingDecision(d)}
 	}
 	l.queue.arrival++
-	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + quota.Instant(waitSpan(request))}
+	a.more.waiting = &waiting{
+		arrival: l.queue.arrival, since: l.now,
+		until: l.now.At + quota.Instant(waitSpan(request)),
+	}
 	a.more.waiting.keepUntil = l.now.At + quota.Instant(keepSpan(request))
 	w.turn = a.queueTurn()
 	key := l.queue.blockerOf(a, d.Violations)
@@ -131,7 +130,8 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 }
 
 func (q *waitQueue) tooManyWait() *quota.Error {
-	return quota.Errorf(quota.Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", q.all.length)
+	return quota.Errorf(quota.Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait",
+		q.all.Len())
 }
 
 func waitingDecision(d quota.Decision) *quota.Decision {
@@ -216,7 +216,7 @@ func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waitin
 	q.bytes -= q.countedSize(w)
 	w.record = &is
 	q.bytes += q.countedSize(w)
-	q.allocations.byID[is.id] = &is
+	q.allocations.byID.Put(&is)
 }
 
 // dropWaiter ends a waiting request.
@@ -245,7 +245,10 @@ func (l *Ledger) dropOverdue(w *waiter) {
 func (m *details) addQueueTo(info *quota.AllocationInfo) {
 	info.Priority = m.priority
 	if w := m.waiting; w != nil {
-		info.Waiting = &quota.WaitingInfo{Since: w.since.At, SinceWall: w.since.Wall, Until: w.until, KeepUntil: w.keepUntil}
+		info.Waiting = &quota.WaitingInfo{
+			Since: w.since.At, SinceWall: w.since.Wall, Until: w.until,
+			KeepUntil: w.keepUntil,
+		}
 	}
 }
 
@@ -254,7 +257,7 @@ func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
 	info := a.currentInfo()
 	if a.isWaiting() {
 		w := l.queue.waiterOf(a)
-		info.Waiting.Position, info.Waiting.Line = w.blockedIn.before(w.turn)+1, w.blockedIn.String()
+		info.Waiting.Position, info.Waiting.Line = w.blockedIn.waiters.CountBefore(w.turn)+1, w.blockedIn.String()
 	}
 	return info
 }

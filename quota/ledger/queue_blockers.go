@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 	"github.com/quorate/quorate/quota/policy"
 )
 
@@ -22,10 +23,10 @@ type blocker struct {
 // blockerQueue is the requests with the same blocker.
 type blockerQueue struct {
 	blocker
-	rankQueue
+	waiters rankqueue.Queue[*waiter]
 	// While the queue is dirty, from is the turn to retry next, and next is not later than the turn of the next waiter to
 	// retry. at is the index in the dirty heap, from 1.
-	from, next quota.QueueTurn
+	from, next rankqueue.Rank
 	at         int
 	// retryAll retries all waiters, including those whose need exceeds the capacity.
 	retryAll bool
@@ -33,7 +34,22 @@ type blockerQueue struct {
 	revocationsPending int
 }
 
-// queuesOf is the list that contains the queue of a blocker.
+// insert adds a waiter, which keeps its need as long as it is in the queue.
+func (bq *blockerQueue) insert(w *waiter) { bq.waiters.Insert(w.turn, int64(w.need), w) }
+
+// head is the first waiter; nil if there is none.
+func (bq *blockerQueue) head() *waiter {
+	head, _ := bq.waiters.Head()
+	return head
+}
+
+// within returns the first waiter, from a rank on, that needs at most room; nil if there is none.
+func (bq *blockerQueue) within(room quota.Amount, from rankqueue.Rank) *waiter {
+	w, _ := bq.waiters.FirstWithin(int64(room), from)
+	return w
+}
+
+// queuesOf returns the list that contains the queue of a blocker, or would contain it.
 func (q *waitQueue) queuesOf(key blocker) *[]*blockerQueue {
 	switch {
 	case key.node != nil:
@@ -47,37 +63,37 @@ func (q *waitQueue) queuesOf(key blocker) *[]*blockerQueue {
 // findQueue returns the queue of a blocker; nil if it has no waiters.
 func (q *waitQueue) findQueue(key blocker) *blockerQueue { return findQueueIn(*q.queuesOf(key), key) }
 
-func findQueueIn(lines []*blockerQueue, key blocker) *blockerQueue {
-	for _, ln := range lines {
-		if ln.blocker == key {
-			return ln
+func findQueueIn(list []*blockerQueue, key blocker) *blockerQueue {
+	for _, bq := range list {
+		if bq.blocker == key {
+			return bq
 		}
 	}
 	return nil
 }
 
 // isStrict is true if requests in the queue must never be overtaken.
-func (ln *blockerQueue) isStrict() bool {
+func (bq *blockerQueue) isStrict() bool {
 	switch {
-	case ln.node != nil:
-		return ln.node.strict
-	case ln.resource != nil:
-		return ln.resource.Items == nil || ln.resource.Items.Queueing != quota.BestEffort
+	case bq.node != nil:
+		return bq.node.strict
+	case bq.resource != nil:
+		return bq.resource.Items == nil || bq.resource.Items.Queueing != quota.BestEffort
 	}
 	return false
 }
 
 // blockingHead returns the waiter that must not be overtaken now: the head of a strict queue, or a head that has waited
 // for long enough; otherwise the first waiter that awaits revocations.
-func (ln *blockerQueue) blockingHead(now quota.Instant) *waiter {
-	head := ln.head()
-	if head == nil || ln.tree == nil {
+func (bq *blockerQueue) blockingHead(now quota.Instant) *waiter {
+	head := bq.head()
+	if head == nil || bq.tree == nil {
 		return nil
 	}
-	if ln.isStrict() || now-head.headSince >= quota.Instant(overtakeSpan(ln.tree.settings)) {
+	if bq.isStrict() || now-head.headSince >= quota.Instant(overtakeSpan(bq.tree.settings)) {
 		return head
 	}
-	return ln.firstAwaitingRevocation()
+	return bq.firstAwaitingRevocation()
 }
 
 func overtakeSpan(s quota.TreeSettings) quota.Span {
@@ -89,104 +105,104 @@ func overtakeSpan(s quota.TreeSettings) quota.Span {
 
 // joinQueue adds a waiter to the queue of a blocker.
 func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
-	ln := q.findQueue(key)
-	if ln == nil {
-		ln = &blockerQueue{blocker: key}
+	bq := q.findQueue(key)
+	if bq == nil {
+		bq = &blockerQueue{blocker: key}
 		list := q.queuesOf(key)
-		*list = append(*list, ln)
+		*list = append(*list, bq)
 		if key.tree != nil {
-			key.tree.queues = append(key.tree.queues, ln)
+			key.tree.queues = append(key.tree.queues, bq)
 		}
 	}
-	wasFirm := ln.blockingHead(q.now.At) != nil
-	w.blockedIn, w.need = ln, need
-	ln.insert(w)
+	wasFirm := bq.blockingHead(q.now.At) != nil
+	w.blockedIn, w.need = bq, need
+	bq.insert(w)
 	if w.awaitsRevocation = q.revokedFor[w.record.id] > 0; w.awaitsRevocation {
-		ln.revocationsPending++
+		bq.revocationsPending++
 	}
-	q.noteHead(ln)
-	if wasFirm && ln.blockingHead(q.now.At) == nil {
-		q.markDirty(ln) // the new head may be overtaken, although the old one might not
+	q.noteHead(bq)
+	if wasFirm && bq.blockingHead(q.now.At) == nil {
+		q.markDirty(bq) // the new head may be overtaken, although the old one might not
 	}
 }
 
 // noteHead records when the present head became the head.
-func (q *waitQueue) noteHead(ln *blockerQueue) {
-	if w := ln.head(); w != nil && w.headSince == 0 {
+func (q *waitQueue) noteHead(bq *blockerQueue) {
+	if w := bq.head(); w != nil && w.headSince == 0 {
 		w.headSince = max(1, q.now.At) // 0 means never
 	}
 }
 
 // leaveQueue removes a waiter from its queue. If it blocked the queue, the other waiters are retried.
 func (q *waitQueue) leaveQueue(w *waiter) {
-	ln := w.blockedIn
+	bq := w.blockedIn
 	w.blockedIn = nil
-	if ln == &q.unassigned {
-		ln.remove(w)
+	if bq == &q.unassigned {
+		bq.waiters.Remove(w.turn)
 		return
 	}
-	wasFirm := ln.blockingHead(q.now.At) == w
-	ln.remove(w)
+	wasFirm := bq.blockingHead(q.now.At) == w
+	bq.waiters.Remove(w.turn)
 	if w.awaitsRevocation {
-		ln.revocationsPending--
+		bq.revocationsPending--
 	}
-	if ln.length == 0 {
-		q.removeQueue(ln)
+	if bq.waiters.Len() == 0 {
+		q.removeQueue(bq)
 		return
 	}
-	q.noteHead(ln)
+	q.noteHead(bq)
 	if wasFirm {
-		q.markDirty(ln)
+		q.markDirty(bq)
 	}
 }
 
-func (q *waitQueue) removeQueue(ln *blockerQueue) {
+func (q *waitQueue) removeQueue(bq *blockerQueue) {
 	without := func(list []*blockerQueue) []*blockerQueue {
 		if len(list) == 1 {
 			return nil
 		}
-		i := slices.Index(list, ln)
+		i := slices.Index(list, bq)
 		return slices.Delete(list, i, i+1)
 	}
-	list := q.queuesOf(ln.blocker)
+	list := q.queuesOf(bq.blocker)
 	*list = without(*list)
-	if ln.tree != nil {
-		ln.tree.queues = without(ln.tree.queues)
+	if bq.tree != nil {
+		bq.tree.queues = without(bq.tree.queues)
 	}
-	if ln.node != nil {
-		q.forest.noteIdle(ln.node)
+	if bq.node != nil {
+		q.forest.noteIdle(bq.node)
 	}
-	q.clearDirty(ln)
+	q.clearDirty(bq)
 }
 
-// capacity is an upper bound of the free capacity of the blocker, as far as it is known without a full decision. A
-// waiter that needs more cannot be granted.
-func (ln *blockerQueue) capacity() quota.Amount {
+// capacity returns an upper bound of the free capacity of the blocker that is cheap to compute. A waiter that needs
+// more cannot be granted; one that needs less may still be blocked elsewhere.
+func (bq *blockerQueue) capacity() quota.Amount {
 	switch {
-	case ln.resource != nil && ln.node == nil:
-		return ln.resource.stock.capacityFor(ln.blocker)
-	case ln.node == nil:
+	case bq.resource != nil && bq.node == nil:
+		return bq.resource.stock.capacityFor(bq.blocker)
+	case bq.node == nil:
 		return quota.MaxAmount
-	case ln.holder.Kind != quota.TheNode:
-		return ln.holderCapacity(ln.node.tree.accounts.find(ln.holder))
-	case ln.resource == nil:
-		return ln.node.applicationCapacity()
+	case bq.holder.Kind != quota.TheNode:
+		return bq.holderCapacity(bq.node.tree.accounts.find(bq.holder))
+	case bq.resource == nil:
+		return bq.node.applicationCapacity()
 	}
-	return ln.node.capacityFor(ln.resource.index)
+	return bq.node.capacityFor(bq.resource.index)
 }
 
-// holderCapacity is the capacity of a user or group, which is nil if it holds nothing.
-func (ln *blockerQueue) holderCapacity(h *holder) quota.Amount {
+// holderCapacity returns what a user or group can still get at the node; h is nil if it holds nothing.
+func (bq *blockerQueue) holderCapacity(h *holder) quota.Amount {
 	var at *holding
 	if h != nil {
-		at = h.at[ln.node]
+		at = h.at[bq.node]
 	}
-	rule := at.ruleAt(ln.node, ln.holder)
+	rule := at.ruleAt(bq.node, bq.holder)
 	switch {
 	case rule == nil:
 		return quota.MaxAmount
-	case ln.resource != nil:
-		return rule.most[ln.resource.index] - at.uses(ln.resource.index)
+	case bq.resource != nil:
+		return rule.most[bq.resource.index] - at.uses(bq.resource.index)
 	case rule.Applications == 0:
 		return quota.MaxAmount
 	}
@@ -200,8 +216,9 @@ func (n *node) applicationCapacity() quota.Amount {
 	return n.spec.Applications - quota.Amount(n.applications)
 }
 
-// capacityFor is the remainder of a limit. In a cohort it is known only for nodes that borrow nothing and have no
-// lending children.
+// capacityFor returns an upper bound of what claims at or below the node can still get of a resource: the remainder of
+// the limit or, in a cohort, the room plus what the node may borrow. It is MaxAmount for a node with children in the
+// cohort, because claims below it may use room that its children do not lend.
 func (n *node) capacityFor(r int) quota.Amount {
 	if n.pools == nil {
 		return n.ceilings[r] - n.subtree[r]
@@ -214,7 +231,8 @@ func (n *node) capacityFor(r int) quota.Amount {
 	return n.pools[r].room().Plus(n.mayOwe(r))
 }
 
-// amountNeeded is the amount that an allocation asks of the blocker.
+// amountNeeded returns the amount that an allocation needs from the blocker, for comparison with capacity; 0 if the
+// blocker has no measurable capacity.
 func (key blocker) amountNeeded(a *Allocation) quota.Amount {
 	if key.node == nil && key.resource != nil {
 		return key.itemsNeeded(a)
@@ -240,7 +258,7 @@ func (key blocker) amountNeeded(a *Allocation) quota.Amount {
 	return sum
 }
 
-// itemsNeeded is the number of items that an allocation asks of the blocker.
+// itemsNeeded returns the number of items that an allocation needs from the blocker.
 func (key blocker) itemsNeeded(a *Allocation) quota.Amount {
 	if key.item != "" {
 		return 1
@@ -256,7 +274,8 @@ func (key blocker) itemsNeeded(a *Allocation) quota.Amount {
 	return sum
 }
 
-// capacityFor is the number of available items of a blocker.
+// capacityFor returns the number of items that a request blocked by key could get now: idle ones in the state and those
+// that can be created, or 1 for an idle named item.
 func (s *stock) capacityFor(key blocker) quota.Amount {
 	if key.item == "" {
 		return quota.Amount(s.idleIn(key.state) + s.creatableIn(key.state))
@@ -269,7 +288,7 @@ func (s *stock) capacityFor(key blocker) quota.Amount {
 
 // unblockFreed marks the queues dirty that may gain capacity from the end of an allocation.
 func (q *waitQueue) unblockFreed(a *Allocation) {
-	if q.all.length == 0 || a.fence == 0 {
+	if q.all.Len() == 0 || a.fence == 0 {
 		return
 	}
 	if len(q.queuesForLedger) > 0 {
@@ -285,7 +304,7 @@ func (q *waitQueue) unblockFreed(a *Allocation) {
 // unblockGranted marks the queues dirty whose requests a new allocation may unblock: where claims borrow softly it is a
 // new candidate for preemption, and further claims of its application do not count against the limit of applications.
 func (q *waitQueue) unblockGranted(a *Allocation) {
-	if q.all.length == 0 {
+	if q.all.Len() == 0 {
 		return
 	}
 	for i := range a.claims {
@@ -310,24 +329,24 @@ func (q *waitQueue) unblockAbove(a *Allocation, c *placedClaim) {
 		q.unblockMembers(c.at.tree)
 	}
 	for n := c.at; n != nil; n = n.parent {
-		for _, ln := range n.queues {
-			if ln.isAbout(a, c) {
-				q.markDirty(ln)
+		for _, bq := range n.queues {
+			if bq.isAbout(a, c) {
+				q.markDirty(bq)
 			}
 		}
 	}
 }
 
 // isAbout is true if a claim of an allocation counts against the blocker.
-func (ln *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
-	if !a.countsFor(c, ln.holder) {
+func (bq *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
+	if !a.countsFor(c, bq.holder) {
 		return false
 	}
-	if ln.resource == nil {
+	if bq.resource == nil {
 		return true
 	}
 	for _, p := range c.amounts {
-		if p.resource == ln.resource {
+		if p.resource == bq.resource {
 			return true
 		}
 	}
@@ -336,23 +355,23 @@ func (ln *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 
 // unblockTree marks all queues of the tree dirty and retries all their waiters.
 func (q *waitQueue) unblockTree(t *tree) {
-	for _, ln := range t.queues {
-		q.unblockAll(ln)
+	for _, bq := range t.queues {
+		q.unblockAll(bq)
 	}
 }
 
 // unblockMembers marks the queues dirty whose blocker may have changed for waiters with an application or a group.
 func (q *waitQueue) unblockMembers(t *tree) {
-	for _, ln := range t.queues {
-		if ln.node != nil && (ln.resource == nil || ln.holder.Kind == quota.AGroup) {
-			q.unblockAll(ln)
+	for _, bq := range t.queues {
+		if bq.node != nil && (bq.resource == nil || bq.holder.Kind == quota.AGroup) {
+			q.unblockAll(bq)
 		}
 	}
 }
 
-func (q *waitQueue) unblockAll(ln *blockerQueue) {
-	q.markDirty(ln)
-	ln.retryAll = true
+func (q *waitQueue) unblockAll(bq *blockerQueue) {
+	q.markDirty(bq)
+	bq.retryAll = true
 }
 
 // unblockRaised marks the queues dirty that wait for capacity at a node whose limits have changed, or further up in its
@@ -363,9 +382,9 @@ func (q *waitQueue) unblockRaised(n *node) {
 		return
 	}
 	for at := n; at != nil && (at == n || at.pools != nil); at = at.parent {
-		for _, ln := range at.queues {
-			if ln.resource != nil && ln.holder.Kind == quota.TheNode {
-				q.markDirty(ln)
+		for _, bq := range at.queues {
+			if bq.resource != nil && bq.holder.Kind == quota.TheNode {
+				q.markDirty(bq)
 			}
 		}
 	}
@@ -373,9 +392,9 @@ func (q *waitQueue) unblockRaised(n *node) {
 
 // unblockItems marks the queues dirty that wait for items of a resource in a state, or for a named item.
 func (q *waitQueue) unblockItems(r *resource, state, item string) {
-	for _, ln := range r.queues {
-		if state != "" && ln.state == state || item != "" && ln.item == item {
-			q.markDirty(ln)
+	for _, bq := range r.queues {
+		if state != "" && bq.state == state || item != "" && bq.item == item {
+			q.markDirty(bq)
 		}
 	}
 }

@@ -4,22 +4,23 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 	"github.com/quorate/quorate/quota/policy"
 )
 
 // markDirty schedules all waiters of a queue for a retry, from the head on.
-func (q *waitQueue) markDirty(ln *blockerQueue) {
-	ln.from, ln.next = firstTurn, firstTurn
-	q.dirty.Push(ln)
+func (q *waitQueue) markDirty(bq *blockerQueue) {
+	bq.from, bq.next = rankqueue.First(), rankqueue.First()
+	q.dirty.Push(bq)
 }
 
-func (q *waitQueue) clearDirty(ln *blockerQueue) {
-	q.dirty.Remove(ln)
-	ln.retryAll = false
+func (q *waitQueue) clearDirty(bq *blockerQueue) {
+	q.dirty.Remove(bq)
+	bq.retryAll = false
 }
 
-// afterCommand runs at the end of every command. It grants waiting requests that fit now, in the order of the queue,
-// which establishes I7, and removes idle dynamic nodes.
+// afterCommand runs at the end of every command that made a queue dirty or a dynamic node idle. It grants waiting
+// requests that fit now, in the order of the queue, which establishes I7, and removes idle dynamic nodes.
 func (l *Ledger) afterCommand() {
 	l.drainQueue()
 	for l.forest.removeIdleNodes() && len(l.queue.queuesForLedger) > 0 {
@@ -32,31 +33,31 @@ func (l *Ledger) afterCommand() {
 // might fit, not with all that wait.
 func (l *Ledger) drainQueue() {
 	for l.queue.dirty.Len() > 0 {
-		ln := l.queue.dirty.First()
-		w := l.queue.nextCandidate(ln)
+		bq := l.queue.dirty.First()
+		w := l.queue.nextCandidate(bq)
 		switch {
 		case w == nil:
-			l.queue.clearDirty(ln)
-		case w.turn != ln.next:
-			ln.next = w.turn
-			l.queue.dirty.Push(ln)
+			l.queue.clearDirty(bq)
+		case w.turn != bq.next:
+			bq.next = w.turn
+			l.queue.dirty.Push(bq)
 		default:
-			ln.from = turnAfter(w.turn)
+			bq.from = w.turn.Next()
 			l.tryAdmit(w)
 		}
 	}
 }
 
 // nextCandidate is the next waiter of a dirty queue that might fit; nil if there is none.
-func (q *waitQueue) nextCandidate(ln *blockerQueue) *waiter {
-	if ln.tree == nil && ln != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
+func (q *waitQueue) nextCandidate(bq *blockerQueue) *waiter {
+	if bq.tree == nil && bq != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
 	}
-	if ln.retryAll {
-		return ln.within(quota.MaxAmount, ln.from)
+	if bq.retryAll {
+		return bq.within(quota.MaxAmount, bq.from)
 	}
-	next := ln.within(ln.capacity(), ln.from)
-	if firm := ln.blockingHead(q.now.At); next != nil && firm != nil && turnBefore(firm.turn, next.turn) {
+	next := bq.within(bq.capacity(), bq.from)
+	if firm := bq.blockingHead(q.now.At); next != nil && firm != nil && firm.turn.Before(next.turn) {
 		return nil
 	}
 	return next
@@ -170,7 +171,8 @@ func (q *waitQueue) softBlockerOf(a *Allocation, n *node, violations []quota.Vio
 
 // isSoft is true for the queue of requests that found no node by soft borrowing.
 func (key blocker) isSoft() bool {
-	return key.node != nil && key.resource == nil && key.holder.Kind == quota.TheNode && key.node.borrows == policy.BorrowSoft
+	return key.node != nil && key.resource == nil && key.holder.Kind == quota.TheNode &&
+		key.node.borrows == policy.BorrowSoft
 }
 
 // blockerFrom returns the blocker for a violated limit. For a node that the request itself would create it uses the
@@ -285,7 +287,8 @@ func (l *Ledger) revokeFor(w *waiter, t *tx) {
 		if is.revokedBy != "" {
 			continue
 		}
-		is.revokedBy, is.expires = w.record.id, min(is.expires, l.now.At+quota.Instant(l.forest.graceOf(victim, v.Tree)))
+		is.revokedBy, is.expires = w.record.id,
+			min(is.expires, l.now.At+quota.Instant(l.forest.graceOf(victim, v.Tree)))
 		revoked := l.replaceLease(victim.withLease(is))
 		l.queue.countRevocation(revoked, 1)
 		l.journal.noteFact(FactRevoked, revoked)
@@ -306,7 +309,7 @@ func (q *waitQueue) countRevocation(a *Allocation, sign int) {
 	if q.revokedFor[by] += sign; q.revokedFor[by] == 0 {
 		delete(q.revokedFor, by)
 	}
-	if preemptor := q.allocations.byID[by]; preemptor != nil && preemptor.isWaiting() {
+	if preemptor := q.allocations.byID.Find(by); preemptor != nil && preemptor.isWaiting() {
 		q.markAwaiting(q.waiterOf(preemptor))
 	}
 }
@@ -329,11 +332,11 @@ func (q *waitQueue) markAwaiting(w *waiter) {
 }
 
 // firstAwaitingRevocation is the first waiter in the queue that awaits revocations; nil if there is none.
-func (ln *blockerQueue) firstAwaitingRevocation() *waiter {
-	if ln.revocationsPending == 0 {
+func (bq *blockerQueue) firstAwaitingRevocation() *waiter {
+	if bq.revocationsPending == 0 {
 		return nil
 	}
-	for w := range ln.rankQueue.from(firstTurn) {
+	for w := range bq.waiters.All() {
 		if w.awaitsRevocation {
 			return w
 		}

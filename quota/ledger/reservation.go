@@ -37,13 +37,17 @@ func (s *allocations) checkConfirm(id string) Outcome {
 	case out.Refused != nil:
 		return out
 	case a.ended != nil:
-		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())}
+		return Outcome{Refused: quota.Errorf(quota.Ended, "id",
+			"allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())}
 	case a.isWaiting():
-		return Outcome{Refused: quota.Errorf(quota.InUse, "id", "request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
+		return Outcome{Refused: quota.Errorf(quota.InUse, "id",
+			"request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
 	case a.state() == quota.Held:
 		return Outcome{Allocation: a.withCurrentPlaces(), Repeated: true}
 	case a.more.until <= s.now.At:
-		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id, a.more.until, s.now.At)}
+		return Outcome{Refused: quota.Errorf(quota.Ended, "id",
+			"reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id,
+			a.more.until, s.now.At)}
 	}
 	return Outcome{Allocation: a}
 }
@@ -66,7 +70,8 @@ func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 func (s *allocations) checkCancel(id string) Outcome {
 	out := s.findToRelease(id)
 	if out.Refused == nil && out.Allocation.state() == quota.Held {
-		return Outcome{Refused: quota.Errorf(quota.InUse, "id", "allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
+		return Outcome{Refused: quota.Errorf(quota.InUse, "id",
+			"allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
 	}
 	return out
 }
@@ -124,50 +129,11 @@ type dynamicNode struct {
 	id         uint64
 }
 
-// markChanged assigns a new version to a tree whose usage or configuration changed. Equal versions of a tree mean equal
-// placements: a cancellation that finds the version that its reservation left knows that nothing happened in between.
-// Below LevelFive no tree has a version.
-func (f *forest) markChanged(t *tree) {
-	if f.level >= quota.LevelFive {
-		f.version++
-		t.version = f.version
-	}
-}
-
 // markChangedBy marks the trees in which an allocation holds something.
 func (f *forest) markChangedBy(a *Allocation) {
 	for i := range a.claims {
 		f.markChanged(a.claims[i].at.tree)
 	}
-}
-
-// markGranted marks the trees that a grant has changed: its own, and those of its victims. It returns the versions
-// before and after if the grant is a reservation.
-func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion {
-	if l.level < quota.LevelFive {
-		return nil
-	}
-	var versions []treeVersion
-	first := l.forest.version
-	mark := func(a *Allocation, keep bool) {
-		for i := range a.claims {
-			t := a.claims[i].at.tree
-			if t.version > first {
-				continue
-			}
-			before := t.version
-			l.forest.markChanged(t)
-			if keep {
-				versions = append(versions, treeVersion{t.name, before, t.version})
-			}
-		}
-	}
-	reserved := a.state() == quota.Reserved
-	mark(a, reserved)
-	for _, v := range victims {
-		mark(v, reserved)
-	}
-	return versions
 }
 
 // rememberUndo completes the undo record of a new reservation.
@@ -177,7 +143,10 @@ func (t *tx) rememberUndo(a *Allocation) {
 	if len(versions) == 0 {
 		return
 	}
-	a.more.undo = &undoRecord{trees: versions, items: l.inventory.trace.changes(), arrival: l.queue.arrival, liveBytes: l.inventory.trace.liveBytes}
+	a.more.undo = &undoRecord{
+		trees: versions, items: l.inventory.trace.changes(), arrival: l.queue.arrival,
+		liveBytes: l.inventory.trace.liveBytes,
+	}
 	if t.staged != nil {
 		a.more.undo.nodes = t.staged.dynamicNodes()
 	}
@@ -262,8 +231,9 @@ func (u *undoRecord) image() *UndoImage {
 		before := ItemBeforeImage{ItemImage: ItemImage{ItemName: b.name}, IsNew: b.was == nil, Now: b.turn}
 		if it := b.was; it != nil {
 			before.ItemImage = ItemImage{
-				ItemName: b.name, State: it.state, Turn: it.stateSeq, Updated: it.updated, Since: it.since, Expires: it.expires,
-				Data: it.data, Leaving: it.leaving,
+				ItemName: b.name, State: it.state, Turn: it.stateSeq, Updated: it.updated, Since: it.since,
+				Expires: it.expires,
+				Data:    it.data, Leaving: it.leaving,
 			}
 			before.Owner = it.owner
 		}
@@ -287,8 +257,9 @@ func (image *UndoImage) record() *undoRecord {
 		before := itemBefore{name: b.ItemName, turn: b.Now}
 		if !b.IsNew {
 			before.was = &item{
-				name: b.Name, state: b.State, stateSeq: b.Turn, owner: b.Owner, updated: b.Updated, since: b.Since, expires: b.Expires,
-				data: b.Data, leaving: b.Leaving,
+				name: b.Name, state: b.State, stateSeq: b.Turn, owner: b.Owner, updated: b.Updated, since: b.Since,
+				expires: b.Expires,
+				data:    b.Data, leaving: b.Leaving,
 			}
 		}
 		u.items = append(u.items, before)
@@ -303,7 +274,8 @@ func (image *UndoImage) check(l *Ledger, id string) error {
 	}
 	for _, v := range image.Trees {
 		if v.Before >= v.After || v.After > l.forest.version {
-			return fmt.Errorf("reservation %q changed tree %s from version %d to %d, which was never given", id, v.Tree, v.Before, v.After)
+			return fmt.Errorf("reservation %q changed tree %s from version %d to %d, which was never given", id, v.Tree,
+				v.Before, v.After)
 		}
 	}
 	for _, n := range image.Nodes {
@@ -312,8 +284,10 @@ func (image *UndoImage) check(l *Ledger, id string) error {
 		}
 	}
 	for _, b := range image.Items {
-		if b.Now > l.inventory.lastStateSeq || !b.IsNew && (b.Turn == 0 || b.Turn > l.inventory.lastStateSeq || b.Owner > l.allocations.fence) {
-			return fmt.Errorf("reservation %q remembers item %s with a turn or an owner that was never given", id, b.Name)
+		if b.Now > l.inventory.lastStateSeq || !b.IsNew &&
+			(b.Turn == 0 || b.Turn > l.inventory.lastStateSeq || b.Owner > l.allocations.fence) {
+			return fmt.Errorf(
+				"reservation %q remembers item %s with a turn or an owner that was never given", id, b.Name)
 		}
 	}
 	return nil

@@ -99,7 +99,10 @@ func (a *Allocation) asFound() afterwards {
 		}
 	}
 	return func(c *placedClaim, it *item) string {
-		if state := states[quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}]; state != "" {
+		if state := states[quota.ItemName{
+			Tree: it.stock.tree, Resource: it.stock.resource.Name,
+			Name: it.name,
+		}]; state != "" {
 			return state
 		}
 		return unused(c, it)

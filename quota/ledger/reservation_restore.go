@@ -13,9 +13,10 @@ type cancellation struct{ *Ledger }
 
 // restoreDisplaced restores what a reservation has displaced. The reservation has ended, and its own claims are
 // refunded. Moved claims return to their former nodes and arrival numbers, and preempted allocations are held again
-// under their old fences. If any of them was moved, ended or forgotten since, or would put a node over its limit,
-// nothing is restored; other claims then use the freed capacity as after a release. It returns the ids of the
-// allocations that are held again, in the order in which they had been preempted.
+// under their old fences. Nothing is restored if one of them was moved, ended or forgotten since, if its node or one of
+// its items is no longer available, or if the limit of a node or principal or a bound of the ledger would be exceeded.
+// Borrowed claims then reclaim the freed capacity as after a release. It returns the ids of the allocations that are
+// held again, in the order in which they had been preempted.
 func (c cancellation) restoreDisplaced(a *Allocation) (restored []string) {
 	again := newRestoring(c.Ledger, a)
 	if a.more != nil && len(a.more.displaced) > 0 && again.restoreAll(a.more.displaced) {
@@ -37,7 +38,7 @@ type restoration struct {
 	before   map[*node][]quota.Amount // usage of the affected nodes before the restoration
 	places   map[claimPlace]displacement
 	nodes    map[uint64]*node // found so far, by identity
-	// exact is true if nothing happened since the reservation; then limits are not checked.
+	// exact is true if the trees and items involved are unchanged since the reservation; then limits are not checked.
 	exact bool
 }
 
@@ -70,7 +71,7 @@ func (r *restoration) restoreAll(displaced []displacement) bool {
 // moveBack returns a moved claim to its former place, if it still has the arrival number that the reservation gave it.
 func (r *restoration) moveBack(d displacement) bool {
 	l := r.ledger
-	was := l.allocations.byID[d.id]
+	was := l.allocations.byID.Find(d.id)
 	if was == nil || was.ended != nil || d.claim >= len(was.claims) || was.claims[d.claim].arrivalSeq() != d.newSeq {
 		return false
 	}
@@ -100,7 +101,8 @@ func (r *restoration) restoreVictim(last displacement) bool {
 		return true
 	}
 	tombstone := r.findTombstone(last.id)
-	if tombstone == nil || tombstone.ended == nil || tombstone.ended.state != quota.WasPreempted || tombstone.ended.by != r.by.id {
+	if tombstone == nil || tombstone.ended == nil || tombstone.ended.state != quota.WasPreempted ||
+		tombstone.ended.by != r.by.id {
 		return false
 	}
 	again := *tombstone
@@ -228,7 +230,7 @@ func (r *restoration) commit() []string {
 	for _, p := range r.by.more.preempted {
 		is := r.restored[p.ID]
 		l.allocations.removeTombstone(numbers[is.tombstone], is.tombstone)
-		l.allocations.byID[p.ID] = is.again
+		l.allocations.byID.Put(is.again)
 		l.deadlines.add(is.again)
 		l.journal.noteEvent(quota.Event{Kind: quota.EventRestored, ID: p.ID, By: r.by.id})
 		l.journal.noteFact(FactRestored, is.again)
@@ -280,9 +282,9 @@ func (r *restoration) findNode(t *tree, id uint64) *node {
 	return n
 }
 
-// unchangedSince is true if nothing happened since a reservation: all trees involved have the version that it left, all
-// items involved are where it left them, and all of its victims are remembered. Its end then restores the state from
-// before it, even over a limit, and no other claim moves.
+// unchangedSince reports whether all trees and items that a reservation changed are as it left them, and what it
+// displaced fits within the bounds of the ledger. If its victims are also remembered (see restoreExactly), its end
+// restores the exact state from before it, even over a limit, and no other claim moves.
 func (c cancellation) unchangedSince(a *Allocation) bool {
 	if a.more == nil || a.more.undo == nil {
 		return false
@@ -306,7 +308,7 @@ func (c cancellation) unchangedSince(a *Allocation) bool {
 func (c cancellation) hasBytesFor(a *Allocation) bool {
 	live := c.currentSizes().Live() - c.countedSize(a)
 	for _, p := range a.more.preempted {
-		if victim := c.allocations.byID[p.ID]; victim != nil {
+		if victim := c.allocations.byID.Find(p.ID); victim != nil {
 			live += c.countedSize(victim)
 		}
 	}
@@ -409,7 +411,7 @@ func (r *restoration) keepRestored(a *Allocation, i int, names []heldItem) bool 
 // findTombstone returns the tombstone of a victim. Since LevelFive it is kept until its reservation has ended.
 func (r *restoration) findTombstone(id string) *Allocation {
 	if r.ledger.level >= quota.LevelFive {
-		return r.ledger.allocations.byID[id]
+		return r.ledger.allocations.byID.Find(id)
 	}
 	return r.ledger.allocations.findByID(id)
 }

@@ -15,6 +15,9 @@ import (
 type Restorer struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
+	// formerNodes and formerResources stand for those of tombstones, which may not exist any more. Tombstones share them.
+	formerNodes     map[address]*node
+	formerResources map[string]*resource
 	// waiters are the waiting requests, and keys their blockers.
 	waiters  []*waiter
 	blockers []blocker
@@ -24,14 +27,21 @@ type Restorer struct {
 func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	l := New(b)
 	l.restoring = true
-	l.now, l.history.revision, l.allocations.fence, l.forest.nodeID, l.allocations.lastArrivalSeq, l.journal.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
+	l.now, l.history.revision, l.journal.lastEvent = h.Now, h.Revision, h.Event
+	l.forest.nodeID, l.allocations.fence, l.allocations.lastArrivalSeq = h.NodeID, h.Fence, h.Seat
 	l.inventory.lastStateSeq, l.queue.arrival, l.forest.version = h.Turn, h.Arrival, h.TreeVersion
-	return &Restorer{ledger: l, nodes: map[uint64]*node{}}
+	return &Restorer{
+		ledger: l, nodes: map[uint64]*node{}, formerNodes: map[address]*node{},
+		formerResources: map[string]*resource{},
+	}
 }
 
 // AddTree adds one tree with all its nodes.
 func (ld *Restorer) AddTree(image TreeImage) error {
-	spec := quota.TreeSpec{Name: image.Name, TreeSettings: image.Settings, Resources: image.Resources, Nodes: make([]quota.NodeSpec, len(image.Nodes))}
+	spec := quota.TreeSpec{
+		Name: image.Name, TreeSettings: image.Settings, Resources: image.Resources,
+		Nodes: make([]quota.NodeSpec, len(image.Nodes)),
+	}
 	for i, n := range image.Nodes {
 		spec.Nodes[i] = *n.Spec
 	}
@@ -70,7 +80,8 @@ func (ld *Restorer) AddRevision(r *quota.Revision) error {
 		last = known[len(known)-1].Number
 	}
 	if r.Number <= last || r.Number > ld.ledger.history.revision {
-		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last, ld.ledger.history.revision)
+		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last,
+			ld.ledger.history.revision)
 	}
 	ld.ledger.history.addRevision(r)
 	return nil
@@ -79,20 +90,21 @@ func (ld *Restorer) AddRevision(r *quota.Revision) error {
 // AddHeld adds one held allocation and charges it.
 func (ld *Restorer) AddHeld(image AllocationImage) error {
 	if len(image.Placed) != len(image.Request.Claims) {
-		return fmt.Errorf("allocation %q has %d claims at %d nodes", image.Request.ID, len(image.Request.Claims), len(image.Placed))
+		return fmt.Errorf("allocation %q has %d claims at %d nodes", image.Request.ID, len(image.Request.Claims),
+			len(image.Placed))
 	}
 	a, err := ld.newAllocation(image, func(i int) *node { return ld.nodes[image.Placed[i]] })
 	if err != nil {
 		return err
 	}
 	l := ld.ledger
-	if l.allocations.byID[a.id] != nil {
+	if l.allocations.byID.Find(a.id) != nil {
 		return fmt.Errorf("allocation %q is there twice", a.id)
 	}
 	if _, taken := l.allocations.held.Get(a.fence); taken || a.fence == 0 || a.fence > l.allocations.fence {
 		return fmt.Errorf("I8: fence %d of allocation %q is not unique, or was never given", a.fence, a.id)
 	}
-	l.allocations.byID[a.id] = a
+	l.allocations.byID.Put(a)
 	l.allocations.held.Set(a.fence, a)
 	l.deadlines.add(a)
 	l.queue.countRevocation(a, 1)
@@ -147,10 +159,11 @@ func nodeAt[T any](list []T, i int) T {
 // AddEnded adds one tombstone.
 func (ld *Restorer) AddEnded(image AllocationImage) error {
 	if len(image.PlacedPaths) != len(image.Request.Claims) || image.Ended == nil {
-		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID, len(image.Request.Claims), len(image.PlacedPaths))
+		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID,
+			len(image.Request.Claims), len(image.PlacedPaths))
 	}
 	a, err := ld.newAllocation(image, func(i int) *node {
-		return &node{address: &address{image.Request.Claims[i].Tree, image.PlacedPaths[i]}}
+		return ld.formerNode(address{image.Request.Claims[i].Tree, image.PlacedPaths[i]})
 	})
 	if err != nil {
 		return err
@@ -158,19 +171,31 @@ func (ld *Restorer) AddEnded(image AllocationImage) error {
 	l := ld.ledger
 	waited := image.State == quota.Cancelled || image.State == quota.TimedOut || image.State == quota.Abandoned
 	if a.fence == 0 && !waited || a.fence > l.allocations.fence || image.Ended.At < a.granted.At {
-		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
+		return fmt.Errorf(
+			"I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id,
+			a.fence)
 	}
 	state := image.State
 	if state == quota.Held {
 		state = quota.Released // the first format knew no other end
 	}
 	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
-	younger := l.allocations.byID[a.id]
+	younger := l.allocations.byID.Find(a.id)
 	l.allocations.keepTombstone(a)
 	if younger != nil && younger.ended == nil {
-		l.allocations.byID[a.id] = younger // the id was used again after the tombstone's span
+		l.allocations.byID.Put(younger) // the id was used again after the tombstone's span
 	}
 	return nil
+}
+
+// formerNode returns the node of a tombstone.
+func (ld *Restorer) formerNode(at address) *node {
+	n := ld.formerNodes[at]
+	if n == nil {
+		n = &node{address: &at}
+		ld.formerNodes[at] = n
+	}
+	return n
 }
 
 // AddEvent adds one remembered event.
@@ -194,14 +219,14 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 	if err := image.Undo.check(ld.ledger, image.Request.ID); err != nil {
 		return nil, err
 	}
-	a := newAllocation(image.Request.Claims)
-	a.id, a.labels, a.fence, a.granted, a.more = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.toDetails()
+	a := ld.ledger.allocations.shared.begin(&image.Request)
+	a.fence, a.granted, a.more = image.Fence, image.Granted, image.toDetails()
 	for i, c := range image.Request.Claims {
 		n := at(i)
 		if n == nil || n.treeName != c.Tree {
 			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist in tree %s", a.id, c.Tree)
 		}
-		if err := a.claims[i].restore(c, n); err != nil {
+		if err := ld.restoreClaim(&a.claims[i], c, n); err != nil {
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
 		if err := a.claims[i].restoreItems(image, i); err != nil {
@@ -214,20 +239,27 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 			a.claims[i].ensureDetails().group = image.Groups[i]
 		}
 	}
-	return a, nil
+	// What is charged next may give a claim an arrival number or a home.
+	return ld.ledger.allocations.shared.keep(len(image.Seats)+len(image.Homes) == 0), nil
 }
 
 func (image *AllocationImage) toDetails() *details {
 	r, b := image.Request, image.toLease()
-	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil {
+	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 &&
+		len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil {
 		return nil
 	}
 	m := &details{
-		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
+		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced,
+		preempted: image.Preempted, lease: b,
 		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
 	}
 	for _, d := range image.Displaced {
-		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeq: d.FromSeat, newSeq: d.Seat})
+		m.displaced = append(
+			m.displaced, displacement{
+				id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeq: d.FromSeat,
+				newSeq: d.Seat,
+			})
 	}
 	return m
 }
@@ -244,8 +276,8 @@ func (image *AllocationImage) toLease() *lease {
 	}
 }
 
-// restore rebuilds a claim at a node.
-func (c *placedClaim) restore(claim quota.Claim, n *node) error {
+// restoreClaim rebuilds a claim at a node.
+func (ld *Restorer) restoreClaim(c *placedClaim, claim quota.Claim, n *node) error {
 	c.at, c.placed, c.asked = n, n.address, n.address
 	if n.path != claim.Node {
 		c.asked = &address{n.treeName, claim.Node}
@@ -258,10 +290,23 @@ func (c *placedClaim) restore(claim quota.Claim, n *node) error {
 		if err != nil {
 			return err
 		}
+		if n.tree == nil {
+			r = ld.formerResource(r)
+		}
 		c.amounts[j] = placedAmount{resource: r, amount: component.Amount}
 	}
 	c.amounts = c.amounts[:len(claim.Amounts)]
 	return nil
+}
+
+// formerResource returns the one that tombstones share for a resource of which they only know the name.
+func (ld *Restorer) formerResource(r *resource) *resource {
+	known := ld.formerResources[r.Name]
+	if known == nil {
+		known = r
+		ld.formerResources[r.Name] = r
+	}
+	return known
 }
 
 // restoreResource finds the resource of a claim. The node of a tombstone has no tree and accepts any name.
@@ -308,7 +353,8 @@ func (i *Snapshot) Items() iter.Seq[ItemImage] {
 
 func (it *item) image(owner *Allocation) ItemImage {
 	return ItemImage{
-		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state, Turn: it.stateSeq, Updated: it.touched(owner),
+		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state,
+		Turn: it.stateSeq, Updated: it.touched(owner),
 		Since: it.since, Expires: it.expires, Data: it.data, Leaving: it.leaving,
 	}
 }
@@ -335,7 +381,8 @@ func (t *tree) itemNumbers() []uint64 {
 // addStock prepares the resources of a tree for their items.
 func (ld *Restorer) addStock(t *tree, numbers []uint64) error {
 	if len(numbers) > 0 && len(numbers) != len(t.resources) {
-		return fmt.Errorf("tree %s has %d resources, but numbers of items for %d", t.name, len(t.resources), len(numbers))
+		return fmt.Errorf("tree %s has %d resources, but numbers of items for %d", t.name,
+			len(t.resources), len(numbers))
 	}
 	for i, r := range t.resources {
 		if r.Unit == quota.Items {
@@ -355,7 +402,8 @@ func (ld *Restorer) AddItem(image ItemImage) error {
 	l := ld.ledger
 	switch _, taken := l.inventory.items.Get(image.Turn); {
 	case !quota.IsItemName(image.Name) || s.byName[image.Name] != nil:
-		return fmt.Errorf("item %q of resource %s of tree %s is there twice, or has no good name", image.Name, image.Resource, image.Tree)
+		return fmt.Errorf("item %q of resource %s of tree %s is there twice, or has no good name", image.Name,
+			image.Resource, image.Tree)
 	case taken || image.Turn == 0 || image.Turn > l.inventory.lastStateSeq:
 		return fmt.Errorf("turn %d of item %s is not unique, or was never given", image.Turn, image.Name)
 	case image.State == "" || len(image.State) > quota.MaxItemState:
@@ -365,7 +413,8 @@ func (ld *Restorer) AddItem(image ItemImage) error {
 		return refused
 	}
 	l.inventory.changeItem(nil, &item{
-		stock: s, name: image.Name, state: image.State, stateSeq: image.Turn, updated: image.Updated, since: image.Since,
+		stock: s, name: image.Name, state: image.State, stateSeq: image.Turn, updated: image.Updated,
+		since:   image.Since,
 		expires: image.Expires, data: image.Data, leaving: image.Leaving,
 	})
 	return nil
@@ -393,7 +442,8 @@ func (c *placedClaim) restoreItems(image AllocationImage, i int) error {
 			continue
 		}
 		held := heldItem{resource: h.Resource, name: h.Name}
-		if n := len(c.heldItems()); n > 0 && compareHeld(c.heldItems()[n-1], held) >= 0 || c.pickOf(h.Resource).Resource == "" {
+		if n := len(c.heldItems()); n > 0 && compareHeld(c.heldItems()[n-1], held) >= 0 ||
+			c.pickOf(h.Resource).Resource == "" {
 			return fmt.Errorf("item %s is out of order, held twice, or was not asked for", h.Name)
 		}
 		c.more.items.held = append(c.more.items.held, held)
@@ -440,7 +490,8 @@ func (ld *Restorer) claimItems(a *Allocation) error {
 			}
 			it := s.byName[h.name]
 			if it == nil || it.owner != 0 {
-				return fmt.Errorf("I5: allocation %q holds item %s, which does not exist, or has another owner", a.id, h.name)
+				return fmt.Errorf(
+					"I5: allocation %q holds item %s, which does not exist, or has another owner", a.id, h.name)
 			}
 			is := *it
 			is.owner = a.fence

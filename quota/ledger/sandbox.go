@@ -1,10 +1,10 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
 // Sandbox is a ledger with exclusive access: it answers questions by changing the state and reverting the change. Being
@@ -24,7 +24,8 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Remedy = s.findRemedy(func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
+		explained.Remedy = s.findRemedy(
+			func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
 		out.Decision = &explained
 	}
 	return out
@@ -55,7 +56,8 @@ func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 			return decision, nil, &e.Stamp, nil
 		}
 	}
-	return quota.Decision{}, nil, nil, quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", id)
+	return quota.Decision{}, nil, nil, quota.Errorf(quota.NotFound, "id",
+		"no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", id)
 }
 
 // judgedPerPage bounds how many requests one page shows: each is decided again, while all other calls wait.
@@ -68,19 +70,19 @@ func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 	if (f.Node != "" || f.Resource != "") && f.Tree == "" {
 		return quota.QueuePage{}, quota.Errorf(quota.Invalid, "tree", "a filter by node or resource needs a tree too")
 	}
-	from := firstTurn
+	from := rankqueue.First()
 	if after != nil {
-		from = turnAfter(*after)
+		from = rankqueue.Rank(*after).Next()
 	}
 	max = min(max, judgedPerPage)
 	var page quota.QueuePage
 	looked := 0
-	for w := range s.ledger.queue.all.from(from) {
+	for w := range s.ledger.queue.all.From(from) {
 		if len(page.Requests) == max || looked == scanned {
 			return page, nil
 		}
 		looked++
-		turn := w.turn
+		turn := quota.QueueTurn(w.turn)
 		page.Next = &turn
 		if matchesQueueFilter(f, w.record) {
 			d, info := s.queued(w, false)
@@ -113,7 +115,8 @@ const (
 // WorthCopying reports whether dry runs of configuration changes should use CopyForPlans.
 func (v View) WorthCopying() bool {
 	l := v.ledger
-	return v.AllCells() > minCopiedCells && l.allocations.held.Len()+l.queue.all.length+l.inventory.items.Len() <= maxCopied
+	return v.AllCells() > minCopiedCells && l.allocations.held.Len()+l.queue.all.Len()+
+		l.inventory.items.Len() <= maxCopied
 }
 
 // CopyForPlans builds a ledger from a snapshot that answers dry runs of configuration changes exactly as the original
@@ -167,6 +170,9 @@ func (s *allocations) rememberEnded(image *Snapshot) {
 			}
 		}
 	}
-	maps.DeleteFunc(ended, func(id string, _ *Allocation) bool { return s.byID[id] != nil })
-	maps.Copy(s.byID, ended)
+	for id, a := range ended { // an index has no order
+		if s.byID.Find(id) == nil {
+			s.byID.Put(a)
+		}
+	}
 }

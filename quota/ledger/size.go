@@ -34,7 +34,8 @@ const (
 // currentSizes are the present sizes.
 func (l *Ledger) currentSizes() quota.Sizes {
 	return quota.Sizes{
-		Allocations: l.allocations.held.bytes, Waiting: l.queue.bytes, Items: l.inventory.items.bytes, Trees: l.forest.bytes,
+		Allocations: l.allocations.held.bytes, Waiting: l.queue.bytes, Items: l.inventory.items.bytes,
+		Trees: l.forest.bytes,
 		Ended: l.allocations.ended.bytes, History: l.history.bytes, Events: l.journal.bytes,
 	}
 }
@@ -47,13 +48,16 @@ func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
 	if growth <= 0 || !l.boundsBytes() || l.currentSizes().Live()+growth <= l.bounds.LiveBytes {
 		return nil
 	}
-	return quota.Errorf(quota.Full, field, "this takes %d bytes beyond what is free for every record, and the ledger has %d of at most %d such bytes; %s",
+	return quota.Errorf(quota.Full, field, "this takes %d bytes beyond what is free for every record, and the ledger "+
+		"has %d of at most %d such bytes; %s",
 		growth, l.currentSizes().Live(), l.bounds.LiveBytes, wayOut)
 }
 
 // checkRequestGrowth is checkGrowth for an allocation or a waiting request.
 func (l *Ledger) checkRequestGrowth(growth int64) *quota.Error {
-	return l.checkGrowth(growth, "", "send fewer claims, labels or user data, or release allocations that have many; small requests are still taken")
+	return l.checkGrowth(
+		growth, "", "send fewer claims, labels or user data, or release allocations that have many; small requests "+
+			"are still taken")
 }
 
 // checkDataGrowth is checkGrowth for user data.
@@ -63,7 +67,9 @@ func (l *Ledger) checkDataGrowth(growth int64, field string) *quota.Error {
 
 // checkTreeGrowth is checkGrowth for a change of configuration.
 func (l *Ledger) checkTreeGrowth(growth int64) *quota.Error {
-	return l.checkGrowth(growth, "trees", "configure fewer nodes, resources or principals, or release allocations that have many labels or much user data")
+	return l.checkGrowth(
+		growth, "trees", "configure fewer nodes, resources or principals, or release allocations that have many "+
+			"labels or much user data")
 }
 
 // sized is a record with an estimated size. The size must not change while the record is stored.
@@ -80,19 +86,17 @@ func newSizedMap[V sized](free int64) sizedMap[V] { return sizedMap[V]{free: fre
 
 // Set stores a record, replacing the previous one.
 func (m *sizedMap[V]) Set(key uint64, record V) {
-	if was, found := m.Get(key); found {
+	m.bytes += bytesBeyond(m.free, record)
+	if was, replaced := m.Map.Set(key, record); replaced {
 		m.bytes -= bytesBeyond(m.free, was)
 	}
-	m.bytes += bytesBeyond(m.free, record)
-	m.Map.Set(key, record)
 }
 
-// Delete removes a record and reports whether it was present.
-func (m *sizedMap[V]) Delete(key uint64) bool {
-	if was, found := m.Get(key); found {
+// Delete removes a record, if it is present.
+func (m *sizedMap[V]) Delete(key uint64) {
+	if was, found := m.Map.Delete(key); found {
 		m.bytes -= bytesBeyond(m.free, was)
 	}
-	return m.Map.Delete(key)
 }
 
 // bytesBeyond is the size of a record beyond the free bytes.
@@ -114,7 +118,7 @@ func (a *Allocation) size() int64 { return a.Size() }
 
 // Size estimates the memory of the record in bytes. The caller must have the ledger.
 func (a *Allocation) Size() int64 {
-	n := recordBytes + int64(len(a.id)) + sizeOfPairs(a.labels)
+	n := recordBytes + int64(len(a.id)) + sizeOfPairs(a.labels())
 	for i := range a.claims {
 		n += a.claims[i].size()
 	}
@@ -129,6 +133,9 @@ func (a *Allocation) Size() int64 {
 
 func (c *placedClaim) size() int64 {
 	n := int64(claimBytes + len(c.asked.treeName) + len(c.asked.path))
+	if c.more == nil {
+		return n + int64(len(c.amounts))*componentBytes
+	}
 	picks := c.picks()
 	for _, p := range c.amounts {
 		if len(picks) == 0 || p.resource.Unit != quota.Items {
@@ -136,7 +143,8 @@ func (c *placedClaim) size() int64 {
 		}
 	}
 	for _, p := range picks {
-		n += int64(pickBytes + len(p.Resource) + len(p.State) + len(p.HeldState) + max(p.Count, len(p.Names))*heldItemBytes)
+		n += int64(pickBytes + len(p.Resource) + len(p.State) + len(p.HeldState) +
+			max(p.Count, len(p.Names))*heldItemBytes)
 		n += sizeOfTexts(p.Names)
 	}
 	return n
@@ -307,7 +315,7 @@ func (v verifier) checkSizes() error {
 	for _, a := range v.allocations.ended.All() {
 		is.Ended += v.countedSize(a)
 	}
-	for w := range v.queue.all.from(firstTurn) {
+	for w := range v.queue.all.All() {
 		is.Waiting += v.countedSize(w)
 	}
 	for _, it := range v.inventory.items.All() {

@@ -158,7 +158,10 @@ func (l *Ledger) Snapshot() *Snapshot {
 }
 
 func (t *tree) snapshot() TreeImage {
-	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers(), Version: t.version}
+	image := TreeImage{
+		Name: t.name, Settings: t.settings, Resources: t.registered(),
+		Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers(), Version: t.version,
+	}
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.dynamic})
 		return true
@@ -193,7 +196,7 @@ func (i *Snapshot) Events() []*quota.Event { return i.events }
 
 func (a *Allocation) image() AllocationImage {
 	image := AllocationImage{
-		Fence: a.fence, Granted: a.granted, State: a.state(), Request: quota.Allocate{ID: a.id, Labels: a.labels},
+		Fence: a.fence, Granted: a.granted, State: a.state(), Request: quota.Allocate{ID: a.id, Labels: a.labels()},
 	}
 	if a.more != nil {
 		a.more.addTo(&image)
@@ -215,18 +218,26 @@ func (m *details) addTo(image *AllocationImage) {
 	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
 	if b := m.lease; b != nil {
 		image.Request.TTL, image.Request.Data = b.asked, b.askedData
-		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
+		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy,
+			b.unclaimed, b.data
 	}
 	image.Undo = m.undo.image()
 	for _, d := range m.displaced {
-		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeq, Seat: d.newSeq})
+		image.Displaced = append(image.Displaced,
+			DisplacementImage{
+				ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeq,
+				Seat: d.newSeq,
+			})
 	}
 }
 
 // addTo adds the claim to an image. Rare properties are written only if some claim has them.
 func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	info := c.info()
-	image.Request.Claims[i] = quota.Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing}
+	image.Request.Claims[i] = quota.Claim{
+		Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks,
+		Standing: info.Standing,
+	}
 	for _, h := range c.heldItems() {
 		image.Items = append(image.Items, HeldItemImage{Claim: i, Resource: h.resource, Name: h.name})
 	}
@@ -263,13 +274,13 @@ func atIndex[T any](list []T, n, i int, value T) []T {
 // snapshotWaiter is a waiting request as of the snapshot.
 type snapshotWaiter struct {
 	record    *Allocation
-	line      blocker
+	queue     blocker
 	headSince quota.Instant
 }
 
 func (q *waitQueue) snapshot() []snapshotWaiter {
-	list := make([]snapshotWaiter, 0, q.all.length)
-	for w := range q.all.from(firstTurn) {
+	list := make([]snapshotWaiter, 0, q.all.Len())
+	for w := range q.all.All() {
 		list = append(list, snapshotWaiter{w.record, w.blockedIn.blocker, w.headSince})
 	}
 	return list
@@ -289,8 +300,9 @@ func (i *Snapshot) Waiting() iter.Seq[WaitingImage] {
 func (w snapshotWaiter) image() WaitingImage {
 	place := w.record.more.waiting
 	return WaitingImage{
-		Allocation: w.record.image(), Arrival: place.arrival, Since: place.since, Until: place.until, KeepUntil: place.keepUntil,
-		Line: w.line.image(), HeadSince: w.headSince,
+		Allocation: w.record.image(), Arrival: place.arrival, Since: place.since, Until: place.until,
+		KeepUntil: place.keepUntil,
+		Line:      w.queue.image(), HeadSince: w.headSince,
 	}
 }
 
@@ -311,19 +323,25 @@ func (key blocker) image() BlockerImage {
 func (ld *Restorer) AddWaiting(image WaitingImage) error {
 	r, l := image.Allocation.Request, ld.ledger
 	if n := len(r.Claims); len(image.Allocation.Placed) != n || len(image.Allocation.PlacedPaths) != n || n == 0 {
-		return fmt.Errorf("request %q has %d claims at %d nodes and %d paths", r.ID, n, len(image.Allocation.Placed), len(image.Allocation.PlacedPaths))
+		return fmt.Errorf("request %q has %d claims at %d nodes and %d paths", r.ID, n, len(image.Allocation.Placed),
+			len(image.Allocation.PlacedPaths))
 	}
 	a, err := ld.newAllocation(image.Allocation, func(i int) *node { return ld.nodes[image.Allocation.Placed[i]] })
 	if err != nil {
 		return err
 	}
 	switch {
-	case l.allocations.byID[a.id] != nil && l.allocations.byID[a.id].ended == nil:
+	case isLive(l.allocations.byID.Find(a.id)):
 		return fmt.Errorf("request %q is there twice", a.id)
-	case r.Mode != quota.Wait || image.Arrival == 0 || image.Arrival > l.queue.arrival || l.queue.byArrival[image.Arrival] != nil:
-		return fmt.Errorf("arrival %d of request %q is not unique, or was never given, or it does not wait", image.Arrival, a.id)
+	case r.Mode != quota.Wait || image.Arrival == 0 || image.Arrival > l.queue.arrival ||
+		l.queue.byArrival[image.Arrival] != nil:
+		return fmt.Errorf("arrival %d of request %q is not unique, or was never given, or it does not wait",
+			image.Arrival, a.id)
 	}
-	a.more.waiting = &waiting{arrival: image.Arrival, since: image.Since, until: image.Until, keepUntil: image.KeepUntil}
+	a.more.waiting = &waiting{
+		arrival: image.Arrival, since: image.Since, until: image.Until,
+		keepUntil: image.KeepUntil,
+	}
 	w := &waiter{record: a, request: r, turn: a.queueTurn(), headSince: image.HeadSince}
 	w.request.Claims = make([]quota.Claim, len(r.Claims))
 	for i, c := range r.Claims {
@@ -348,7 +366,7 @@ func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 	key := blocker{holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree]}
 	if image.Node != 0 {
 		if key.node = ld.nodes[image.Node]; key.node == nil {
-			return key, fmt.Errorf("its line is at node %d, which does not exist", image.Node)
+			return key, fmt.Errorf("its queue is at node %d, which does not exist", image.Node)
 		}
 		key.tree = key.node.tree
 	}
@@ -356,10 +374,10 @@ func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 		return key, nil
 	}
 	if key.tree == nil {
-		return key, fmt.Errorf("its line is in tree %q, which does not exist", image.Tree)
+		return key, fmt.Errorf("its queue is in tree %q, which does not exist", image.Tree)
 	}
 	if key.resource = key.tree.resource(image.Resource); key.resource == nil {
-		return key, fmt.Errorf("its line is for %s, which tree %s does not have", image.Resource, key.tree.name)
+		return key, fmt.Errorf("its queue is for %s, which tree %s does not have", image.Resource, key.tree.name)
 	}
 	return key, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
 )
 
 // undoList reverts steps, the last one first. It is the only way to revert a change of the state.
@@ -28,27 +29,33 @@ func (u *undoList) rollback() {
 type tx struct {
 	ledger     *Ledger
 	allocation *Allocation
-	staged     *staged
+	// basic is Allocation.isBasic when the transaction began: decide and commit then skip everything else.
+	basic  bool
+	staged *staged
 }
 
 // beginTx prepares an allocation that has its claims to be held under the next fence.
 func (l *Ledger) beginTx(a *Allocation) tx {
 	a.fence, a.granted = l.allocations.fence+1, l.now
-	switch {
-	case a.more == nil:
-	case a.more.mode == quota.Reserve:
-		a.more.until = l.now.At + quota.Instant(a.more.reserveFor)
-	case a.more.lease != nil:
-		a.more.lease.begin(l.now)
+	if a.more != nil {
+		switch {
+		case a.more.mode == quota.Reserve:
+			a.more.until = l.now.At + quota.Instant(a.more.reserveFor)
+		case a.more.lease != nil:
+			a.more.lease.begin(l.now)
+		}
+		a.assignGroups()
 	}
-	a.assignGroups()
-	return tx{ledger: l, allocation: a}
+	return tx{ledger: l, allocation: a, basic: a.isBasic()}
 }
 
 // decide reports whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has
 // changed.
 func (t *tx) decide() quota.Decision {
 	l, a := t.ledger, t.allocation
+	if t.basic {
+		return asker{}.decide(a.claims) // the turn of the request does not matter without queues
+	}
 	if a.isPlain() {
 		d := l.askerFor(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
@@ -94,7 +101,7 @@ func (t *tx) victims() []*Allocation {
 func (t *tx) placements() []quota.ClaimInfo {
 	a := t.allocation
 	if t.staged != nil {
-		a = t.staged.newcomer()
+		a = t.staged.requester()
 	}
 	return a.currentInfo().Claims
 }
@@ -106,7 +113,7 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 	l.allocations.fence++
 	if t.staged == nil {
 		l.forest.attachDynamicNodes(a)
-		l.allocations.byID[a.id] = a
+		l.allocations.byID.Put(a)
 		l.allocations.held.Set(a.fence, a)
 		for i := range a.claims {
 			l.allocations.chargeClaim(a, i)
@@ -114,112 +121,120 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 	} else {
 		a = t.staged.commit()
 	}
+	if t.basic {
+		l.markGranted(a, nil)
+	} else {
+		t.commitExtras(a)
+	}
+	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
+	return a
+}
+
+// commitExtras commits what only an allocation that is not basic can have: items, an undo record, victims, a deadline,
+// and waiting requests that the grant concerns.
+func (t *tx) commitExtras(a *Allocation) {
+	l := t.ledger
 	l.inventory.takeItems(a)
 	t.rememberUndo(a)
 	for _, v := range t.victims() {
 		l.inventory.announceReturned(v)
 	}
 	l.deadlines.add(a)
-	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
 	l.queue.unblockGranted(a)
-	return a
 }
 
-// staged has the changes of a transaction before its commit: attached dynamic nodes, moved claims, and victims whose
-// claims were removed.
-type staged struct {
-	undoList
-	ledger *Ledger
-	fence  uint64 // of the new allocation
-	// victims have lost their claims, but end only when the new allocation is granted; preempted has the nodes where they
-	// competed.
-	victims       []*Allocation
-	preempted     []quota.Preempted
-	displaced     []displacement
-	displacedFrom []*node // where what is displaced had been
-	// revocations are the leases among them that must not end at once; see deferForGrace.
-	revocations     []pendingRevocation
-	displacedClaims map[claimRef]bool // displaced already
-}
-
-// beginStaged adds the new allocation to the held ones, so that it can be found by its fence, and its dynamic nodes to
-// their trees.
-func (l *Ledger) beginStaged(a *Allocation) *staged {
-	s := &staged{ledger: l, fence: a.fence}
-	seat := l.allocations.lastArrivalSeq
-	l.allocations.held.Set(a.fence, a)
-	s.onUndo(func() {
-		l.allocations.held.Delete(a.fence)
-		l.allocations.lastArrivalSeq = seat
-	})
-	s.attachDynamicNodes()
-	return s
-}
-
-// decide finds nodes for all claims and checks the other limits. If the allocation cannot be held now, it reverts
-// everything.
-func (s *staged) decide(a *Allocation) quota.Decision {
-	lost := s.placeSoftClaims()
-	var violations []quota.Violation
-	if lost == nil {
-		if violations = s.checkRest(); len(violations) == 0 {
-			if d, wait := s.deferForGrace(a); wait {
-				return d
+// markGranted marks the trees that a grant has changed: its own, and those of its victims. It returns the versions
+// before and after if the grant is a reservation.
+func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion {
+	if l.level < quota.LevelFive {
+		return nil
+	}
+	var versions []treeVersion
+	first := l.forest.version
+	mark := func(a *Allocation, keep bool) {
+		for i := range a.claims {
+			t := a.claims[i].at.tree
+			if t.version > first {
+				continue
 			}
-			s.chargePlain()
-			return quota.Decision{Granted: true, Preempted: s.preempted}
-		}
-	} else {
-		violations = lost.inTheWay()
-	}
-	s.rollback()
-	return quota.Decision{Violations: s.ledger.everyViolation(a, lost, violations)}
-}
-
-// rollback reverts what was staged.
-func (s *staged) rollback() {
-	s.undoList.rollback()
-	s.victims, s.preempted, s.displaced, s.displacedFrom, s.displacedClaims = nil, nil, nil, nil, nil
-}
-
-// chargeClaim counts a claim of the new allocation.
-func (s *staged) chargeClaim(i int) {
-	a := s.newcomer()
-	s.ledger.allocations.chargeClaim(a, i)
-	s.onUndo(func() { s.ledger.allocations.refundClaim(a, i) })
-}
-
-// newcomer is the present record of the new allocation.
-func (s *staged) newcomer() *Allocation {
-	a, _ := s.ledger.allocations.held.Get(s.fence)
-	return a
-}
-
-// commit makes the new allocation held and ends its victims.
-func (s *staged) commit() *Allocation {
-	l, a := s.ledger, s.newcomer()
-	if len(s.preempted) > 0 || a.more != nil && a.more.until != 0 {
-		if a.more == nil {
-			a.more = &details{}
-		}
-		a.more.preempted = s.preempted
-		if a.more.until != 0 {
-			a.more.displaced = s.completeDisplaced()
+			before := t.version
+			l.forest.markChanged(t)
+			if keep {
+				versions = append(versions, treeVersion{t.name, before, t.version})
+			}
 		}
 	}
-	for _, v := range s.victims {
-		l.allocations.held.Delete(v.fence)
-		l.keepEnded(v, quota.WasPreempted, a.id)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
+	reserved := a.state() == quota.Reserved
+	mark(a, reserved)
+	for _, v := range victims {
+		mark(v, reserved)
 	}
-	l.allocations.byID[a.id] = a
-	return a
+	return versions
 }
 
 // replaceRecord stores the record of a held allocation.
 func (s *allocations) replaceRecord(a *Allocation) {
 	s.held.Set(a.fence, a)
-	if known := s.byID[a.id]; known != nil && known.fence == a.fence {
-		s.byID[a.id] = a
+	if known := s.byID.Find(a.id); known != nil && known.fence == a.fence {
+		s.byID.Put(a)
+	}
+}
+
+// chargeClaim counts one claim of an allocation at its node and above.
+func (s *allocations) chargeClaim(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.tree.claims++
+	for _, p := range c.amounts {
+		p.resource.holds++
+	}
+	s.chargeNode(a, i)
+	if c.more != nil && c.more.track != nil {
+		c.more.track.add(c, 1)
+	}
+}
+
+// refundClaim is the inverse of chargeClaim.
+func (s *allocations) refundClaim(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.tree.claims--
+	for _, p := range c.amounts {
+		p.resource.holds--
+	}
+	s.refundNode(a, i)
+	if c.more != nil && c.more.track != nil {
+		c.more.track.add(c, -1)
+	}
+}
+
+// chargeNode counts what depends on the node where the claim is counted. Moving a claim is a refundNode and a
+// chargeNode.
+func (s *allocations) chargeNode(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.claims++
+	if c.more != nil && c.more.home != nil {
+		c.more.home.homes++
+	}
+	for _, p := range c.amounts {
+		c.at.addUsage(p.resource.index, p.amount)
+	}
+	if c.at.borrows == policy.BorrowSoft {
+		s.addBorrower(a, i)
+	}
+}
+
+// refundNode is the inverse of chargeNode.
+func (s *allocations) refundNode(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.claims--
+	s.forest.noteIdle(c.at)
+	if c.more != nil && c.more.home != nil {
+		c.more.home.homes--
+		s.forest.noteIdle(c.more.home)
+	}
+	for _, p := range c.amounts {
+		c.at.addUsage(p.resource.index, -p.amount)
+	}
+	if c.at.borrows == policy.BorrowSoft {
+		s.removeBorrower(a, i)
 	}
 }

@@ -5,67 +5,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/policy"
 )
-
-// chargeClaim counts one claim of an allocation at its node and above.
-func (s *allocations) chargeClaim(a *Allocation, i int) {
-	c := &a.claims[i]
-	c.at.tree.claims++
-	for _, p := range c.amounts {
-		p.resource.holds++
-	}
-	s.chargeNode(a, i)
-	if c.more != nil && c.more.track != nil {
-		c.more.track.add(c, 1)
-	}
-}
-
-// refundClaim is the inverse of chargeClaim.
-func (s *allocations) refundClaim(a *Allocation, i int) {
-	c := &a.claims[i]
-	c.at.tree.claims--
-	for _, p := range c.amounts {
-		p.resource.holds--
-	}
-	s.refundNode(a, i)
-	if c.more != nil && c.more.track != nil {
-		c.more.track.add(c, -1)
-	}
-}
-
-// chargeNode counts what depends on the node where the claim is counted. Moving a claim is a refundNode and a
-// chargeNode.
-func (s *allocations) chargeNode(a *Allocation, i int) {
-	c := &a.claims[i]
-	c.at.claims++
-	if c.more != nil && c.more.home != nil {
-		c.more.home.homes++
-	}
-	for _, p := range c.amounts {
-		c.at.addUsage(p.resource.index, p.amount)
-	}
-	if c.at.borrows == policy.BorrowSoft {
-		s.addBorrower(a, i)
-	}
-}
-
-// refundNode is the inverse of chargeNode.
-func (s *allocations) refundNode(a *Allocation, i int) {
-	c := &a.claims[i]
-	c.at.claims--
-	s.forest.noteIdle(c.at)
-	if c.more != nil && c.more.home != nil {
-		c.more.home.homes--
-		s.forest.noteIdle(c.more.home)
-	}
-	for _, p := range c.amounts {
-		c.at.addUsage(p.resource.index, -p.amount)
-	}
-	if c.at.borrows == policy.BorrowSoft {
-		s.removeBorrower(a, i)
-	}
-}
 
 // usageCells bounds the nodes times resources of one page, so that a reader keeps the lock for a short time only.
 const usageCells = 10_000
@@ -81,24 +21,28 @@ func (v View) Usage(treeName, path string, subtree, more bool, after string, max
 	}
 	top := t.byPath[path]
 	if top == nil {
-		return quota.UsagePage{}, quota.Errorf(quota.NotFound, "node", "tree %s has no node %q; the nearest that exists is %s", treeName, quota.Clip(path), t.nearest(quota.Clip(path)).place())
+		return quota.UsagePage{}, quota.Errorf(quota.NotFound, "node",
+			"tree %s has no node %q; the nearest that exists is %s", treeName, quota.Clip(path),
+			t.nearest(quota.Clip(path)).place())
 	}
 	if !subtree {
 		return quota.UsagePage{Nodes: []quota.NodeUsage{top.usage()}}, nil
 	}
 	max = min(max, 1+usageCells/len(t.resources))
 	var page quota.UsagePage
-	top.walk(func(n *node) bool {
-		switch {
-		case more && comparePaths(n.path, after) <= 0:
-		case len(page.Nodes) == max:
-			page.More = true
-		default:
-			page.Nodes = append(page.Nodes, n.usage())
-			page.Next = n.path
+	add := func(n *node) bool {
+		if page.More = len(page.Nodes) == max; page.More {
+			return false
 		}
-		return !page.More
-	})
+		page.Nodes = append(page.Nodes, n.usage())
+		page.Next = n.path
+		return true
+	}
+	if more && comparePaths(top.path, after) <= 0 {
+		top.walkAfter(after, add) // does not visit the nodes of all pages before this one
+	} else {
+		top.walk(add)
+	}
 	return page, nil
 }
 
@@ -176,7 +120,8 @@ func (t *tree) over(room int) []quota.Overuse {
 		}
 		if most := n.spec.Applications; most > 0 && quota.Amount(n.applications) > most {
 			list = append(list, quota.Overuse{
-				Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most, Used: quota.Amount(n.applications),
+				Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Limit: most,
+				Used: quota.Amount(n.applications),
 			})
 		}
 		return len(list) < room
@@ -190,7 +135,8 @@ func (n *node) over() []quota.Overuse {
 	for i, r := range n.tree.resources {
 		used := n.subtree[i]
 		if over := n.overBy(i, used); over > 0 {
-			list = append(list, quota.Overuse{Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: used - over, Used: used})
+			list = append(
+				list, quota.Overuse{Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: used - over, Used: used})
 		}
 	}
 	return list
@@ -230,13 +176,15 @@ func (h *holding) over() []quota.Overuse {
 	for i, r := range n.tree.resources {
 		if h.used[i] > rule.most[i] {
 			list = append(list, quota.Overuse{
-				Tree: n.treeName, Node: n.path, Resource: r.Name, Holder: h.of.Holder, Limit: rule.most[i], Used: h.used[i],
+				Tree: n.treeName, Node: n.path, Resource: r.Name, Holder: h.of.Holder, Limit: rule.most[i],
+				Used: h.used[i],
 			})
 		}
 	}
 	if most := rule.Applications; most > 0 && h.running() > most {
 		list = append(list, quota.Overuse{
-			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Holder: h.of.Holder, Limit: most, Used: h.running(),
+			Tree: n.treeName, Node: n.path, Kind: quota.OfApplications, Holder: h.of.Holder, Limit: most,
+			Used: h.running(),
 		})
 	}
 	return list

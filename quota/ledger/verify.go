@@ -69,8 +69,9 @@ func (v verifier) checkHeld(sums tallies) error {
 	for fence, a := range v.allocations.held.All() {
 		switch {
 		case a.fence != fence || fence > v.allocations.fence:
-			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id, a.fence, fence, v.allocations.fence)
-		case a.ended != nil || v.allocations.byID[a.id] != a:
+			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id,
+				a.fence, fence, v.allocations.fence)
+		case a.ended != nil || v.allocations.byID.Find(a.id) != a:
 			return fmt.Errorf("allocation %q is held but cannot be found by its id", a.id)
 		case a.granted.At > v.now.At:
 			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.now.At)
@@ -98,7 +99,8 @@ func (s tallies) add(c placedClaim) {
 func (t *tree) check(sums tallies) error {
 	for i, r := range t.resources {
 		if r.index != i || r.holds != sums.holds[r] {
-			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name, t.name, r.holds, sums.holds[r])
+			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name,
+				t.name, r.holds, sums.holds[r])
 		}
 	}
 	var err error
@@ -117,7 +119,8 @@ func (t *tree) check(sums tallies) error {
 		err = t.checkConfigured()
 	}
 	if err == nil && (claims != t.claims || nodes != len(t.byPath)) {
-		err = fmt.Errorf("tree %s counts %d claims and %d nodes but has %d and %d", t.name, t.claims, len(t.byPath), claims, nodes)
+		err = fmt.Errorf("tree %s counts %d claims and %d nodes but has %d and %d", t.name, t.claims,
+			len(t.byPath), claims, nodes)
 	}
 	return err
 }
@@ -137,8 +140,10 @@ func (t *tree) checkConfigured() error {
 			err = fmt.Errorf("%s stands below %s", n.place(), n.parent.place())
 		case n.dynamic && n.isIdle():
 			err = fmt.Errorf("%s was made on demand, and nothing is held there", n.place())
-		case fresh.policy != n.policy || fresh.strict != n.strict || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
-			err = fmt.Errorf("%s has not the policy, the queueing or the defaults that it is configured to have", n.place())
+		case fresh.policy != n.policy || fresh.strict != n.strict || fresh.borrows != n.borrows ||
+			fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
+			err = fmt.Errorf(
+				"%s has not the policy, the queueing or the defaults that it is configured to have", n.place())
 		case !slices.IsSortedFunc(n.children, byPath):
 			err = fmt.Errorf("the children of %s are out of order", n.place())
 		}
@@ -164,13 +169,17 @@ func (n *node) check(t *tree, sum *tally) error {
 		}
 		switch {
 		case n.own[i] != sum.own[r]:
-			return fmt.Errorf("I2: %s says it holds %d %s itself, but its claims add up to %d", n.place(), n.own[i], r.Name, sum.own[r])
+			return fmt.Errorf("I2: %s says it holds %d %s itself, but its claims add up to %d", n.place(), n.own[i],
+				r.Name, sum.own[r])
 		case n.subtree[i] != below:
-			return fmt.Errorf("I1: %s says its subtree holds %d %s, but own use and children add up to %d", n.place(), n.subtree[i], r.Name, below)
+			return fmt.Errorf("I1: %s says its subtree holds %d %s, but own use and children add up to %d", n.place(),
+				n.subtree[i], r.Name, below)
 		case n.own[i] < 0 || n.subtree[i] < 0 || n.subtree[i] > quota.MaxAmount:
-			return fmt.Errorf("%s holds %d %s itself and %d in its subtree, less than nothing or more than can be", n.place(), n.own[i], r.Name, n.subtree[i])
+			return fmt.Errorf("%s holds %d %s itself and %d in its subtree, less than nothing or more than can be",
+				n.place(), n.own[i], r.Name, n.subtree[i])
 		case n.ceilings[i] != n.ceiling(i):
-			return fmt.Errorf("%s is admitted up to %d %s, but its limit is %s", n.place(), n.ceilings[i], r.Name, n.effective(i))
+			return fmt.Errorf("%s is admitted up to %d %s, but its limit is %s", n.place(), n.ceilings[i],
+				r.Name, n.effective(i))
 		}
 		if err := n.checkPool(i); err != nil {
 			return err
@@ -192,17 +201,17 @@ func (v verifier) checkEnded() error {
 		}
 		last, youngest[a.id] = a.ended.At, a
 	}
-	ids := v.allocations.held.Len() + v.queue.all.length
+	ids := v.allocations.held.Len() + v.queue.all.Len()
 	for id, a := range youngest {
-		switch known := v.allocations.byID[id]; {
+		switch known := v.allocations.byID.Find(id); {
 		case known == a:
 			ids++
 		case known == nil || known.ended != nil:
 			return fmt.Errorf("ended allocation %q cannot be found by its id", id)
 		}
 	}
-	if ids != len(v.allocations.byID) {
-		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", len(v.allocations.byID), ids)
+	if ids != v.allocations.byID.Len() {
+		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", v.allocations.byID.Len(), ids)
 	}
 	return nil
 }

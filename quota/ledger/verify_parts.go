@@ -3,10 +3,11 @@ package ledger
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/ordmap"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 	"github.com/quorate/quorate/quota/policy"
 )
 
@@ -33,7 +34,8 @@ func (v verifier) checkStocks() error {
 		}
 	}
 	if items != v.inventory.items.Len() || held != owned || items > v.bounds.Items {
-		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d", items, held, v.inventory.items.Len(), owned)
+		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d",
+			items, held, v.inventory.items.Len(), owned)
 	}
 	return nil
 }
@@ -45,14 +47,16 @@ func (v verifier) checkOwners() (owned int, err error) {
 			c := &a.claims[i]
 			for _, h := range c.heldItems() {
 				it := h.is.stock.byName[h.name]
-				if it == nil || it.owner != fence || it.stock.tree != c.at.treeName || it.stock.resource.Name != h.resource {
+				if it == nil || it.owner != fence || it.stock.tree != c.at.treeName ||
+					it.stock.resource.Name != h.resource {
 					return 0, fmt.Errorf("I5: allocation %q lists item %s, but does not own it", a.id, h.name)
 				}
 				owned++
 			}
 			for _, p := range c.amounts {
 				if p.resource.Unit == quota.Items && p.amount != c.countOf(p.resource.Name) {
-					return 0, fmt.Errorf("I5: allocation %q counts %d %s, but holds %d", a.id, p.amount, p.resource.Name, c.countOf(p.resource.Name))
+					return 0, fmt.Errorf("I5: allocation %q counts %d %s, but holds %d", a.id, p.amount,
+						p.resource.Name, c.countOf(p.resource.Name))
 				}
 			}
 		}
@@ -63,17 +67,20 @@ func (v verifier) checkOwners() (owned int, err error) {
 // checkStockOf verifies one resource, and returns the number of its held items.
 func (v verifier) checkStockOf(s *stock) (held int, err error) {
 	if len(s.names) != len(s.byName) {
-		return 0, fmt.Errorf("resource %s of tree %s has %d items and %d names", s.resource.Name, s.tree, len(s.byName), len(s.names))
+		return 0, fmt.Errorf("resource %s of tree %s has %d items and %d names", s.resource.Name, s.tree,
+			len(s.byName), len(s.names))
 	}
 	idle, leaving, spec := 0, 0, s.resource.Items
 	for i, name := range s.names {
 		it := s.byName[name]
 		known, _ := v.inventory.items.Get(it.stateSeq)
 		switch {
-		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name || it.stateSeq > v.inventory.lastStateSeq:
+		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name ||
+			it.stateSeq > v.inventory.lastStateSeq:
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not in its place", name, s.resource.Name, s.tree)
 		case it.leaving && it.owner == 0 || !it.leaving && !spec.OnDemand() && !specNamesItem(spec, name):
-			return 0, fmt.Errorf("item %s of resource %s of tree %s is not configured, and stays", name, s.resource.Name, s.tree)
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is not configured, and stays", name,
+				s.resource.Name, s.tree)
 		}
 		if it.leaving {
 			leaving++
@@ -84,16 +91,19 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 		}
 		idle++
 		if !s.containsItem(it) {
-			return 0, fmt.Errorf("item %s of resource %s of tree %s is not available, although it is not held", name, s.resource.Name, s.tree)
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is not available, although it is not held", name,
+				s.resource.Name, s.tree)
 		}
 	}
 	for state, m := range s.idle {
 		if idle -= m.Len(); m.Len() == 0 {
-			return 0, fmt.Errorf("resource %s of tree %s keeps an empty list for state %s", s.resource.Name, s.tree, state)
+			return 0, fmt.Errorf("resource %s of tree %s keeps an empty list for state %s",
+				s.resource.Name, s.tree, state)
 		}
 	}
 	if idle != 0 || len(s.byName) < spec.Min || spec.OnDemand() && leaving != max(0, len(s.byName)-spec.Max) {
-		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be", s.resource.Name, s.tree, len(s.byName), held)
+		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be",
+			s.resource.Name, s.tree, len(s.byName), held)
 	}
 	return held, nil
 }
@@ -122,7 +132,8 @@ func (v verifier) checkAccounts() error {
 			if p.User == "" {
 				continue
 			}
-			if c.more == nil || c.more.track == nil || c.home().tree.accounts.tracks[c.more.track.trackKey] != c.more.track {
+			if c.more == nil || c.more.track == nil ||
+				c.home().tree.accounts.tracks[c.more.track.trackKey] != c.more.track {
 				return fmt.Errorf("I3: allocation %q of user %s is not on any track", a.id, p.User)
 			}
 			want[c.home().tree].tally(c, p, applications)
@@ -134,7 +145,8 @@ func (v verifier) checkAccounts() error {
 		}
 		for _, n := range t.byPath {
 			if n.applications != len(applications[n]) {
-				return fmt.Errorf("I3: %s says that %d applications run, but there are %d", n.place(), n.applications, len(applications[n]))
+				return fmt.Errorf("I3: %s says that %d applications run, but there are %d", n.place(), n.applications,
+					len(applications[n]))
 			}
 		}
 	}
@@ -211,7 +223,8 @@ func (h *holding) is(want *holding) error {
 	}
 	for r := range want.used {
 		if h.used[r] != want.used[r] || h.used[r] < 0 {
-			return fmt.Errorf("its account says %d of resource %d, but its claims add up to %d", h.used[r], r, want.used[r])
+			return fmt.Errorf("its account says %d of resource %d, but its claims add up to %d", h.used[r],
+				r, want.used[r])
 		}
 	}
 	for name, w := range want.runs {
@@ -235,16 +248,20 @@ func (v verifier) checkBorrowIndexes() error {
 			}
 			if c.at.borrows != policy.BorrowSoft {
 				if c.arrivalSeq() != 0 || c.home() != c.at {
-					return fmt.Errorf("claim %d of %q has a seat or is away from its node at %s, which does not borrow softly", i, a.id, c.at.place())
+					return fmt.Errorf(
+						"claim %d of %q has a seat or is away from its node at %s, which does not borrow softly", i,
+						a.id, c.at.place())
 				}
 				continue
 			}
 			if seat := c.arrivalSeq(); seat == 0 || seat > v.allocations.lastArrivalSeq || taken[seat] {
-				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat, v.allocations.lastArrivalSeq, c.at.place())
+				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat,
+					v.allocations.lastArrivalSeq, c.at.place())
 			}
 			taken[c.arrivalSeq()] = true
 			if !c.home().borrowsFrom(c.at) {
-				return fmt.Errorf("claim %d of %q is counted at %s but cannot borrow there from %s", i, a.id, c.at.place(), c.home().place())
+				return fmt.Errorf("claim %d of %q is counted at %s but cannot borrow there from %s", i, a.id,
+					c.at.place(), c.home().place())
 			}
 			if benches[c.at] == nil {
 				benches[c.at] = newBorrowIndex()
@@ -256,7 +273,9 @@ func (v verifier) checkBorrowIndexes() error {
 	for _, t := range v.forest.trees {
 		t.root.walk(func(n *node) bool {
 			if !n.borrowers.sameAs(benches[n]) || n.homes != homes[n] {
-				err = fmt.Errorf("%s says who sits there, or how many of its claims are counted further up, and it is not so", n.place())
+				err = fmt.Errorf(
+					"%s says who sits there, or how many of its claims are counted further up, and it is not so",
+					n.place())
 			}
 			return err == nil
 		})
@@ -269,54 +288,45 @@ func (b *borrowIndex) sameAs(other *borrowIndex) bool {
 	if b == nil || other == nil {
 		return b.isEmpty() && other.isEmpty()
 	}
-	return maps.EqualFunc(b.groups, other.groups, (*priorityGroup).sameAs) && maps.EqualFunc(b.reclaims, other.reclaims, (*reclaimIndex).sameAs)
+	return maps.EqualFunc(b.groups, other.groups, (*priorityGroup).sameAs) &&
+		maps.EqualFunc(b.reclaims, other.reclaims, (*reclaimIndex).sameAs)
 }
 
 func (b *borrowIndex) isEmpty() bool { return b == nil || len(b.groups)+len(b.reclaims) == 0 }
 
 func (d *priorityGroup) sameAs(other *priorityGroup) bool {
-	return slices.Equal(d.holds, other.holds) && d.claims.are(&other.claims)
+	return slices.Equal(d.holds, other.holds) && haveSameClaims(&d.claims, &other.claims)
 }
 
 func (d *reclaimIndex) sameAs(other *reclaimIndex) bool {
 	placed := 0
-	sound := d.top.isConsistent(0, math.MaxUint64, &placed)
-	return sound && placed == len(d.buckets) && maps.EqualFunc(d.buckets, other.buckets, (*bucket).sameAs)
+	sound := d.byArrival.IsSound(func(seq uint64, r *bucket) bool {
+		placed++
+		first, _, found := r.claims.Min()
+		return found && first == seq
+	})
+	return sound && placed == len(d.byAmounts) && maps.EqualFunc(d.byAmounts, other.byAmounts, (*bucket).sameAs)
 }
 
-func (r *bucket) sameAs(other *bucket) bool { return r.claims.are(&other.claims) }
+func (r *bucket) sameAs(other *bucket) bool { return haveSameClaims(&r.claims, &other.claims) }
 
-// isConsistent verifies that the buckets of a treap are in order, between two arrival numbers, and know their first
-// claims and least amounts; it counts the claims.
-func (r *bucket) isConsistent(from, to uint64, placed *int) bool {
-	if r == nil {
-		return true
-	}
-	*placed++
-	again := *r
-	again.least = make([]quota.Amount, len(r.least))
-	again.sum()
-	first, _, any := r.claims.first()
-	return any && first == r.seat && from <= r.seat && r.seat < to && slices.Equal(again.least, r.least) &&
-		r.before.isConsistent(from, r.seat, placed) && r.after.isConsistent(r.seat+1, to, placed)
-}
-
-func (s *seqIndex) are(others *seqIndex) bool {
-	for seat, who := range s.all() {
-		if found, taken := others.get(seat); !taken || found != who {
+func haveSameClaims(claims, others *ordmap.Small[claimRef]) bool {
+	for seq, who := range claims.All() {
+		if found, taken := others.Get(seq); !taken || found != who {
 			return false
 		}
 	}
-	return s.count() == others.count()
+	return claims.Len() == others.Len()
 }
 
 // checkQueue verifies I7: every waiting request is in one queue, its blocker or a request that must not be overtaken
 // there blocks it, and no waiting request could be granted.
 func (v verifier) checkQueue() error {
-	if v.queue.dirty.Len() > 0 || v.queue.unassigned.length > 0 {
-		return fmt.Errorf("%d blocker queues are dirty and %d requests are in no queue between two commands", v.queue.dirty.Len(), v.queue.unassigned.length)
+	if v.queue.dirty.Len() > 0 || v.queue.unassigned.waiters.Len() > 0 {
+		return fmt.Errorf("%d blocker queues are dirty and %d requests are in no queue between two commands",
+			v.queue.dirty.Len(), v.queue.unassigned.waiters.Len())
 	}
-	lines, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
+	queues, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
 	for _, a := range v.allocations.held.All() {
 		if by := a.lease().revokedBy; by != "" {
 			revoked[by]++
@@ -325,42 +335,46 @@ func (v verifier) checkQueue() error {
 	if !maps.Equal(revoked, v.queue.revokedFor) {
 		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, v.queue.revokedFor)
 	}
-	last := quota.QueueTurn{Priority: 1<<63 - 1}
-	for w := range v.queue.all.from(firstTurn) {
+	last := rankqueue.First()
+	for w := range v.queue.all.All() {
 		if err := v.checkWaiter(w, last); err != nil {
 			return err
 		}
 		last = w.turn
-		lines[w.blockedIn]++
+		queues[w.blockedIn]++
 		if w.awaitsRevocation {
 			pressing[w.blockedIn]++
 		}
 	}
-	if n := v.queue.all.length; n != len(v.queue.byArrival) {
+	if n := v.queue.all.Len(); n != len(v.queue.byArrival) {
 		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(v.queue.byArrival))
 	}
-	for ln := range lines {
-		if ln.revocationsPending != pressing[ln] {
-			return fmt.Errorf("%d press in the line for %s, but it says %d", pressing[ln], ln, ln.revocationsPending)
+	for bq := range queues {
+		if bq.revocationsPending != pressing[bq] {
+			return fmt.Errorf("%d requests of the queue for %s await a revocation, but it counts %d", pressing[bq], bq,
+				bq.revocationsPending)
 		}
 	}
-	return v.checkBlockerQueues(lines)
+	return v.checkBlockerQueues(queues)
 }
 
-func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
+func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 	a, place := w.record, w.record.more.waiting
 	switch {
-	case !turnBefore(last, w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.queue.arrival || a.more.priority != w.turn.Priority:
+	case !last.Before(w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.queue.arrival ||
+		a.more.priority != w.turn.Priority:
 		return fmt.Errorf("request %q is not in its place in the queue", a.id)
-	case v.allocations.byID[a.id] != a || v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
+	case v.allocations.byID.Find(a.id) != a || v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
 		return fmt.Errorf("request %q cannot be found by its id or arrival, or holds something", a.id)
-	case w.blockedIn == nil || v.queue.findQueue(w.blockedIn.blocker) != w.blockedIn || w.blockedIn.within(quota.MaxAmount, w.turn) != w:
-		return fmt.Errorf("I7: request %q stands in no line", a.id)
+	case w.blockedIn == nil || v.queue.findQueue(w.blockedIn.blocker) != w.blockedIn ||
+		w.blockedIn.within(quota.MaxAmount, w.turn) != w:
+		return fmt.Errorf("I7: request %q is in no queue", a.id)
 	case place.since.At > v.now.At || w.headSince > max(1, v.now.At) || w.blockedIn.head() == w && w.headSince == 0:
-		return fmt.Errorf("I9: request %q waits, or is at the head of a line, since a time to come", a.id)
+		return fmt.Errorf("I9: request %q waits, or is at the head of a queue, since a future time", a.id)
 	}
 	if w.awaitsRevocation != (v.queue.revokedFor[a.id] > 0) {
-		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[a.id], a.id, w.awaitsRevocation)
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[a.id],
+			a.id, w.awaitsRevocation)
 	}
 	t, d, full := v.judgeWaiter(w)
 	t.rollback()
@@ -372,7 +386,8 @@ func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
 	case !v.queue.isStillBlocked(w, b, d.Violations) && !w.heldUp(d.Violations) && !v.blockedThere(w):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.blockedIn)
 	case w.blockedIn.amountNeeded(b) != w.need:
-		return fmt.Errorf("request %q needs %d of %s, but its line says %d", a.id, w.blockedIn.amountNeeded(b), w.blockedIn, w.need)
+		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", a.id, w.blockedIn.amountNeeded(b),
+			w.blockedIn, w.need)
 	}
 	return nil
 }
@@ -380,9 +395,10 @@ func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
 // heldUp is true if a request must not overtake another in a tree with soft borrowing: then it is not tried there, and
 // its decision does not list what else blocks it. Every change of such a tree marks all its queues dirty.
 func (w *waiter) heldUp(violations []quota.Violation) bool {
-	return w.blockedIn.tree != nil && w.blockedIn.tree.soft && slices.ContainsFunc(violations, func(v quota.Violation) bool {
-		return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
-	})
+	return w.blockedIn.tree != nil && w.blockedIn.tree.soft &&
+		slices.ContainsFunc(violations, func(v quota.Violation) bool {
+			return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
+		})
 }
 
 // blockedThere is true if the blocker blocks the claims in its tree: of several claims with soft borrowing, a decision
@@ -392,7 +408,8 @@ func (v verifier) blockedThere(w *waiter) bool {
 		return false
 	}
 	request := w.request
-	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims), func(c quota.Claim) bool { return c.Tree != w.blockedIn.tree.name })
+	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims),
+		func(c quota.Claim) bool { return c.Tree != w.blockedIn.tree.name })
 	a, refused := v.placeClaims(request)
 	if refused != nil {
 		return false
@@ -406,7 +423,7 @@ func (v verifier) blockedThere(w *waiter) bool {
 
 // checkBlockerQueues verifies that exactly the queues with waiters exist, and that they are listed wherever they should
 // be.
-func (v verifier) checkBlockerQueues(lines map[*blockerQueue]int) error {
+func (v verifier) checkBlockerQueues(queues map[*blockerQueue]int) error {
 	kept := len(v.queue.queuesForLedger)
 	for _, t := range v.forest.trees {
 		kept += len(t.queues)
@@ -418,21 +435,22 @@ func (v verifier) checkBlockerQueues(lines map[*blockerQueue]int) error {
 			here += len(n.queues)
 		}
 		if here != len(t.queues) {
-			return fmt.Errorf("tree %s knows %d lines, but its nodes and resources %d", t.name, len(t.queues), here)
+			return fmt.Errorf("tree %s has %d queues, but its nodes and resources have %d", t.name, len(t.queues), here)
 		}
 	}
-	if kept != len(lines) {
-		return fmt.Errorf("there are %d lines, but requests stand in %d", kept, len(lines))
+	if kept != len(queues) {
+		return fmt.Errorf("there are %d blocker queues, but requests wait in %d", kept, len(queues))
 	}
-	for ln, length := range lines {
-		if ln.length != length || ln.at != 0 {
-			return fmt.Errorf("the line for %s says that %d requests stand there, but %d do", ln, ln.length, length)
+	for bq, length := range queues {
+		if bq.waiters.Len() != length || bq.at != 0 {
+			return fmt.Errorf("the queue for %s has %d requests, but %d wait in it", bq, bq.waiters.Len(), length)
 		}
-		for _, p := range ln.pieces {
-			settled := p
-			settled.recompute()
-			if settled.least != p.least {
-				return fmt.Errorf("a piece of the line for %s says that at least %d is needed, but it is %d", ln, p.least, settled.least)
+		if err := bq.waiters.Check(); err != nil {
+			return fmt.Errorf("the queue for %s: %w", bq, err)
+		}
+		for w := range bq.waiters.All() {
+			if bq.within(w.need, w.turn) != w {
+				return fmt.Errorf("the queue for %s does not find request %q by its need of %d", bq, w.record.id, w.need)
 			}
 		}
 	}

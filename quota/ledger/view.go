@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
 // View is read-only access to a ledger. It is valid only as long as its lender allows. All results are copies, except
@@ -29,7 +30,8 @@ func (v View) TombstoneSpan() quota.Span { return v.ledger.bounds.TombstoneSpan 
 func (v View) Counts() quota.Counts {
 	l := v.ledger
 	return quota.Counts{
-		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(), Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.length,
+		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(),
+		Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.Len(),
 		Leases: l.deadlines.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
 	}
 }
@@ -40,7 +42,10 @@ func (v View) Trees() []quota.TreeSummary {
 	list := make([]quota.TreeSummary, len(names))
 	for i, name := range names {
 		t := v.ledger.forest.trees[name]
-		list[i] = quota.TreeSummary{Name: name, Policy: t.root.policy.Name, Resources: t.registered(), Nodes: len(t.byPath), Claims: t.claims}
+		list[i] = quota.TreeSummary{
+			Name: name, Policy: t.root.policy.Name, Resources: t.registered(),
+			Nodes: len(t.byPath), Claims: t.claims,
+		}
 	}
 	return list
 }
@@ -94,7 +99,8 @@ func (v View) AllCells() int {
 func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 	a := v.ledger.allocations.findByID(id)
 	if a == nil {
-		return quota.AllocationInfo{}, quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately", quota.Clip(id))
+		return quota.AllocationInfo{}, quota.Errorf(quota.NotFound, "id",
+			"no allocation %q is held, waits or has ended lately", quota.Clip(id))
 	}
 	return v.ledger.currentInfo(a), nil
 }
@@ -156,7 +162,7 @@ func matchesPlace(f quota.AllocationFilter, a *Allocation) bool {
 func matchesLabels(f quota.AllocationFilter, a *Allocation) bool {
 	for _, want := range f.Labels {
 		found := false
-		for _, have := range a.labels {
+		for _, have := range a.labels() {
 			found = found || have == want
 		}
 		if !found {
@@ -228,16 +234,16 @@ func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 // WaitingClaims lists the claims of up to max waiting requests, in the order of the queue, after a turn (nil: from the
 // first); next is where to continue, nil on the last page. It visits the requests of the page only.
 func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
-	from := firstTurn
+	from := rankqueue.First()
 	if after != nil {
-		from = turnAfter(*after)
+		from = rankqueue.Rank(*after).Next()
 	}
-	looked, last := 0, from
-	for w := range v.ledger.queue.all.from(from) {
+	looked, last := 0, quota.QueueTurn(from)
+	for w := range v.ledger.queue.all.From(from) {
 		if looked == max {
 			return list, &last
 		}
-		looked, last = looked+1, w.turn
+		looked, last = looked+1, quota.QueueTurn(w.turn)
 		for i := range w.record.claims {
 			at := w.record.claims[i].at
 			list = append(list, quota.WaitingClaim{Tree: at.treeName, Node: at.path, Picks: w.request.Claims[i].Picks})
@@ -324,13 +330,15 @@ func filterNames(f quota.ItemFilter, names []string) []string {
 }
 
 func matchesItemFilter(f quota.ItemFilter, i quota.ItemInfo) bool {
-	return (f.State == "" || f.State == i.State) && (f.Name == "" || f.Name == i.Name) && (f.Owner == "" || f.Owner == i.Owner)
+	return (f.State == "" || f.State == i.State) && (f.Name == "" || f.Name == i.Name) &&
+		(f.Owner == "" || f.Owner == i.Owner)
 }
 
 // itemInfo copies an item for a reader.
 func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
 	info := quota.ItemInfo{
-		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state, Data: slices.Clone(it.data),
+		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state,
+		Data:    slices.Clone(it.data),
 		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
 	}
 	owner, _ := inv.allocations.held.Get(it.owner)
@@ -384,14 +392,17 @@ func (s *allocations) countItems(st *stock) quota.ItemCount {
 		}
 		owners[user]++
 	}
-	return quota.ItemCount{Tree: st.tree, Resource: st.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: st.waiting()}
+	return quota.ItemCount{
+		Tree: st.tree, Resource: st.resource.Name, States: namedCounts(states),
+		Owners: namedCounts(owners), Waiting: st.waiting(),
+	}
 }
 
 // waiting is the number of requests that wait for the items.
 func (s *stock) waiting() int {
 	n := 0
-	for _, ln := range s.resource.queues {
-		n += ln.length
+	for _, bq := range s.resource.queues {
+		n += bq.waiters.Len()
 	}
 	return n
 }

@@ -64,9 +64,11 @@ func checkChildren(f Family) string {
 	case hidden > 0:
 		above = append(above, fmt.Sprintf("and so on for %d more", hidden))
 	case len(above) == 1:
-		return fmt.Sprintf("the limit of its child %s, above its own %s: lower the child's, or raise its own first", above[0], f.Limit)
+		return fmt.Sprintf("the limit of its child %s, above its own %s: lower the child's, or raise its own first",
+			above[0], f.Limit)
 	}
-	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or raise its own first", strings.Join(above, ", "), f.Limit)
+	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or "+
+		"raise its own first", strings.Join(above, ", "), f.Limit)
 }
 
 // checkSum returns the first violation of the rule about the sum of the children's limits.
@@ -81,12 +83,15 @@ func (p *Policy) checkSum(f Family) string {
 	var sum quota.Amount
 	for _, c := range f.Children {
 		if c.Limit.Kind == quota.Unlimited {
-			return fmt.Sprintf("its child %s is unlimited, but the children's limits must add up to at most %s: give the child an amount", c.Name, words)
+			return fmt.Sprintf(
+				"its child %s is unlimited, but the children's limits must add up to at most %s: give the "+
+					"child an amount", c.Name, words)
 		}
 		sum = sum.Plus(c.Limit.Amount)
 	}
 	if sum > room {
-		return fmt.Sprintf("the limits of its children add up to %d, more than %s: lower one of them, or raise it first", sum, words)
+		return fmt.Sprintf(
+			"the limits of its children add up to %d, more than %s: lower one of them, or raise it first", sum, words)
 	}
 	return ""
 }

@@ -130,7 +130,8 @@ func (p *Policy) contradiction() string {
 	case p.Preemption != PreemptNone && !soft:
 		return "Preemption needs BorrowSoft: elsewhere only limits stand in the way of a claim"
 	case p.UnknownNodes == CreateUnknown && p.Sum != SumUnbounded:
-		return "CreateUnknown needs SumUnbounded: a node that a claim creates would change a sum of limits that is checked only in configurations"
+		return "CreateUnknown needs SumUnbounded: a node that a claim creates would change a sum of limits that is " +
+			"checked only in configurations"
 	case p.UnknownNodes == CreateUnknown && p.LeavesOnly:
 		return "CreateUnknown excludes LeavesOnly: a claim below a leaf would make it an inner node, with claims"
 	case p.UnknownNodes == CreateUnknown && soft:

@@ -1,4 +1,6 @@
 // Package heap is a priority queue whose elements know their places, so that any of them can be changed or removed.
+//
+// It is ours only for that: the rest is container/heap.
 package heap
 
 import "container/heap"
@@ -6,9 +8,8 @@ import "container/heap"
 // Heap is a priority queue of pointers or other small values. It is not safe for concurrent use.
 type Heap[T any] struct{ elements elements[T] }
 
-// New returns an empty heap. Equal sequences of calls give equal orders, also
-// where before decides nothing.
-// index returns where an element keeps its place for the heap: 0 while it is not in the heap.
+// New returns an empty heap. Equal sequences of calls give equal orders, also where before decides nothing. index
+// returns where an element keeps its place for the heap: 0 while it is not in the heap.
 func New[T any](before func(a, b T) bool, index func(T) *int) *Heap[T] {
 	return &Heap[T]{elements[T]{before: before, index: index}}
 }

@@ -31,12 +31,26 @@ func compare(t *rapid.T, m *Map[int], want oracle) {
 		t.Fatalf("keys are %v, want %v", keys, want.sorted())
 	}
 	var backward []uint64
-	for key := range m.Backward() {
+	for key, value := range m.Backward() {
 		backward = append(backward, key)
+		if value != want[key] {
+			t.Fatalf("key %d has value %d backward, want %d", key, value, want[key])
+		}
 	}
 	slices.Reverse(backward)
 	if !slices.Equal(backward, keys) {
 		t.Fatalf("the keys backward are those of %v, want %v", backward, keys)
+	}
+	from := rapid.Uint64Range(0, 5000).Draw(t, "from")
+	keys = slices.DeleteFunc(keys, func(key uint64) bool { return key < from })
+	for key, value := range m.From(from) {
+		if len(keys) == 0 || key != keys[0] || value != want[key] {
+			t.Fatalf("from %d on, key %d has value %d, want the keys %v", from, key, value, keys)
+		}
+		keys = keys[1:]
+	}
+	if len(keys) > 0 {
+		t.Fatalf("from %d on, the keys %v are missing", from, keys)
 	}
 	if key, _, ok := m.Min(); ok && key != want.sorted()[0] {
 		t.Fatalf("Min is %d, want %d", key, want.sorted()[0])
@@ -51,19 +65,22 @@ func TestAgainstGoMap(t *testing.T) {
 			want oracle
 		}
 		pairs := []pair{{new(Map[int]), oracle{}}}
-		width := rapid.SampledFrom([]uint64{10, 300, 5000}).Draw(t, "width")
+		width := rapid.SampledFrom([]uint64{10, 300, 5000, 100_000}).Draw(t, "width")
 		for i := range rapid.IntRange(1, 40).Draw(t, "rounds") {
 			p := pairs[rapid.IntRange(0, len(pairs)-1).Draw(t, "which")]
 			for range rapid.IntRange(1, 200).Draw(t, "steps") {
 				key := rapid.Uint64Range(0, width).Draw(t, "key")
 				if rapid.IntRange(0, 2).Draw(t, "op") > 0 {
-					p.m.Set(key, i)
+					was, had := p.want[key]
+					if value, replaced := p.m.Set(key, i); replaced != had || value != was {
+						t.Fatalf("Set(%d) replaced %d %v, want %d %v", key, value, replaced, was, had)
+					}
 					p.want[key] = i
 					continue
 				}
-				_, had := p.want[key]
-				if p.m.Delete(key) != had {
-					t.Fatalf("Delete(%d) did not answer %v", key, had)
+				was, had := p.want[key]
+				if value, found := p.m.Delete(key); found != had || value != was {
+					t.Fatalf("Delete(%d) is %d %v, want %d %v", key, value, found, was, had)
 				}
 				delete(p.want, key)
 			}
@@ -109,7 +126,7 @@ func TestDrain(t *testing.T) {
 		m.Delete(i)
 		m.Delete(n - 1 - i)
 	}
-	if m.Len() != 0 || m.root != nil {
+	if m.Len() != 0 || m.buckets.root != nil {
 		t.Errorf("Len is %d after everything was deleted", m.Len())
 	}
 }

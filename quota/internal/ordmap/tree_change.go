@@ -2,8 +2,8 @@ package ordmap
 
 import "slices"
 
-// Set stores value under key, replacing the previous value.
-func (m *Map[V]) Set(key uint64, value V) {
+// set stores value under key, replacing the previous value.
+func (m *tree[V]) set(key uint64, value V) {
 	if m.owner == nil {
 		m.owner = new(owner)
 	}
@@ -11,9 +11,7 @@ func (m *Map[V]) Set(key uint64, value V) {
 		m.root = newPage[V](m.owner, true)
 	}
 	m.root = m.root.own(m.owner)
-	if m.root.set(m.owner, key, value) {
-		m.size++
-	}
+	m.root.set(m.owner, key, value)
 	if len(m.root.keys) == fanout {
 		left := m.root
 		right := left.split(m.owner)
@@ -23,29 +21,28 @@ func (m *Map[V]) Set(key uint64, value V) {
 	}
 }
 
-// set stores a value below an owned page that is not full, and reports whether the key is new.
-func (p *page[V]) set(o *owner, key uint64, value V) bool {
+// set stores a value below an owned page that is not full.
+func (p *page[V]) set(o *owner, key uint64, value V) {
 	if p.leaf() {
 		i, found := p.search(key)
 		if found {
 			p.values[i] = value
-			return false
+			return
 		}
 		p.keys = slices.Insert(p.keys, i, key)
 		p.values = slices.Insert(p.values, i, value)
-		return true
+		return
 	}
 	i := p.childFor(key)
 	child := p.children[i].own(o)
 	p.children[i] = child
 	p.keys[i] = min(p.keys[i], key)
-	isNew := child.set(o, key, value)
+	child.set(o, key, value)
 	if len(child.keys) == fanout {
 		right := child.split(o)
 		p.keys = slices.Insert(p.keys, i+1, right.keys[0])
 		p.children = slices.Insert(p.children, i+1, right)
 	}
-	return isNew
 }
 
 // split moves the upper part of a full owned page to a new one. It moves only an eighth: keys mostly arrive in
@@ -67,48 +64,36 @@ func (p *page[V]) split(o *owner) *page[V] {
 	return right
 }
 
-// Delete removes a key and reports whether it was present.
-func (m *Map[V]) Delete(key uint64) bool {
-	if m.root == nil {
-		return false
-	}
+// remove deletes a key that is present.
+func (m *tree[V]) remove(key uint64) {
 	m.root = m.root.own(m.owner)
-	if !m.root.delete(m.owner, key) {
-		return false
-	}
-	m.size--
+	m.root.delete(m.owner, key)
 	for m.root != nil && !m.root.leaf() && len(m.root.children) == 1 {
 		m.root = m.root.children[0]
 	}
 	if m.root != nil && len(m.root.keys) == 0 {
 		m.root = nil
 	}
-	return true
 }
 
-// delete removes a key below an owned page and reports whether it was present.
-func (p *page[V]) delete(o *owner, key uint64) bool {
+// delete removes a key that is present below an owned page.
+func (p *page[V]) delete(o *owner, key uint64) {
 	if p.leaf() {
-		i, found := p.search(key)
-		if found {
-			p.keys = slices.Delete(p.keys, i, i+1)
-			p.values = slices.Delete(p.values, i, i+1)
-		}
-		return found
+		i, _ := p.search(key)
+		p.keys = slices.Delete(p.keys, i, i+1)
+		p.values = slices.Delete(p.values, i, i+1)
+		return
 	}
 	i := p.childFor(key)
 	child := p.children[i].own(o)
 	p.children[i] = child
-	if !child.delete(o, key) {
-		return false
-	}
+	child.delete(o, key)
 	switch {
 	case len(child.keys) == 0:
 		p.removeChild(i)
 	case len(child.keys) < fanout/4:
 		p.mergeAround(o, i)
 	}
-	return true
 }
 
 // mergeAround joins child i with a neighbour if both fit in three quarters of a page, which prevents almost empty

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// sharingLedger has a tree with the leaves a and b.
+func sharingLedger(t *testing.T, policy string) *Ledger {
+	t.Helper()
+	l := New(quota.DefaultBounds())
+	applySharing(t, l, policy, "a", "b")
+	return l
+}
+
+func applySharing(t *testing.T, l *Ledger, policy string, leaves ...string) {
+	t.Helper()
+	spec := quota.TreeSpec{
+		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Policy: policy, Limits: limitTo(100)}},
+	}
+	for _, leaf := range leaves {
+		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: leaf, Limits: limitTo(50)})
+	}
+	if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Refused != nil {
+		t.Fatal(out.Refused)
+	}
+}
+
+func limitTo(most quota.Amount) []quota.ResourceLimit {
+	return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}}
+}
+
+func holdCPU(t *testing.T, l *Ledger, id, node string, amount quota.Amount) *Allocation {
+	t.Helper()
+	out := l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Claims: []quota.Claim{{
+		Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}},
+	}}})
+	if out.Allocation == nil {
+		t.Fatalf("%s was not granted: %+v", id, out)
+	}
+	return out.Allocation
+}
+
+// TestSharedClaims: equal claims are one piece of memory, other claims are not, and a tombstone shares them too.
+func TestSharedClaims(t *testing.T) {
+	l := sharingLedger(t, "capped")
+	first := holdCPU(t, l, "first", "a", 1)
+	same := holdCPU(t, l, "same", "a", 1)
+	if &first.claims[0] != &same.claims[0] {
+		t.Error("equal claims are not shared")
+	}
+	for id, other := range map[string]*Allocation{
+		"amount": holdCPU(t, l, "amount", "a", 2), "node": holdCPU(t, l, "node", "b", 1),
+	} {
+		if &first.claims[0] == &other.claims[0] {
+			t.Errorf("claims of another %s are shared", id)
+		}
+	}
+	ended := l.Apply(quota.Stamp{}, quota.Release{ID: "same"}).Allocation
+	if &first.claims[0] != &ended.claims[0] {
+		t.Error("a tombstone does not share its claims")
+	}
+}
+
+// TestSharedClaimsThatChange: details that one allocation gets later do not appear in those that shared its claims.
+func TestSharedClaimsThatChange(t *testing.T) {
+	l := sharingLedger(t, "capped")
+	first := holdCPU(t, l, "first", "a", 1)
+	holdCPU(t, l, "second", "a", 1)
+	ended := l.Apply(quota.Stamp{}, quota.Release{ID: "second"}).Allocation
+	holdCPU(t, l, "third", "a", 1)
+	applySharing(t, l, "borrowing", "a", "b")
+	if first.claims[0].more != nil || ended.claims[0].more != nil {
+		t.Error("an arrival number was written into shared claims")
+	}
+	seqs := map[uint64]bool{}
+	for _, id := range []string{"first", "third"} {
+		seqs[l.allocations.byID.Find(id).claims[0].arrivalSeq()] = true
+	}
+	if len(seqs) != 2 || seqs[0] {
+		t.Errorf("the arrival numbers are %v, want two", seqs)
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+}
