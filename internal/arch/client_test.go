@@ -17,9 +17,11 @@ var clientModules = map[string]int{
 	"connectrpc.com/connect":                                     2,
 	"github.com/cenkalti/backoff/v5":                             1,
 	"github.com/google/uuid":                                     1,
-	"github.com/quorate/quorate":                                 3, // client and the messages with their service clients
-	"google.golang.org/genproto/googleapis/rpc":                  1, // details of errors
-	"google.golang.org/protobuf":                                 36,
+	"github.com/planetscale/vtprotobuf":                          2, // what generated encoders share
+	// client and the messages with their service clients
+	"github.com/quorate/quorate":                3,
+	"google.golang.org/genproto/googleapis/rpc": 1, // details of errors
+	"google.golang.org/protobuf":                36,
 }
 
 // TestClientLinksFewPackages bounds the dependencies of package client.

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// module is the prefix of every package of ours.
+// module is the import path prefix of the packages of this module.
 const module = "github.com/quorate/quorate/"
 
-// mayImport says which packages of ours a package may import. A name stands for all packages below it that have no rule
-// of their own. A package without a rule is a violation, so a new one is a decision.
+// mayImport lists the packages of this module that a package may import. A name stands for all packages below it that
+// have no rule of their own. A package without a rule is a violation, so a new one is a decision.
 var mayImport = map[string]string{
 	"internal/yamldoc": "",
 
@@ -37,24 +37,33 @@ var mayImport = map[string]string{
 	"server":   "internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
 	"chaos":    "client gen quota quota/ledger server",
 	"examples": "",
-	"cmd":      "internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
+	"cmd": "internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
+		"compat examples bench/load",
+
+	// What the product is compared with and measured by.
+	"bench/compare": "bench/load client gen internal/testbinary",
+	"bench/floor":   "gen",
+	"bench/load":    "",
 }
 
 // onlyInTests are packages that test the code itself or help tests. They may import everything, and nothing that ships
 // may import them.
-var onlyInTests = strings.Fields("internal/arch internal/verify")
+var onlyInTests = strings.Fields("internal/arch internal/testbinary internal/verify")
 
 // owners confines a dependency to the packages that own it.
 var owners = map[string]string{
-	"connectrpc.com/connect":              "rpc client compat gen cmd chaos",
+	"connectrpc.com/connect":              "rpc client compat gen cmd chaos bench/floor bench/compare",
 	"connectrpc.com/otelconnect":          "rpc",
+	"github.com/HdrHistogram":             "bench/load",
 	"github.com/anishathalye/porcupine":   "chaos",
 	"github.com/hanwen/go-fuse/v2":        "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
-	"github.com/hashicorp/raft":           "fsm cluster cmd",
-	"github.com/hashicorp/raft-boltdb/v2": "cluster",
+	"github.com/hashicorp/raft":           "fsm cluster cmd bench/floor",
+	"github.com/hashicorp/raft-boltdb/v2": "cluster bench/floor",
+	"github.com/hashicorp/raft-wal":       "cluster bench/floor",
+	"github.com/lib/pq":                   "bench/compare",
 	"github.com/spf13/cobra":              "cmd",
-	"go.etcd.io/bbolt":                    "cluster",
+	"go.etcd.io/bbolt":                    "cluster bench/floor",
 	"go.opentelemetry.io/otel":            "rpc server",
 	"go.opentelemetry.io/otel/exporters":  "server",
 	"go.opentelemetry.io/otel/sdk":        "server",
@@ -62,8 +71,8 @@ var owners = map[string]string{
 	"golang.org/x/sys":                    "cluster cmd chaos",
 	"golang.org/x/time":                   "rpc",
 	"google.golang.org/genproto":          "rpc client",
-	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
-	"net/http":                            "rpc client compat gen server cmd chaos",
+	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos bench/compare",
+	"net/http":                            "rpc client compat gen server cmd chaos bench/floor bench/compare",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
@@ -136,7 +145,7 @@ func whyForbidden(from, imported string, ships bool) string {
 	return ""
 }
 
-// ruleName is the name by which the rules know a package, and whether it is one of ours.
+// ruleName returns the name of a package in the rules, and whether it belongs to this module.
 func ruleName(importPath string) (string, bool) {
 	rest, ours := strings.CutPrefix(importPath, module)
 	for name := rest; name != "."; name = path.Dir(name) {

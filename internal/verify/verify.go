@@ -7,7 +7,7 @@
 //
 //	rounds := verify.Scale(10, 200) // 10 in make test, 200 in make verify
 //
-//	verify.Check(t, property) // rapid.Check with 20 runs in make test, 100 in make verify
+//	verify.Check(t, property) // rapid.Check with 10 runs in make test, 100 in make verify
 //
 // A test that Only skips must leave something behind that make test runs: a shorter selection of the same, at least
 // one case of each kind.
@@ -26,7 +26,7 @@ import (
 const variable = "QUORATE_VERIFY"
 
 // quickChecks is how often make test runs a property, instead of the 100 times that are the default of rapid.
-const quickChecks = "20"
+const quickChecks = "10"
 
 // Enabled reports whether exhaustive tests run.
 func Enabled() bool { return os.Getenv(variable) == "1" }

@@ -60,24 +60,24 @@ members:
 func TestDecodeRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"nam: x":                "line 1, column 1: unknown field \"nam\"",
-		"count: 1\ncount: 1":    "line 2, column 1: \"count\" is here twice: it is already in line 1",
+		"count: 1\ncount: 1":    "line 2, column 1: \"count\" is given twice; the first is in line 1",
 		"<<: {count: 1}":        "line 1, column 1: merging (<<) is not read: write the keys out",
 		"count: x":              "line 1, column 8: \"x\" should be a whole number",
 		"count: 1.5":            "line 1, column 8: \"1.5\" should be a whole number",
-		"count: [1]":            "line 1, column 8: this is a list and should be a whole number",
+		"count: [1]":            "line 1, column 8: this must be a whole number, not a list",
 		"size: -1":              "line 1, column 7: \"-1\" should be a whole number",
 		"on: yes":               "line 1, column 5: \"yes\" should be true or false",
 		"on: \"true\"":          "line 1, column 5: \"true\" should be true or false",
 		"wait: 5":               "line 1, column 7: \"5\" should be a duration, such as 90s",
 		"share: x":              "line 1, column 8: \"x\" should be a number",
-		"name: {a: b}":          "line 1, column 7: this is a map and should be a text",
-		"join: a":               "line 1, column 7: this is \"a\" and should be a list",
-		"join: [[a]]":           "line 1, column 8: this is a list and should be a text",
+		"name: {a: b}":          "line 1, column 7: this must be a text, not a map",
+		"join: a":               "line 1, column 7: this must be a list, not \"a\"",
+		"join: [[a]]":           "line 1, column 8: this must be a text, not a list",
 		"members: [{i: a}]":     "line 1, column 12: unknown field \"i\"",
 		"members: [{voter: 1}]": "line 1, column 19: \"1\" should be true or false",
-		"members: [a]":          "line 1, column 11: this is \"a\" and should be a map of keys and values",
+		"members: [a]":          "line 1, column 11: this must be a map of keys and values, not \"a\"",
 		"private: 1":            "line 1, column 1: unknown field \"private\"",
-		"[]":                    "line 1, column 1: this is a list and should be a map of keys and values",
+		"[]":                    "line 1, column 1: this must be a map of keys and values, not a list",
 	} {
 		if err := decodeText(text, &settings{}); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -161,7 +161,13 @@ func FuzzFromJSON(f *testing.F) {
 }
 
 func TestMarshal(t *testing.T) {
-	got, err := Marshal([]Field{{"b", 1}, {"a", "x"}, {"list", []string{"1", "y"}}, {"none", []string{}}, {"share", 0.5}})
+	got, err := Marshal([]Field{
+		{"b", 1},
+		{"a", "x"},
+		{"list", []string{"1", "y"}},
+		{"none", []string{}},
+		{"share", 0.5},
+	})
 	if want := "b: 1\na: x\nlist:\n- \"1\"\n- \"y\"\nnone: []\nshare: 0.5\n"; err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)
 	}

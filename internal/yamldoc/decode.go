@@ -30,7 +30,7 @@ func decode(n *yaml.Node, out reflect.Value) error {
 	case kind == reflect.Slice:
 		return decodeSlice(n, out)
 	case n.Kind != yaml.ScalarNode:
-		return ErrorAt(n, "this is %s and should be %s", nodeKind(n), typeName(out.Type()))
+		return ErrorAt(n, "this must be %s, not %s", typeName(out.Type()), nodeKind(n))
 	}
 	plain := &yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
 	if out.Kind() == reflect.String || out.Kind() == reflect.Bool {
@@ -59,7 +59,7 @@ func fits(n *yaml.Node, to reflect.Type) bool {
 
 func decodeStruct(n *yaml.Node, out reflect.Value) error {
 	if n.Kind != yaml.MappingNode {
-		return ErrorAt(n, "this is %s and should be a map of keys and values", nodeKind(n))
+		return ErrorAt(n, "this must be a map of keys and values, not %s", nodeKind(n))
 	}
 	fields := map[string]reflect.Value{}
 	for i := range out.NumField() {
@@ -89,7 +89,7 @@ func decodeStruct(n *yaml.Node, out reflect.Value) error {
 
 func decodeSlice(n *yaml.Node, out reflect.Value) error {
 	if n.Kind != yaml.SequenceNode {
-		return ErrorAt(n, "this is %s and should be a list", nodeKind(n))
+		return ErrorAt(n, "this must be a list, not %s", nodeKind(n))
 	}
 	list := reflect.MakeSlice(out.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {

@@ -34,7 +34,7 @@ type Rules struct {
 type Error struct {
 	// Line and Column count from 1, columns in characters. They are 0 if the problem is the text as a whole.
 	Line, Column int
-	// Message says what is wrong.
+	// Message describes the mistake.
 	Message string
 	// Bound is true if the text may be valid YAML and exceeds one of the Rules.
 	Bound bool
@@ -107,7 +107,7 @@ func checkEncoding(text []byte) error {
 // libraryError is how the library words errors of syntax.
 var libraryError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// explain says where a text goes wrong that the library refused.
+// explain returns an error with the position of the mistake in a text that the library refused.
 func explain(text []byte, refusal error) error {
 	lines := splitLines(string(text))
 	if err := locateControl(lines); err != nil {

@@ -81,7 +81,8 @@ func TestReadHoldsTextsAgainstTheRules(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read([]byte(test.text), test.rules)
-			if bound := (*Error)(nil); !errors.As(err, &bound) || !bound.Bound || !strings.HasPrefix(err.Error(), test.want) {
+			if bound := (*Error)(nil); !errors.As(err, &bound) || !bound.Bound ||
+				!strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("%v; want %s", err, test.want)
 			}
 		})
@@ -114,7 +115,7 @@ func TestEntries(t *testing.T) {
 	if got, want := strings.Join(keys, " "), "a=1 <<=5 d=6 e=6"; got != want {
 		t.Errorf("keys are %s, want %s", got, want)
 	}
-	want := `line 2, column 1: "a" is here twice: it is already in line 1
+	want := `line 2, column 1: "a" is given twice; the first is in line 1
 line 3, column 1: a key is a word, not a map or a list
 line 4, column 1: merging (<<) is not read: write the keys out`
 	if got := strings.Join(problems, "\n"); got != want {
@@ -128,7 +129,8 @@ func TestReadIsLinear(t *testing.T) {
 	size := verify.Scale(1<<16, 1<<21)
 	for _, begin := range []string{"", "["} {
 		for _, part := range []string{
-			"k: v\n", "{a: ", "[", "\"", "'", "a, ", "a: ", "- ", "#\n", "? ", "&a ", "!a ", "*a ", "a\n", "a\n\n", "a: # x\n",
+			"k: v\n", "{a: ", "[", "\"", "'", "a, ", "a: ", "- ", "#\n", "? ", "&a ", "!a ", "*a ", "a\n",
+			"a\n\n", "a: # x\n",
 			"- x\n  # a\n", "# x\n\n", "\n", "\t", "\\", "a:\n b:\n", "- ? a\n",
 			"- 'a\n  b'\n", "%A\n", "[a]: b\n", "[a,# x\n", "\u2028",
 		} {
@@ -153,7 +155,8 @@ func askAll(d *Document, n *yaml.Node) bool {
 	}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			simple = simple && child.Kind == yaml.ScalarNode && (n.Style&yaml.FlowStyle != 0 || child.Column == n.Column)
+			simple = simple && child.Kind == yaml.ScalarNode &&
+				(n.Style&yaml.FlowStyle != 0 || child.Column == n.Column)
 		}
 		simple = askAll(d, child) && simple
 	}

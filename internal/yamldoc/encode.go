@@ -100,8 +100,10 @@ var oldWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|<<)$|^[-+]?[0-9][0-9_]
 func textNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	unsafe := strings.ContainsAny(text, "\t\r\n") || n.ShortTag() != "!!str" || oldWords.MatchString(text) ||
-		text == "-" || strings.ContainsAny(text, "#\\") || strings.Contains(text, ": ") || strings.Contains(text, "- ") ||
-		strings.ContainsAny(text[:1], "*&[]{},!|>%'\"@` ?") || strings.HasSuffix(text, ":") || strings.HasSuffix(text, " ")
+		text == "-" || strings.ContainsAny(text, "#\\") || strings.Contains(text, ": ") ||
+		strings.Contains(text, "- ") ||
+		strings.ContainsAny(text[:1], "*&[]{},!|>%'\"@` ?") || strings.HasSuffix(text, ":") ||
+		strings.HasSuffix(text, " ")
 	block := strings.Contains(text, "\n") && !strings.ContainsAny(text, "\t\r") && strings.TrimLeft(text, " \n") == text
 	if unsafe && !block {
 		n.Style = yaml.DoubleQuotedStyle

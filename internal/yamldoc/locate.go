@@ -7,8 +7,8 @@ import (
 )
 
 // locate finds the first of the usual mistakes in a text that the library refused; nil if there is none. It follows the
-// columns of maps and lists, and brackets and quotes, and knows nothing else of YAML, so it can mistake an unusual text
-// for a wrong one. Its answer therefore says where a text is wrong, never whether.
+// columns of maps and lists, and brackets and quotes, and no other part of YAML, so it can mistake an unusual text for
+// a wrong one. It is therefore used only to find the position of a mistake, never to decide whether there is one.
 func locate(lines []string) *Error {
 	l := &locator{lines: lines}
 	for l.line < len(l.lines) {
@@ -97,7 +97,7 @@ func isEmpty(line string) bool {
 	return line == "" || line[0] == '#'
 }
 
-// checkBareValue says what is wrong with a value that stands where a key or a dash should.
+// checkBareValue returns the mistake of a value in the place of a key or a dash.
 func (l *locator) checkBareValue(column int) string {
 	n := len(l.levels)
 	for n > 0 && l.levels[n-1].column > column {
@@ -243,7 +243,7 @@ func (l *locator) enter(list bool) *Error {
 		return l.fail("%q cannot begin a key: a key is a name, a colon and a space", "-")
 	case list:
 		l.levels = append(l.levels, level{column: l.at, list: true})
-	case n > 1 && l.levels[n-2].column == l.at: // the map whose key has the list for a value goes on
+	case n > 1 && l.levels[n-2].column == l.at: // the map that has the list as a value continues
 		l.levels = l.levels[:n-1]
 		l.levels[n-2].filled = false
 	default:

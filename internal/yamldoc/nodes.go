@@ -27,7 +27,7 @@ func Entries(m *yaml.Node, report func(*Error)) []Entry {
 		case key.Kind != yaml.ScalarNode:
 			report(ErrorAt(key, "a key is a word, not a map or a list"))
 		case again:
-			report(ErrorAt(key, "%q is here twice: it is already in line %d", key.Value, line))
+			report(ErrorAt(key, "%q is given twice; the first is in line %d", key.Value, line))
 		default:
 			lines[key.Value] = key.Line
 			entries = append(entries, Entry{Key: key, Value: value})

@@ -1,0 +1,5 @@
+//go:build invariants
+
+package testbinary
+
+var tagFlags = []string{"-tags", "invariants"}
