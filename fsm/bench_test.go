@@ -10,15 +10,19 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 )
 
 // benchTree has a leaf four levels deep with limits on every level.
 func benchTree() quota.ApplyTrees {
-	spec := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}}}
+	spec := quota.TreeSpec{
+		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}},
+	}
 	for _, path := range []string{"", "org", "org/team", "org/team/project"} {
 		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: path, Limits: []quota.ResourceLimit{
-			{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount)}, {Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)},
+			{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount)},
+			{Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)},
 		}})
 	}
 	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
@@ -26,7 +30,10 @@ func benchTree() quota.ApplyTrees {
 
 func benchAllocate(i int) quota.Allocate {
 	return quota.Allocate{ID: fmt.Sprintf("job-%012d", i), Claims: []quota.Claim{{
-		Tree: "t", Node: "org/team/project", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}, {Resource: "memory", Amount: 1}},
+		Tree: "t", Node: "org/team/project", Amounts: quota.Vector{
+			{Resource: "cpu", Amount: 1},
+			{Resource: "memory", Amount: 1},
+		},
 	}}}
 }
 
@@ -43,7 +50,7 @@ func applyData(f *FSM, index uint64, data []byte) any {
 	return f.Apply(&raft.Log{Index: index, Type: raft.LogCommand, Data: data})
 }
 
-// BenchmarkApply decodes and applies entries of allocations, and then of their releases; one op is one command.
+// BenchmarkApply decodes and applies entries of allocations and of their releases; one op is one command.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("commands=%d", size), func(b *testing.B) {
@@ -69,22 +76,54 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeEntry is the part of BenchmarkApply that reads the entry.
+// BenchmarkDecodeEntry measures the decoding part of BenchmarkApply, and the decoder for all other entries beside it.
 func BenchmarkDecodeEntry(b *testing.B) {
+	data := mustEncode(b, benchCommands()...)
+	var scanner entryScanner
+	for name, decode := range map[string]func([]byte) (decoded, error){
+		"quick": scanner.decodeEntry, "standard": decodeEntry,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N / 64 {
+				if _, err := decode(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEncodeCommands measures what a proposal does before it is assigned to an entry; one op is one command.
+func BenchmarkEncodeCommands(b *testing.B) {
+	commands := benchCommands()
+	for name, encode := range map[string]func() error{
+		"quick": func() error { _, err := EncodeCommands(commands); return err },
+		"standard": func() error {
+			_, err := marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N / 64 {
+				if err := encode(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func benchCommands() []quota.Command {
 	var commands []quota.Command
 	for i := range 64 {
 		commands = append(commands, benchAllocate(i))
 	}
-	data := mustEncode(b, commands...)
-	b.ReportAllocs()
-	for range b.N / 64 {
-		if _, err := decodeEntry(data); err != nil {
-			b.Fatal(err)
-		}
-	}
+	return commands
 }
 
-// fill makes a state machine with live allocations, and answers how many bytes of memory one costs.
+// fill returns a state machine with the given number of held allocations, and the bytes of memory for each.
 func fill(b *testing.B, live int) (*FSM, float64) {
 	b.Helper()
 	f := New(Options{})
@@ -100,7 +139,7 @@ func fill(b *testing.B, live int) (*FSM, float64) {
 	return f, float64(heap()-before) / float64(live)
 }
 
-// heap is what lives in memory.
+// heap returns the bytes of reachable memory.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -108,7 +147,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// sink is a snapshot sink in memory.
+// sink is an in-memory snapshot sink.
 type sink struct {
 	bytes.Buffer
 	cancelled bool
@@ -118,7 +157,7 @@ func (s *sink) ID() string    { return "sink" }
 func (s *sink) Close() error  { return nil }
 func (s *sink) Cancel() error { s.cancelled = true; return nil }
 
-// BenchmarkSnapshot freezes, writes and restores a million allocations.
+// BenchmarkSnapshot takes, writes and restores a snapshot of a million allocations.
 func BenchmarkSnapshot(b *testing.B) {
 	const live = 1_000_000
 	f, perAllocation := fill(b, live)
@@ -165,4 +204,25 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 		b.ReportMetric(grown, "bytes/allocation")
 	})
+}
+
+// BenchmarkRestoreTombstones restores a snapshot in which a hundred thousand allocations have ended.
+func BenchmarkRestoreTombstones(b *testing.B) {
+	const ended = 100_000
+	f, _ := fill(b, ended)
+	for i := range ended {
+		applyData(f, uint64(2*ended+i), mustEncode(b, quota.Release{ID: benchAllocate(i).ID}))
+	}
+	data := snapshotOf(b, f)
+	grown := 0.0
+	for b.Loop() {
+		before := heap()
+		restored := New(Options{})
+		if err := restored.Restore(io.NopCloser(bytes.NewReader(data))); err != nil {
+			b.Fatal(err)
+		}
+		grown = float64(heap()-before) / ended
+		runtime.KeepAlive(restored)
+	}
+	b.ReportMetric(grown, "bytes/tombstone")
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"io"
-	"slices"
 
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -14,9 +12,7 @@ import (
 // extendChain adds an entry and a summary of its outcomes to the chain. Replicas that applied different entries, or the
 // same entries with different outcomes, have different chains from then on.
 func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
-	h := sha256.New()
-	h.Write(f.chain[:])
-	h.Write(entry)
+	numbers := f.chainNumbers[:0]
 	for _, o := range outcomes {
 		var fence, revision uint64
 		verdict := uint64(1)
@@ -32,35 +28,39 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 		if o.Configuration != nil {
 			revision = o.Configuration.Revision
 		}
-		writeNumbers(h, verdict, fence, revision)
-		if more := secondFormatNumbers(o); slices.Max(more) > 0 {
-			writeNumbers(h, more...)
+		numbers = appendNumbers(numbers, verdict, fence, revision)
+		if more := secondFormatNumbers(o); more != [3]uint64{} {
+			numbers = appendNumbers(numbers, more[:]...)
 		}
 	}
 	if f.format >= thirdFormat { // since this format one command may affect many allocations
 		for _, n := range news {
-			writeNumbers(h, uint64(n.Kind), n.Allocation.Fence())
+			numbers = appendNumbers(numbers, uint64(n.Kind), n.Allocation.Fence())
 		}
 	}
+	h := sha256.New()
+	h.Write(f.chain[:])
+	h.Write(entry)
+	h.Write(numbers)
 	h.Sum(f.chain[:0])
+	f.chainNumbers = numbers // at most some 40 bytes for each command and event of an entry
 }
 
 // secondFormatNumbers are effects of commands of the second format. They are hashed only if not zero, which keeps the
 // chains of first-format logs unchanged.
-func secondFormatNumbers(o ledger.Outcome) []uint64 {
+func secondFormatNumbers(o ledger.Outcome) [3]uint64 {
 	preempted := 0
 	if o.Decision != nil {
 		preempted = len(o.Decision.Preempted)
 	}
-	return []uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted)}
+	return [3]uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted)}
 }
 
-func writeNumbers(h hash.Hash, numbers ...uint64) {
-	var buffer [8]byte
+func appendNumbers(to []byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
-		binary.BigEndian.PutUint64(buffer[:], n)
-		h.Write(buffer[:])
+		to = binary.BigEndian.AppendUint64(to, n)
 	}
+	return to
 }
 
 // Checkpointed is the state at a checkpoint. All replicas capture it at the same index.

@@ -18,8 +18,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// asDecoded compares commands as they come out of the codec: empty lists become nil, and an invalid kind of limit stays
-// none.
+// asDecoded compares commands as the decoder returns them: empty lists are nil, and an invalid kind of limit is absent.
 var asDecoded = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Transformer("kind", func(k quota.LimitKind) int { return int(min(k, quota.Unlimited+1)) }),
@@ -78,16 +77,29 @@ func repeat(c quota.Command, n int) []quota.Command {
 // sampleEntry has every message of the entry format.
 func sampleEntry() *logv1.Entry {
 	revision := uint64(3)
-	meta := quota.ChangeMeta{Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1", ExpectedRevision: &revision}
-	limits := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(7)}, {Resource: "mem", Limit: quota.NoLimit()}, {Resource: "web", Limit: quota.Limit{}}}
+	meta := quota.ChangeMeta{
+		Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1",
+		ExpectedRevision: &revision,
+	}
+	limits := []quota.ResourceLimit{
+		{Resource: "cpu", Limit: quota.AtMost(7)},
+		{Resource: "mem", Limit: quota.NoLimit()},
+		{Resource: "web", Limit: quota.Limit{}},
+	}
 	labels := []quota.Label{{Key: "k", Value: "v"}}
 	tree := quota.TreeSpec{
-		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}, {Name: "web", Unit: quota.Count}},
+		Name: "t", Resources: []quota.Resource{
+			{Name: "cpu", Unit: quota.Milli},
+			{Name: "mem", Unit: quota.Bytes},
+			{Name: "web", Unit: quota.Count},
+		},
 		Nodes: []quota.NodeSpec{{Policy: "strict", Limits: limits[:2], Labels: labels}, {Path: "a"}},
 	}
 	entry := &logv1.Entry{Format: 1, TimeMs: 5, WallMs: 6}
 	for _, c := range []quota.Command{
-		quota.Allocate{ID: "i", Claims: []quota.Claim{{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}}}, Labels: labels},
+		quota.Allocate{ID: "i", Claims: []quota.Claim{
+			{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}},
+		}, Labels: labels},
 		quota.Release{ID: "i"},
 		quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}},
 		quota.SetLimits{Meta: meta, Tree: "t", Node: "a", Limits: limits},
@@ -98,30 +110,39 @@ func sampleEntry() *logv1.Entry {
 	return entry
 }
 
-// secondSamples are the commands of the second format, and those of the first with everything that they have got since,
-// by name.
+// secondSamples returns the commands of the second format, and those of the first with all fields added since, by name.
 func secondSamples() map[string]quota.Command {
 	revision := uint64(3)
-	meta := quota.ChangeMeta{Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1", ExpectedRevision: &revision}
-	limits := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(7)}, {Resource: "mem", Limit: quota.NoLimit()}}
+	meta := quota.ChangeMeta{
+		Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1",
+		ExpectedRevision: &revision,
+	}
+	limits := []quota.ResourceLimit{
+		{Resource: "cpu", Limit: quota.AtMost(7)},
+		{Resource: "mem", Limit: quota.NoLimit()},
+	}
 	tree := quota.TreeSpec{
 		Name: "t", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true, Maintenance: true},
 		Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}},
 		Nodes: []quota.NodeSpec{{
-			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: 9, Admins: []string{"adam", "eva"},
+			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: 9,
+			Admins: []string{"adam", "eva"},
 			Principals: []quota.PrincipalLimit{{
-				Users: []string{"u", "*"}, Groups: []string{"g", "*"}, Limits: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: 2, Description: "text",
+				Users: []string{"u", "*"}, Groups: []string{"g", "*"},
+				Limits: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: 2, Description: "text",
 			}},
 		}},
 		Moves: []quota.Move{{From: "a", To: "b"}},
 	}
 	claim := quota.Claim{
-		Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}, Standing: quota.Standing{Priority: -1, Type: 2, Unpreemptable: true},
+		Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}},
+		Standing: quota.Standing{Priority: -1, Type: 2, Unpreemptable: true},
 	}
 	return map[string]quota.Command{
 		"allocate": quota.Allocate{
-			ID: "i", Claims: []quota.Claim{claim}, Principal: quota.Principal{User: "u", Groups: []string{"g", "h"}, Application: "x"},
-			Mode: quota.Reserve, ReserveFor: 60_000,
+			ID: "i", Claims: []quota.Claim{claim},
+			Principal: quota.Principal{User: "u", Groups: []string{"g", "h"}, Application: "x"},
+			Mode:      quota.Reserve, ReserveFor: 60_000,
 		},
 		"confirm": quota.Confirm{ID: "i"}, "cancel": quota.Cancel{ID: "i"}, "expire": quota.Expire{Most: 512},
 		"apply-trees":     quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}, Prune: true},
@@ -131,13 +152,15 @@ func secondSamples() map[string]quota.Command {
 	}
 }
 
-// thirdSamples are the commands of the third format, and those of the others with everything that they have got since.
+// thirdSamples returns the commands of the third format, and earlier ones with all fields added since, by name.
 func thirdSamples() map[string]quota.Command {
 	labels := []quota.Label{{Key: "k", Value: "v"}, {Key: "l"}}
 	item := quota.ItemName{Tree: "t", Resource: "slice", Name: "slice-1"}
 	updates := []quota.ItemUpdate{{Item: item, State: "dirty", Data: labels}}
 	tree := quota.TreeSpec{
-		Name: "t", TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Default: 1, Max: 2, Grace: 3}, Overtake: 4},
+		Name: "t", TreeSettings: quota.TreeSettings{
+			Leases: quota.LeaseSettings{Default: 1, Max: 2, Grace: 3}, Overtake: 4,
+		},
 		Resources: []quota.Resource{
 			{Name: "lab", Unit: quota.Items, Items: &quota.ItemSpec{
 				Names: []string{"a", "b"}, State: "dirty", Released: "used", Expired: "lost", TTL: 60_000,
@@ -148,7 +171,8 @@ func thirdSamples() map[string]quota.Command {
 		Nodes: []quota.NodeSpec{{Policy: "open", Queueing: quota.Strict}},
 	}
 	picks := []quota.Pick{
-		{Resource: "lab", Count: 2, State: "used", Names: []string{"a", "b"}, HeldState: "busy"}, {Resource: "slice", Count: 1},
+		{Resource: "lab", Count: 2, State: "used", Names: []string{"a", "b"}, HeldState: "busy"},
+		{Resource: "slice", Count: 1},
 	}
 	return map[string]quota.Command{
 		"allocate": quota.Allocate{
@@ -163,7 +187,7 @@ func thirdSamples() map[string]quota.Command {
 	}
 }
 
-// entryOf has all samples of a format.
+// entryOf returns an entry with all samples of a format.
 func entryOf(format uint32, samples map[string]quota.Command) *logv1.Entry {
 	entry := &logv1.Entry{Format: format, TimeMs: 5, WallMs: 6}
 	for _, name := range slices.Sorted(maps.Keys(samples)) {
@@ -172,7 +196,8 @@ func entryOf(format uint32, samples map[string]quota.Command) *logv1.Entry {
 	return entry
 }
 
-// TestUnknownFieldsAnywhere gives each message of an entry in turn a field of a newer version: none is passed over.
+// TestUnknownFieldsAnywhere adds an unknown field to each message of an entry in turn; the decoder must refuse each
+// entry.
 func TestUnknownFieldsAnywhere(t *testing.T) {
 	second := func() *logv1.Entry { return entryOf(secondFormat, secondSamples()) }
 	third := func() *logv1.Entry { return entryOf(thirdFormat, thirdSamples()) }
@@ -194,7 +219,7 @@ func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
 	for i := range count {
 		entry := sample()
 		message := messages(entry.ProtoReflect())[i]
-		message.SetUnknown(protoreflect.RawFields{0xf8, 0x07, 0x01}) // field 127 is 1
+		message.SetUnknown(protoreflect.RawFields{0xf8, 0x07, 0x01}) // field 127 with the value 1
 		data, err := proto.Marshal(entry)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +230,7 @@ func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
 	}
 }
 
-// messages lists a message and everything in it.
+// messages returns a message and all messages within it.
 func messages(m protoreflect.Message) []protoreflect.Message {
 	list := []protoreflect.Message{m}
 	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -223,7 +248,8 @@ func messages(m protoreflect.Message) []protoreflect.Message {
 	return list
 }
 
-// FuzzDecodeEntry: no bytes make the decoder or the ledger panic, and what is understood means the same again.
+// FuzzDecodeEntry: arbitrary bytes must not make the decoder or the ledger panic, and a decoded entry must be equal
+// after it is encoded and decoded again.
 func FuzzDecodeEntry(f *testing.F) {
 	for _, data := range goldenEntries(f) {
 		f.Add(data)
@@ -253,7 +279,8 @@ func FuzzDecodeEntry(f *testing.F) {
 			t.Fatalf("%v\n%s", err, diff)
 		}
 		if decoded.level != entry.level || decoded.checkpoint != entry.checkpoint {
-			t.Fatalf("level %d, checkpoint %t became %d, %t", entry.level, entry.checkpoint, decoded.level, decoded.checkpoint)
+			t.Fatalf("level %d, checkpoint %t became %d, %t", entry.level, entry.checkpoint, decoded.level,
+				decoded.checkpoint)
 		}
 		if err := machine.ledger.Check(); err != nil {
 			t.Fatal(err)
@@ -261,7 +288,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// encodedAgain writes an entry that was read.
+// encodedAgain encodes a decoded entry.
 func encodedAgain(t testing.TB, e decoded) []byte {
 	t.Helper()
 	var parts []Part

@@ -30,14 +30,18 @@ func decodeEntry(data []byte) (decoded, error) {
 	case err != nil:
 		return decoded{}, fmt.Errorf("it cannot be decoded: %w", err)
 	case entry.GetFormat() < 1 || entry.GetFormat() > EntryFormat:
-		return decoded{}, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
+		return decoded{}, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version",
+			entry.GetFormat(), EntryFormat)
 	case !exact:
 		return decoded{}, errUnknownFields
 	case entry.GetRaiseLevel() > EntryFormat:
-		return decoded{}, fmt.Errorf("it raises the feature level of the cluster to %d, but this version understands 1 to %d; run a newer version",
+		return decoded{}, fmt.Errorf(
+			"it raises the feature level of the cluster to %d, but this version understands 1 to %d; run "+
+				"a newer version",
 			entry.GetRaiseLevel(), EntryFormat)
 	case (entry.GetRaiseLevel() > 0 || entry.GetCheckpoint()) && entry.GetFormat() < fourthFormat:
-		return decoded{}, fmt.Errorf("it has format %d, and fields that came with format %d", entry.GetFormat(), fourthFormat)
+		return decoded{}, fmt.Errorf("it has format %d, and fields that came with format %d",
+			entry.GetFormat(), fourthFormat)
 	case entry.GetReplacement() != nil:
 		return decodeReplacement(&entry)
 	case len(entry.GetCommands()) == 0 && entry.GetRaiseLevel() == 0 && !entry.GetCheckpoint():
@@ -79,7 +83,8 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 		return decodeAllocate(c.Allocate), nil
 	case *logv1.Command_Release:
 		return quota.Release{
-			ID: c.Release.GetId(), Items: each(c.Release.GetItems(), decodeItemName), ItemState: c.Release.GetItemState(),
+			ID: c.Release.GetId(), Items: each(c.Release.GetItems(), decodeItemName),
+			ItemState: c.Release.GetItemState(),
 		}, nil
 	case *logv1.Command_Renew:
 		return decodeRenew(c.Renew), nil
@@ -88,7 +93,8 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_ResetItems:
 		r := c.ResetItems
 		return quota.ResetItems{
-			Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
+			Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(),
+			Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 		}, nil
 	case *logv1.Command_Confirm:
 		return quota.Confirm{ID: c.Confirm.GetId()}, nil
@@ -104,10 +110,16 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 	switch c := c.GetCommand().(type) {
 	case *logv1.Command_ApplyTrees:
 		a := c.ApplyTrees
-		return quota.ApplyTrees{Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree), Prune: a.GetPrune()}, nil
+		return quota.ApplyTrees{
+			Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree),
+			Prune: a.GetPrune(),
+		}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits
-		return quota.SetLimits{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), Node: s.GetNode(), Limits: each(s.GetLimits(), decodeLimit)}, nil
+		return quota.SetLimits{
+			Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), Node: s.GetNode(),
+			Limits: each(s.GetLimits(), decodeLimit),
+		}, nil
 	case *logv1.Command_MoveNode:
 		m := c.MoveNode
 		return quota.MoveNode{Meta: decodeMeta(m.GetMeta()), Tree: m.GetTree(), From: m.GetFrom(), To: m.GetTo()}, nil
@@ -125,8 +137,9 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 func decodeAllocate(c *logv1.Allocate) quota.Allocate {
 	return quota.Allocate{
 		ID: c.GetId(), Claims: each(c.GetClaims(), decodeClaim), Labels: each(c.GetLabels(), decodeLabel),
-		Principal: decodePrincipal(c.GetPrincipal()), Mode: quota.Mode(min(c.GetMode(), 255)), ReserveFor: quota.Span(c.GetReserveMs()),
-		TTL: quota.Span(c.GetTtlMs()), WaitFor: quota.Span(c.GetWaitMs()), Keep: quota.Span(c.GetKeepMs()),
+		Principal: decodePrincipal(c.GetPrincipal()), Mode: quota.Mode(min(c.GetMode(), 255)),
+		ReserveFor: quota.Span(c.GetReserveMs()),
+		TTL:        quota.Span(c.GetTtlMs()), WaitFor: quota.Span(c.GetWaitMs()), Keep: quota.Span(c.GetKeepMs()),
 		Priority: c.GetPriority(), Data: each(c.GetData(), decodeLabel),
 	}
 }
@@ -144,7 +157,8 @@ func decodePrincipal(p *logv1.Principal) quota.Principal {
 
 func decodeClaim(c *logv1.Claim) quota.Claim {
 	return quota.Claim{
-		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount), Picks: each(c.GetPicks(), decodePick),
+		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount),
+		Picks:    each(c.GetPicks(), decodePick),
 		Standing: quota.Standing{Priority: c.GetPriority(), Type: c.GetType(), Unpreemptable: c.GetUnpreemptable()},
 	}
 }
@@ -158,7 +172,10 @@ func decodeLabel(l *logv1.Label) quota.Label {
 }
 
 func decodeMeta(m *logv1.ChangeMeta) quota.ChangeMeta {
-	meta := quota.ChangeMeta{Actor: m.GetActor(), Reason: m.GetReason(), RequestID: m.GetRequestId(), Fingerprint: string(m.GetFingerprint())}
+	meta := quota.ChangeMeta{
+		Actor: m.GetActor(), Reason: m.GetReason(), RequestID: m.GetRequestId(),
+		Fingerprint: string(m.GetFingerprint()),
+	}
 	if m != nil {
 		meta.ExpectedRevision = m.ExpectedRevision
 	}
@@ -185,15 +202,21 @@ func decodeLeases(l *logv1.Leases) quota.LeaseSettings {
 func decodeMove(m *logv1.Move) quota.Move { return quota.Move{From: m.GetFrom(), To: m.GetTo()} }
 
 func decodeResource(r *logv1.Resource) quota.Resource {
-	return quota.Resource{Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255)), Items: decodeItemSpec(r.GetItems())}
+	return quota.Resource{
+		Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255)),
+		Items: decodeItemSpec(r.GetItems()),
+	}
 }
 
 func decodeNode(n *logv1.Node) quota.NodeSpec {
 	return quota.NodeSpec{
-		Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit), Labels: each(n.GetLabels(), decodeLabel),
-		Hard: n.GetHard(), Principals: each(n.GetPrincipals(), decodePrincipalLimit), Defaults: each(n.GetDefaults(), decodeLimit),
-		Borrow: each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
-		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(), Queueing: decodeQueueing(n.GetQueueing()),
+		Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit),
+		Labels: each(n.GetLabels(), decodeLabel),
+		Hard:   n.GetHard(), Principals: each(n.GetPrincipals(), decodePrincipalLimit),
+		Defaults: each(n.GetDefaults(), decodeLimit),
+		Borrow:   each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
+		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
+		Queueing: decodeQueueing(n.GetQueueing()),
 	}
 }
 
@@ -215,5 +238,8 @@ func decodeLimit(l *logv1.Limit) quota.ResourceLimit {
 	case 3:
 		kind = quota.Unset
 	}
-	return quota.ResourceLimit{Resource: l.GetResource(), Limit: quota.Limit{Kind: kind, Amount: quota.Amount(l.GetAmount())}}
+	return quota.ResourceLimit{
+		Resource: l.GetResource(),
+		Limit:    quota.Limit{Kind: kind, Amount: quota.Amount(l.GetAmount())},
+	}
 }

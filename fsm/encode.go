@@ -16,6 +16,9 @@ const (
 	MaxEntryCommands = 1024
 )
 
+// typicalCommand is how many bytes a command begins with when it is encoded.
+const typicalCommand = 128
+
 // Part is encoded commands of a log entry, with the format that their reader must understand.
 type Part struct {
 	Data   []byte
@@ -41,6 +44,10 @@ func EncodeCommands(commands []quota.Command) (Part, error) {
 	part := Part{Format: firstFormat}
 	for _, c := range commands {
 		part.Format = max(part.Format, formatOf(c))
+	}
+	if data, ok := appendCommands(make([]byte, 0, typicalCommand*len(commands)), commands); ok {
+		part.Data = data
+		return part, nil
 	}
 	var err error
 	part.Data, err = marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
@@ -97,7 +104,8 @@ func encodeCommand(c quota.Command) *logv1.Command {
 		}}}
 	case quota.Renew:
 		return &logv1.Command{Command: &logv1.Command_Renew{Renew: &logv1.Renew{
-			Id: c.ID, Fence: c.Fence, TtlMs: int64(c.TTL), Data: each(c.Data, encodeLabel), Items: each(c.Items, encodeItemUpdate),
+			Id: c.ID, Fence: c.Fence, TtlMs: int64(c.TTL), Data: each(c.Data, encodeLabel),
+			Items: each(c.Items, encodeItemUpdate),
 		}}}
 	case quota.UpdateItems:
 		return &logv1.Command{Command: &logv1.Command_UpdateItems{UpdateItems: &logv1.UpdateItems{
@@ -136,7 +144,9 @@ func encodeChange(c quota.Command) *logv1.Command {
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, On: c.On,
 		}}}
 	case quota.RollBack:
-		return &logv1.Command{Command: &logv1.Command_RollBack{RollBack: &logv1.RollBack{Meta: encodeMeta(c.Meta), Revision: c.Revision}}}
+		return &logv1.Command{
+			Command: &logv1.Command_RollBack{RollBack: &logv1.RollBack{Meta: encodeMeta(c.Meta), Revision: c.Revision}},
+		}
 	case quota.DeleteTree:
 		return &logv1.Command{Command: &logv1.Command_DeleteTree{DeleteTree: &logv1.DeleteTree{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree,
@@ -159,17 +169,24 @@ func each[From, To any](list []From, convert func(From) To) []To {
 
 func encodeAllocate(c quota.Allocate) *logv1.Allocate {
 	return &logv1.Allocate{
-		Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel), Principal: encodePrincipal(c.Principal),
-		Mode: uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
-		TtlMs: int64(c.TTL), WaitMs: int64(c.WaitFor), KeepMs: int64(c.Keep), Priority: c.Priority, Data: each(c.Data, encodeLabel),
+		Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel),
+		Principal: encodePrincipal(c.Principal),
+		Mode:      uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
+		TtlMs: int64(c.TTL), WaitMs: int64(c.WaitFor), KeepMs: int64(c.Keep), Priority: c.Priority,
+		Data: each(c.Data, encodeLabel),
 	}
 }
 
 func encodePrincipal(p quota.Principal) *logv1.Principal {
-	if p.User == "" && p.Application == "" && len(p.Groups) == 0 {
+	if isNobody(p) {
 		return nil
 	}
 	return &logv1.Principal{User: p.User, Groups: p.Groups, Application: p.Application}
+}
+
+// isNobody reports whether nobody is named.
+func isNobody(p quota.Principal) bool {
+	return p.User == "" && p.Application == "" && len(p.Groups) == 0
 }
 
 func encodeClaim(c quota.Claim) *logv1.Claim {
@@ -187,7 +204,8 @@ func encodeLabel(l quota.Label) *logv1.Label { return &logv1.Label{Key: l.Key, V
 
 func encodeMeta(m quota.ChangeMeta) *logv1.ChangeMeta {
 	return &logv1.ChangeMeta{
-		Actor: m.Actor, Reason: m.Reason, RequestId: m.RequestID, Fingerprint: []byte(m.Fingerprint), ExpectedRevision: m.ExpectedRevision,
+		Actor: m.Actor, Reason: m.Reason, RequestId: m.RequestID, Fingerprint: []byte(m.Fingerprint),
+		ExpectedRevision: m.ExpectedRevision,
 	}
 }
 
@@ -224,7 +242,8 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 
 func encodePrincipalLimit(p quota.PrincipalLimit) *logv1.PrincipalLimit {
 	return &logv1.PrincipalLimit{
-		Users: p.Users, Groups: p.Groups, Limits: each(p.Limits, encodeAmount), Applications: int64(p.Applications), Description: p.Description,
+		Users: p.Users, Groups: p.Groups, Limits: each(p.Limits, encodeAmount), Applications: int64(p.Applications),
+		Description: p.Description,
 	}
 }
 

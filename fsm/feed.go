@@ -155,11 +155,15 @@ func (f *feed) read(after Position, most int) (FeedPage, error) {
 		after = f.last
 	}
 	if after.Compare(f.forgotten) < 0 {
-		return FeedPage{}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number, f.forgotten.Index)
+		return FeedPage{}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number,
+			f.forgotten.Index)
 	}
 	from := sort.Search(f.count, func(i int) bool { return f.eventAt(i).Compare(after) > 0 })
 	to := min(from+most, f.count)
-	b := FeedPage{Events: make([]WatchEvent, 0, to-from), Next: after, At: f.at, Behind: f.count - to, Changed: f.changed}
+	b := FeedPage{
+		Events: make([]WatchEvent, 0, to-from), Next: after, At: f.at, Behind: f.count - to,
+		Changed: f.changed,
+	}
 	for i := from; i < to; i++ {
 		b.Events = append(b.Events, f.eventAt(i))
 	}

@@ -14,16 +14,17 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// told describes news in words.
-func told(list []WatchEvent) []string {
+// describeEvents describes events as text.
+func describeEvents(list []WatchEvent) []string {
 	var words []string
 	for _, n := range list {
-		words = append(words, fmt.Sprintf("%d.%d at %d: %d %s", n.Index, n.Number, n.At, n.Kind, n.Allocation.Info().ID))
+		words = append(words, fmt.Sprintf("%d.%d at %d: %d %s", n.Index, n.Number, n.At, n.Kind,
+			n.Allocation.Info().ID))
 	}
 	return words
 }
 
-// endings are the news that say that something has ended.
+// endings returns the events of ended allocations.
 func endings(t *testing.T, f *FSM, after Position) []WatchEvent {
 	t.Helper()
 	b, err := f.ReadFeed(after, FeedSize)
@@ -48,8 +49,8 @@ func holdAndEnd(t *testing.T, from, to int) []byte {
 	return mustEncode(t, commands...)
 }
 
-// TestNewsAreTheSameOnAllNodes: whatever raft hands over at once, facts have the place of their entry.
-func TestNewsAreTheSameOnAllNodes(t *testing.T) {
+// TestEventsAreEqualOnAllNodes: the position of an event is that of its entry, for any batching of entries.
+func TestEventsAreEqualOnAllNodes(t *testing.T) {
 	one, other := newTestFSM(t, Options{}), newTestFSM(t, Options{})
 	var batch []*raft.Log
 	for i := range 3 {
@@ -58,11 +59,11 @@ func TestNewsAreTheSameOnAllNodes(t *testing.T) {
 		batch = append(batch, entry)
 	}
 	other.ApplyBatch(batch)
-	want := told(endings(t, one, Position{}))
+	want := describeEvents(endings(t, one, Position{}))
 	if len(want) != 6 {
 		t.Fatalf("the news are %q", want)
 	}
-	if diff := cmp.Diff(want, told(endings(t, other, Position{}))); diff != "" {
+	if diff := cmp.Diff(want, describeEvents(endings(t, other, Position{}))); diff != "" {
 		t.Error(diff)
 	}
 	b, err := one.ReadFeed(Position{}, 1)
@@ -70,15 +71,16 @@ func TestNewsAreTheSameOnAllNodes(t *testing.T) {
 		t.Errorf("one at a time: %+v, %v", b, err)
 	}
 	if got := endings(t, one, After(10)); len(got) != 4 || got[0].Index != 11 {
-		t.Errorf("after entry 10: %q", told(got))
+		t.Errorf("after entry 10: %q", describeEvents(got))
 	}
 	third := endings(t, one, Position{})[2].Position
-	if diff := cmp.Diff(want[3:], told(endings(t, other, third))); diff != "" {
+	if diff := cmp.Diff(want[3:], describeEvents(endings(t, other, third))); diff != "" {
 		t.Errorf("the other node goes on otherwise: %s", diff)
 	}
 }
 
-// TestAReaderWaitsForMore: at the end of the feed there is a place to go on from, and word when there is more.
+// TestAReaderWaitsForMore: at the end of the feed, a reader gets a position to continue from and a channel that is
+// closed when there is more.
 func TestAReaderWaitsForMore(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	applyData(f, 10, holdAndEnd(t, 0, 1))
@@ -86,7 +88,7 @@ func TestAReaderWaitsForMore(t *testing.T) {
 	if err != nil || len(b.Events) != 0 || b.Next != After(10) {
 		t.Fatalf("got %+v, %v", b, err)
 	}
-	applyData(f, 11, mustEncode(t, quota.Release{ID: "nobody"})) // nothing happens
+	applyData(f, 11, mustEncode(t, quota.Release{ID: "nobody"})) // no event
 	select {
 	case <-b.Changed:
 		t.Error("nothing has happened, but there is word of it")
@@ -101,14 +103,14 @@ func TestAReaderWaitsForMore(t *testing.T) {
 	applyData(f, 12, holdAndEnd(t, 1, 2))
 	<-b.Changed
 	if got := endings(t, f, b.Next); len(got) != 1 || got[0].Index != 12 {
-		t.Errorf("got %q", told(got))
+		t.Errorf("got %q", describeEvents(got))
 	}
 	if ahead, err := f.ReadFeed(After(99), 10); err != nil || len(ahead.Events) != 0 || ahead.Next != After(99) {
 		t.Errorf("what is to come: %+v, %v", ahead, err)
 	}
 }
 
-// TestTheFeedForgets: the feed keeps a bounded number of events, and returns ErrForgotten for older ones.
+// TestTheFeedForgets: the feed keeps a bounded number of events and returns ErrForgotten for older ones.
 func TestTheFeedForgets(t *testing.T) {
 	f := newFeed()
 	news := make([]WatchEvent, 1000)
@@ -121,7 +123,7 @@ func TestTheFeedForgets(t *testing.T) {
 	for index := uint64(1); index <= 70; index++ {
 		entry(index)
 	}
-	// 70,000 facts have come; the first 4,464 are forgotten.
+	// 70,000 events were recorded; the first 4,464 have been dropped.
 	if _, err := f.read(Position{5, 463}, 1); !errors.Is(err, ErrForgotten) {
 		t.Errorf("a forgotten position: %v", err)
 	}
@@ -139,16 +141,19 @@ func TestTheFeedForgets(t *testing.T) {
 	}
 }
 
-// TestTheFeedBoundsMemory: heavy records are forgotten sooner, and small ones that follow fill the whole feed again.
+// TestTheFeedBoundsMemory: large events are dropped sooner, and the feed then fills up again with small ones.
 func TestTheFeedBoundsMemory(t *testing.T) {
-	f := newTestFSM(t, Options{})
+	bounds := quota.DefaultBounds()
+	bounds.Ended = 100 // the invariant checks look at all of them after each entry
+	f := newTestFSM(t, Options{Bounds: bounds})
 	index := uint64(10)
 	for i := range 40 {
 		var commands []quota.Command
 		for j := range 64 {
 			heavy := benchAllocate(64*i + j)
 			for k := range 32 {
-				heavy.Labels = append(heavy.Labels, quota.Label{Key: fmt.Sprintf("label-%02d", k), Value: strings.Repeat("x", 256)})
+				heavy.Labels = append(heavy.Labels,
+					quota.Label{Key: fmt.Sprintf("label-%02d", k), Value: strings.Repeat("x", 256)})
 			}
 			heavy.Data = []quota.Label{{Key: "data", Value: strings.Repeat("x", 8000)}}
 			commands = append(commands, heavy, quota.Release{ID: heavy.ID})
@@ -183,7 +188,7 @@ func TestTheFeedBoundsMemory(t *testing.T) {
 	}
 }
 
-// TestARestoreBeginsTheFeedAnew: what a snapshot took the place of was never seen here.
+// TestARestoreBeginsTheFeedAnew: the feed has no events before the index of a restored snapshot.
 func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	applyData(f, 10, holdAndEnd(t, 0, 1))
@@ -202,12 +207,12 @@ func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 	}
 	applyData(g, 11, holdAndEnd(t, 1, 2))
 	if got := endings(t, g, After(10)); len(got) != 1 || got[0].Number == 0 {
-		t.Errorf("after the snapshot: %q", told(got))
+		t.Errorf("after the snapshot: %q", describeEvents(got))
 	}
 }
 
-// TestTheChainKnowsWhatFactsThereWere, though only from the third format on: those before did not look at them.
-func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
+// TestChainCoversEvents: from the third format on, the chain digest covers the events of each entry.
+func TestChainCoversEvents(t *testing.T) {
 	fact := ledger.Fact{Kind: ledger.FactEnded, Allocation: &ledger.Allocation{}}
 	for format, differs := range map[uint32]bool{firstFormat: false, secondFormat: false, thirdFormat: true} {
 		one, other := New(Options{}), New(Options{})
@@ -220,7 +225,7 @@ func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
 	}
 }
 
-// BenchmarkNews: what a reader costs who has caught up.
+// BenchmarkNews measures the cost of a reader at the end of the feed.
 func BenchmarkNews(b *testing.B) {
 	f := newFeed()
 	f.append(make([]WatchEvent, FeedSize), 5, 0)

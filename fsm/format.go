@@ -39,7 +39,8 @@ func formatOf(c quota.Command) uint32 {
 	case quota.Allocate:
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
 	case quota.ApplyTrees:
-		return oldestFormat(c.Prune || slices.ContainsFunc(c.Trees, treeNeedsSecond), slices.ContainsFunc(c.Trees, treeNeedsThird))
+		return oldestFormat(c.Prune || slices.ContainsFunc(c.Trees, treeNeedsSecond),
+			slices.ContainsFunc(c.Trees, treeNeedsThird))
 	}
 	panic("fsm: a command outside the closed list")
 }
@@ -55,7 +56,7 @@ func oldestFormat(second, third bool) uint32 {
 }
 
 func allocateNeedsSecond(c quota.Allocate) bool {
-	return c.Mode != quota.Hold || c.ReserveFor != 0 || encodePrincipal(c.Principal) != nil ||
+	return c.Mode != quota.Hold || c.ReserveFor != 0 || !isNobody(c.Principal) ||
 		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return c.Standing != quota.Standing{} })
 }
 
@@ -65,13 +66,15 @@ func allocateNeedsThird(c quota.Allocate) bool {
 }
 
 func treeNeedsSecond(t quota.TreeSpec) bool {
-	return t.Forest != "" || t.RequireReason || t.Maintenance || len(t.Moves) > 0 || slices.ContainsFunc(t.Nodes, nodeNeedsSecond)
+	return t.Forest != "" || t.RequireReason || t.Maintenance || len(t.Moves) > 0 ||
+		slices.ContainsFunc(t.Nodes, nodeNeedsSecond)
 }
 
 // nodeNeedsSecond compares policies too: the first format knows only open and strict. A member that refused a policy
 // known to others would have a different configuration from then on.
 func nodeNeedsSecond(n quota.NodeSpec) bool {
-	return n.Hard || n.Applications != 0 || len(n.Principals)+len(n.Defaults)+len(n.Borrow)+len(n.Lend)+len(n.Admins) > 0 ||
+	return n.Hard || n.Applications != 0 || len(n.Principals)+len(n.Defaults)+len(n.Borrow)+len(n.Lend)+
+		len(n.Admins) > 0 ||
 		!slices.Contains([]string{"", "open", "strict"}, n.Policy)
 }
 
@@ -80,7 +83,8 @@ const resourcesBefore = 64
 
 func treeNeedsThird(t quota.TreeSpec) bool {
 	return t.Leases != quota.LeaseSettings{} || t.Overtake != 0 || len(t.Resources) > resourcesBefore ||
-		slices.ContainsFunc(t.Resources, func(r quota.Resource) bool { return r.Unit == quota.Items || r.Items != nil }) ||
+		slices.ContainsFunc(
+			t.Resources, func(r quota.Resource) bool { return r.Unit == quota.Items || r.Items != nil }) ||
 		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return n.Queueing != quota.InheritQueueing })
 }
 

@@ -14,17 +14,18 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// lastOf is the highest number of a field that each format had, from the first on, for each message that has got more
-// since. Messages that a format did not have at all are at 0.
+// lastOf has the highest field number in each format, from the first on, for each message with fields that were added
+// later. It is 0 for messages that a format does not have.
 var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
 	"Command": {5, 11}, "Claim": {3, 6}, "Allocate": {3, 6}, "Node": {4, 11}, "Tree": {3, 7}, "ApplyTrees": {2},
 	"Principal": {0}, "PrincipalLimit": {0}, "Move": {0}, "Confirm": {0}, "Cancel": {0}, "Expire": {0},
 	"MoveNode": {0}, "SetMaintenance": {0}, "RollBack": {0},
-	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0}, "UpdateItems": {0, 0},
-	"ResetItems": {0, 0}, "ItemSpec": {0, 0}, "Turn": {0, 0}, "Leases": {0, 0},
+	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0},
+	"UpdateItems": {0, 0},
+	"ResetItems":  {0, 0}, "ItemSpec": {0, 0}, "Turn": {0, 0}, "Leases": {0, 0},
 }
 
-// formatOfMessage looks at every field of a message: which format had it first?
+// formatOfMessage returns the first format that has all fields that are set in a message.
 func formatOfMessage(m protoreflect.Message) uint32 {
 	format := firstFormat
 	for _, part := range messages(m) {
@@ -42,7 +43,7 @@ func formatOfMessage(m protoreflect.Message) uint32 {
 	return format
 }
 
-// formatOfNumbers looks at what is new without a new field.
+// formatOfNumbers returns the format that values need which were added without a new field.
 func formatOfNumbers(m proto.Message) uint32 {
 	switch m := m.(type) {
 	case *logv1.Node:
@@ -65,7 +66,7 @@ func formatOfNumbers(m proto.Message) uint32 {
 	return firstFormat
 }
 
-// TestFormatOf: a command needs a format exactly if its encoding has something that those before did not have.
+// TestFormatOf: a command needs a format exactly if its encoding has a field or value that earlier formats lack.
 func TestFormatOf(t *testing.T) {
 	check := func(t rapid.TB, c quota.Command) {
 		want := formatOfMessage(encodeCommand(c).ProtoReflect())
@@ -91,7 +92,7 @@ func TestFormatOf(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) { check(t, quotatest.AllCommands().Draw(t, "command")) })
 }
 
-// leaves are messages of a type that say one thing each, for every field however deep.
+// leaves returns messages of a type with a single field set, one for every field at every depth.
 func leaves(of protoreflect.Message) []protoreflect.Message {
 	var list []protoreflect.Message
 	fields := of.Descriptor().Fields()
@@ -121,7 +122,7 @@ func leaves(of protoreflect.Message) []protoreflect.Message {
 	return list
 }
 
-// TestNewestPartDecides: an entry has the newest format of its parts, and no newer one.
+// TestNewestPartDecides: the format of an entry is the newest format that one of its parts needs.
 func TestNewestPartDecides(t *testing.T) {
 	first, second, third := quota.Release{ID: "x"}, quota.Confirm{ID: "x"}, quota.Renew{ID: "x"}
 	for _, c := range []struct {
@@ -152,8 +153,8 @@ func TestNewestPartDecides(t *testing.T) {
 	}
 }
 
-// TestFormatIsRemembered: once an entry of the second format was applied, that is known, also after a restore. A
-// denial, or a revision that can be taken back, makes only the snapshot new.
+// TestFormatIsRemembered: the format of applied entries is remembered, also after a restore. A denial or a revision
+// that can be rolled back raises only the format of snapshots.
 func TestFormatIsRemembered(t *testing.T) {
 	f := New(Options{})
 	look := func(when string, format, ofSnapshot uint32) {
@@ -163,7 +164,8 @@ func TestFormatIsRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.(*snapshot).header.GetFormat(); got != ofSnapshot || f.Format() != format {
-			t.Errorf("%s: entries of format %d, snapshots of %d; want %d and %d", when, f.Format(), got, format, ofSnapshot)
+			t.Errorf("%s: entries of format %d, snapshots of %d; want %d and %d", when, f.Format(), got,
+				format, ofSnapshot)
 		}
 		g := restored(t, snapshotOf(t, f))
 		if g.Format() != f.Format() || !bytes.Equal(snapshotOf(t, g), snapshotOf(t, f)) {
@@ -177,7 +179,10 @@ func TestFormatIsRemembered(t *testing.T) {
 	f = restored(t, readGolden(t, "snapshot-v1.bin"))
 	look("after a restore of the first format", 1, 1)
 	huge := benchAllocate(1)
-	huge.Claims[0] = quota.Claim{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: quota.MaxAmount}}}
+	huge.Claims[0] = quota.Claim{
+		Tree: "t", Node: "a",
+		Amounts: quota.Vector{{Resource: "cpu", Amount: quota.MaxAmount}},
+	}
 	applyData(f, 5, mustEncode(t, huge))
 	look("after a denial", 1, 2)
 	applyData(f, 6, mustEncode(t, quota.Confirm{ID: "nobody"}))

@@ -42,8 +42,12 @@ type FSM struct {
 	// format is the feature level: the newest format of the applied entries, or the level that one of them raised it to.
 	format uint32
 	// chain is a digest of all applied entries and their outcomes, equal on replicas that agree (P9).
-	chain  [sha256.Size]byte
-	halted error
+	chain [sha256.Size]byte
+	// chainNumbers is room for what extendChain hashes, used again for each entry.
+	chainNumbers []byte
+	halted       error
+	// scanner decodes entries.
+	scanner entryScanner
 	// replacement is the state that log entries are transferring; nil most of the time.
 	replacement *replacement
 	// feed remembers the watch events of applied entries; newEvents are those not yet appended to it.
@@ -63,7 +67,10 @@ func New(o Options) *FSM {
 	}
 	ledger := ledger.New(o.Bounds)
 	ledger.SetLevel(firstFormat)
-	return &FSM{options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}), dueChanged: make(chan struct{})}
+	return &FSM{
+		options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}),
+		dueChanged: make(chan struct{}),
+	}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -123,7 +130,7 @@ func (f *FSM) apply(entry *raft.Log) any {
 		f.applied = entry.Index
 		return nil
 	}
-	e, err := decodeEntry(entry.Data)
+	e, err := f.scanner.decodeEntry(entry.Data)
 	if err != nil {
 		// A node that skipped an entry would diverge silently from the others.
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)

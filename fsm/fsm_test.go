@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// newTestFSM has a tree and one allocation, at index 2.
+// newTestFSM returns a state machine with a tree and one allocation, at index 2.
 func newTestFSM(t testing.TB, o Options) *FSM {
 	t.Helper()
 	f := New(o)
@@ -31,7 +31,9 @@ func newTestFSM(t testing.TB, o Options) *FSM {
 
 func TestOutcomesInOrder(t *testing.T) {
 	f := newTestFSM(t, Options{})
-	outcomes := applyData(f, 3, mustEncode(t, benchAllocate(1), benchAllocate(0), quota.Release{ID: "nobody"}, quota.DeleteTree{Tree: "t"})).(Outcomes)
+	outcomes := applyData(
+		f, 3, mustEncode(t, benchAllocate(1), benchAllocate(0), quota.Release{ID: "nobody"},
+			quota.DeleteTree{Tree: "t"})).(Outcomes)
 	switch {
 	case len(outcomes) != 4:
 		t.Fatalf("%d outcomes for 4 commands", len(outcomes))
@@ -52,11 +54,12 @@ func TestOutcomesInOrder(t *testing.T) {
 	}
 }
 
-// TestOtherEntries: entries without commands only advance the index.
-func TestOtherEntries(t *testing.T) {
+// TestEntriesWithoutCommands: entries without commands only advance the index.
+func TestEntriesWithoutCommands(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	_, before := f.Chain()
-	if response := f.Apply(&raft.Log{Index: 3, Type: raft.LogConfiguration, Data: []byte("raft's own")}); response != nil {
+	if response := f.Apply(
+		&raft.Log{Index: 3, Type: raft.LogConfiguration, Data: []byte("raft's own")}); response != nil {
 		t.Errorf("raft's own entry was answered %v", response)
 	}
 	if index, after := f.Chain(); index != 3 || after != before {
@@ -64,28 +67,29 @@ func TestOtherEntries(t *testing.T) {
 	}
 }
 
-// TestHalt gives entries that must not be skipped: the state machine stops before them, names the index, says so once,
-// and answers nothing any more.
+// TestHalt applies entries that cannot be decoded: the state machine halts before them, reports the index once, and
+// refuses all later calls.
 func TestHalt(t *testing.T) {
 	newer := sampleEntry()
 	newer.Format = EntryFormat + 1
 	unknown := &logv1.Entry{Format: 1, Commands: []*logv1.Command{{}}}
 	for name, data := range map[string][]byte{
-		"a newer format":       mustMarshal(t, newer),
-		"no format":            mustMarshal(t, &logv1.Entry{Commands: sampleEntry().GetCommands()}),
-		"an unknown command":   mustMarshal(t, unknown),
-		"an unknown field":     append(mustMarshal(t, sampleEntry()), 0xf8, 0x07, 0x01),
-		"no valid text":        {8, 1, 34, 5, 18, 3, 10, 1, 0xff},
-		"no command":           mustMarshal(t, &logv1.Entry{Format: 1}),
-		"a truncated entry":    mustMarshal(t, sampleEntry())[:50],
-		"nothing":              nil,
-		"something else":       []byte("\xff\xff\xff\xff"),
-		"a good and a bad one": mustMarshal(t, &logv1.Entry{Format: 1, Commands: []*logv1.Command{sampleEntry().GetCommands()[1], {}}}),
+		"a newer format":     mustMarshal(t, newer),
+		"no format":          mustMarshal(t, &logv1.Entry{Commands: sampleEntry().GetCommands()}),
+		"an unknown command": mustMarshal(t, unknown),
+		"an unknown field":   append(mustMarshal(t, sampleEntry()), 0xf8, 0x07, 0x01),
+		"no valid text":      {8, 1, 34, 5, 18, 3, 10, 1, 0xff},
+		"no command":         mustMarshal(t, &logv1.Entry{Format: 1}),
+		"a truncated entry":  mustMarshal(t, sampleEntry())[:50],
+		"nothing":            nil,
+		"something else":     []byte("\xff\xff\xff\xff"),
+		"a good and a bad one": mustMarshal(t,
+			&logv1.Entry{Format: 1, Commands: []*logv1.Command{sampleEntry().GetCommands()[1], {}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []error
 			f := newTestFSM(t, Options{})
-			f.options.OnHalt = func(err error) { told = append(told, errors.Join(err, f.Halted())) } // it may ask
+			f.options.OnHalt = func(err error) { told = append(told, errors.Join(err, f.Halted())) } // reads are allowed
 			before := snapshotOf(t, f)
 			_, chain := f.Chain()
 			waiting := make(chan error, 1)
@@ -94,7 +98,8 @@ func TestHalt(t *testing.T) {
 			responses := f.ApplyBatch([]*raft.Log{{Index: 3, Data: data}, {Index: 4, Data: good}})
 			responses = append(responses, applyData(f, 5, good), applyData(f, 6, data))
 			for _, r := range responses {
-				if err, ok := r.(error); !ok || !errors.Is(err, ErrHalted) || !strings.Contains(err.Error(), "log entry 3") {
+				if err, ok := r.(error); !ok || !errors.Is(err, ErrHalted) ||
+					!strings.Contains(err.Error(), "log entry 3") {
 					t.Fatalf("the response is %v", r)
 				}
 			}

@@ -19,11 +19,11 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// The files of testdata are of released formats: they must decode for ever and are never written again. A new format
-// gets new files.
+// The files in testdata are in released formats: every later version must decode them, and they are never rewritten. A
+// new format gets new files.
 var missing = flag.Bool("write-missing", false, "write golden files that do not exist yet")
 
-// goldens are the entries of format 1, by name.
+// goldens returns the entries of format 1, by name.
 func goldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -37,7 +37,7 @@ func goldens(t testing.TB) map[string][]byte {
 	return files
 }
 
-// newGoldens are those of a newer format.
+// newGoldens returns the entries of a newer format, by name.
 func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	t.Helper()
 	if format == fourthFormat {
@@ -85,7 +85,7 @@ func goldenEntries(t testing.TB) map[string][]byte {
 	return entries
 }
 
-// TestGoldenFiles: files of every released format mean what their text twins say.
+// TestGoldenFiles decodes the files of every released format and compares them with their description in JSON.
 func TestGoldenFiles(t *testing.T) {
 	if *missing {
 		writeMissing(t)
@@ -107,9 +107,9 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// TestFormatOneIsWrittenSo: this version still writes format 1 byte for byte, so that replicas of neighbouring versions
-// have equal chains and, as long as there is nothing new in the ledger, equal snapshots.
-func TestFormatOneIsWrittenSo(t *testing.T) {
+// TestFormat1IsStillWritten: this version still writes format 1 byte for byte, so that replicas of adjacent versions
+// have equal chains and, until the ledger has a record of a newer format, equal snapshots.
+func TestFormat1IsStillWritten(t *testing.T) {
 	for name, data := range goldens(t) {
 		if !bytes.Equal(data, readGolden(t, name)) {
 			t.Errorf("%s would be written otherwise", name)
@@ -128,8 +128,8 @@ func TestFormatOneIsWrittenSo(t *testing.T) {
 	}
 }
 
-// TestNewFormatsAreWrittenSo: the same for the entries of newer formats, and for what their snapshots hold.
-func TestNewFormatsAreWrittenSo(t *testing.T) {
+// TestNewerFormatsAreWritten does the same for the entries and snapshots of newer formats.
+func TestNewerFormatsAreWritten(t *testing.T) {
 	for format := secondFormat; format <= EntryFormat; format++ {
 		for name, data := range newGoldens(t, format) {
 			golden := readGolden(t, name)
@@ -151,8 +151,8 @@ func compareTwin(t *testing.T, name, got string) {
 	}
 }
 
-// spoken is a description without what is empty: fields that came later are so in everything that was written before.
-// A description is a list of JSON values, each perhaps with a word in front.
+// spoken removes empty members from a description, because fields that were added later are empty in older files. A
+// description is a list of JSON values, each with an optional word in front.
 func spoken(t *testing.T, text string) []any {
 	t.Helper()
 	var list []any
@@ -171,7 +171,7 @@ func spoken(t *testing.T, text string) []any {
 	return list
 }
 
-// withoutEmpty drops the members of objects that say nothing.
+// withoutEmpty removes the empty members of JSON objects.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -181,7 +181,8 @@ func withoutEmpty(value any) any {
 	case map[string]any:
 		for key, member := range value {
 			value[key] = withoutEmpty(member)
-			if says := fmt.Sprint(value[key]); slices.Contains([]string{"<nil>", "0", "", "false", "[]", "map[]"}, says) {
+			if says := fmt.Sprint(value[key]); slices.Contains(
+				[]string{"<nil>", "0", "", "false", "[]", "map[]"}, says) {
 				delete(value, key)
 			}
 		}
@@ -209,7 +210,7 @@ func describeImage(t testing.TB, image *ledger.Snapshot) string {
 	ended := slices.Collect(image.Ended())
 	for i := range ended {
 		if ended[i].State == quota.Released {
-			ended[i].State = 0 // the first format knew no other end
+			ended[i].State = 0 // the first format has no other kind of end
 		}
 	}
 	text := indent(t, image.Header) + indent(t, image.Trees()) + indent(t, image.Revisions()) +
@@ -248,7 +249,10 @@ func writeMissing(t *testing.T) {
 		} else {
 			text = describeImage(t, restored(t, data).ledger.Snapshot())
 		}
-		for file, content := range map[string]string{path: string(data), strings.TrimSuffix(path, ".bin") + ".txt": text} {
+		for file, content := range map[string]string{
+			path: string(data),
+			strings.TrimSuffix(path, ".bin") + ".txt": text,
+		} {
 			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 				t.Fatal(err)
 			}

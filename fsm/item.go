@@ -9,12 +9,16 @@ import (
 // Items in commands, in the configuration and in snapshots, both ways.
 
 func encodePick(p quota.Pick) *logv1.Pick {
-	return &logv1.Pick{Resource: p.Resource, Count: int64(p.Count), State: p.State, Names: p.Names, HeldState: p.HeldState}
+	return &logv1.Pick{
+		Resource: p.Resource, Count: int64(p.Count), State: p.State, Names: p.Names,
+		HeldState: p.HeldState,
+	}
 }
 
 func decodePick(p *logv1.Pick) quota.Pick {
 	return quota.Pick{
-		Resource: p.GetResource(), Count: int(p.GetCount()), State: p.GetState(), Names: p.GetNames(), HeldState: p.GetHeldState(),
+		Resource: p.GetResource(), Count: int(p.GetCount()), State: p.GetState(), Names: p.GetNames(),
+		HeldState: p.GetHeldState(),
 	}
 }
 
@@ -31,7 +35,10 @@ func encodeItemUpdate(u quota.ItemUpdate) *logv1.ItemUpdate {
 }
 
 func decodeItemUpdate(u *logv1.ItemUpdate) quota.ItemUpdate {
-	return quota.ItemUpdate{Item: decodeItemName(u.GetItem()), State: u.GetState(), Data: each(u.GetData(), decodeLabel)}
+	return quota.ItemUpdate{
+		Item: decodeItemName(u.GetItem()), State: u.GetState(),
+		Data: each(u.GetData(), decodeLabel),
+	}
 }
 
 func encodeItemSpec(s *quota.ItemSpec) *logv1.ItemSpec {
@@ -69,14 +76,17 @@ func encodeItem(i ledger.ItemImage) *logv1.ItemRecord {
 	return &logv1.ItemRecord{
 		Tree: i.Tree, Resource: i.Resource, Name: i.Name, State: i.State, Turn: i.Turn,
 		UpdatedMs: int64(i.Updated.At), UpdatedWallMs: i.Updated.Wall, SinceMs: int64(i.Since),
-		ExpiresMs: int64(i.Expires.At), ExpiresWallMs: i.Expires.Wall, Data: each(i.Data, encodeLabel), Leaving: i.Leaving,
+		ExpiresMs: int64(i.Expires.At), ExpiresWallMs: i.Expires.Wall, Data: each(i.Data, encodeLabel),
+		Leaving: i.Leaving,
 	}
 }
 
 func decodeItem(r *logv1.ItemRecord) ledger.ItemImage {
 	return ledger.ItemImage{
-		ItemName: quota.ItemName{Tree: r.GetTree(), Resource: r.GetResource(), Name: r.GetName()}, State: r.GetState(), Turn: r.GetTurn(),
-		Updated: quota.Stamp{At: quota.Instant(r.GetUpdatedMs()), Wall: r.GetUpdatedWallMs()}, Since: quota.Instant(r.GetSinceMs()),
+		ItemName: quota.ItemName{Tree: r.GetTree(), Resource: r.GetResource(), Name: r.GetName()}, State: r.GetState(),
+		Turn:    r.GetTurn(),
+		Updated: quota.Stamp{At: quota.Instant(r.GetUpdatedMs()), Wall: r.GetUpdatedWallMs()},
+		Since:   quota.Instant(r.GetSinceMs()),
 		Expires: quota.Stamp{At: quota.Instant(r.GetExpiresMs()), Wall: r.GetExpiresWallMs()},
 		Data:    each(r.GetData(), decodeLabel), Leaving: r.GetLeaving(),
 	}

@@ -10,27 +10,32 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// wideTree has so many nodes below its root, each with its limit.
+// wideTree returns a tree with the given number of nodes below its root, each with a limit.
 func wideTree(nodes int) quota.ApplyTrees {
 	tree := benchTree()
 	spec := &tree.Trees[0]
 	for i := range nodes {
 		spec.Nodes = append(spec.Nodes, quota.NodeSpec{
-			Path: fmt.Sprintf("team-%05d", i), Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}},
+			Path:   fmt.Sprintf("team-%05d", i),
+			Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}},
 		})
 	}
 	return tree
 }
 
-// TestPlansDoNotStopWriters: while a change of a large tree is planned, entries are applied. The plan is that of the
-// state which it was taken from.
+// TestPlansDoNotStopWriters: entries are applied while a change of a large tree is planned. The plan reflects the state
+// at its start.
 func TestPlansDoNotStopWriters(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, wideTree(2000)))
 	applyData(f, 2, mustEncode(t, benchAllocate(1)))
-	c := quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}
+	c := quota.SetLimits{
+		Tree: "t", Node: "org",
+		Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}},
+	}
 	var want ledger.Outcome
-	if _, err := f.Sandbox(func(v ledger.Sandbox) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
+	if _, err := f.Sandbox(func(v ledger.Sandbox) { want = v.DryRun(c) }); err != nil ||
+		len(want.Configuration.Over) != 1 {
 		t.Fatalf("%+v, %v", want, err)
 	}
 
@@ -56,7 +61,8 @@ func TestPlansDoNotStopWriters(t *testing.T) {
 	}
 }
 
-// TestPlansBesideWriters is for the race detector: a copy shares records with the ledger that changes meanwhile.
+// TestPlansBesideWriters is for the race detector: the copy for a plan shares records with the ledger, which changes
+// meanwhile.
 func TestPlansBesideWriters(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, wideTree(600)))
@@ -67,7 +73,10 @@ func TestPlansBesideWriters(t *testing.T) {
 			commands := []quota.Command{
 				benchAllocate(int(i)),
 				quota.Release{ID: benchAllocate(int(i) - 5).ID},
-				quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}}},
+				quota.SetLimits{
+					Tree: "t", Node: "org",
+					Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}},
+				},
 			}
 			if i%20 == 0 {
 				commands = append(commands, wideTree(600-int(i)))
@@ -88,7 +97,7 @@ func TestPlansBesideWriters(t *testing.T) {
 	<-done
 }
 
-// TestPlansOfSmallTrees need no copy.
+// TestPlansOfSmallTrees: plans of small trees need no copy.
 func TestPlansOfSmallTrees(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, benchTree()))
@@ -101,7 +110,8 @@ func TestPlansOfSmallTrees(t *testing.T) {
 		t.Errorf("%d, %v", index, err)
 	}
 	applyData(f, 2, []byte("broken"))
-	if _, err := f.PlanSandbox(func(ledger.Sandbox) { t.Error("the state of one that has halted is lent") }); err == nil {
+	if _, err := f.PlanSandbox(
+		func(ledger.Sandbox) { t.Error("the state of one that has halted is lent") }); err == nil {
 		t.Error("a plan of one that has halted succeeds")
 	}
 }

@@ -56,7 +56,8 @@ type Replaced struct {
 // the feature level that the snapshot needs.
 func BeginReplacement(id string, size uint64, level uint32) ([]byte, error) {
 	return marshalEntry(&logv1.Entry{
-		Format: fourthFormat, RaiseLevel: max(level, ReplacementFormat), Replacement: &logv1.Replacement{Id: id, Step: &logv1.Replacement_Size{Size: size}},
+		Format: fourthFormat, RaiseLevel: max(level, ReplacementFormat),
+		Replacement: &logv1.Replacement{Id: id, Step: &logv1.Replacement_Size{Size: size}},
 	})
 }
 
@@ -67,7 +68,8 @@ func ReplacementPart(id string, part []byte) ([]byte, error) {
 
 // EndReplacement encodes the last step, with the SHA-256 of the snapshot. Applying it replaces the state.
 func EndReplacement(id string, digest []byte) ([]byte, error) {
-	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Digest{Digest: digest}, FenceGap: FenceGap})
+	return encodeReplacement(
+		&logv1.Replacement{Id: id, Step: &logv1.Replacement_Digest{Digest: digest}, FenceGap: FenceGap})
 }
 
 // AbandonReplacement encodes the step that ends a replacement without effect.
@@ -88,7 +90,10 @@ func decodeReplacement(entry *logv1.Entry) (decoded, error) {
 	case step.GetStep() == nil:
 		return decoded{}, errors.New("this version does not know this step of a replacement; run a newer version")
 	}
-	return decoded{format: entry.GetFormat(), stamp: stampOf(entry), level: entry.GetRaiseLevel(), replacement: entry.GetReplacement()}, nil
+	return decoded{
+		format: entry.GetFormat(), stamp: stampOf(entry), level: entry.GetRaiseLevel(),
+		replacement: entry.GetReplacement(),
+	}, nil
 }
 
 // Replacing is the id of the replacement in progress; empty if there is none.
@@ -108,7 +113,9 @@ func (f *FSM) applyReplacement(entry *raft.Log, e decoded) any {
 	if err != nil {
 		// The leader loaded the same bytes before it wrote the first step. If they cannot be loaded here, this node differs
 		// from the others.
-		f.halted = fmt.Errorf("%w: log entry %d: the state that takes the place of the present one cannot be loaded here: %w", ErrHalted, entry.Index, err)
+		f.halted = fmt.Errorf(
+			"%w: log entry %d: the state that takes the place of the present one cannot be loaded here: %w", ErrHalted,
+			entry.Index, err)
 		return f.halted
 	}
 	if answer.Refused != nil || answer.Done {
@@ -138,7 +145,9 @@ func (f *FSM) applyStep(index uint64, r *logv1.Replacement) (Replaced, error) {
 
 func (f *FSM) beginReplacement(id string, size uint64) Replaced {
 	if size == 0 || size > MaxReplacementBytes {
-		return Replaced{Refused: fmt.Errorf("a snapshot of %d bytes cannot take the place of the state: at most %d are allowed", size, MaxReplacementBytes)}
+		return Replaced{Refused: fmt.Errorf(
+			"a snapshot of %d bytes cannot take the place of the state: at most %d are allowed", size,
+			MaxReplacementBytes)}
 	}
 	f.replacement = &replacement{id: id, size: size, digest: sha256.New()}
 	return Replaced{}
@@ -188,6 +197,6 @@ func (f *FSM) extendChainByStep(entry []byte, answer Replaced) {
 	case answer.Done:
 		verdict = 2
 	}
-	writeNumbers(h, verdict, answer.Header.Fence, answer.Header.Revision)
+	h.Write(appendNumbers(nil, verdict, answer.Header.Fence, answer.Header.Revision))
 	h.Sum(f.chain[:0])
 }

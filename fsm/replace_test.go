@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// replacementGoldens are the steps of a replacement, as they are on disks.
+// replacementGoldens are the encoded entries of a replacement.
 func replacementGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -35,17 +35,18 @@ func step(t testing.TB) func([]byte, error) []byte {
 	}
 }
 
-// steps are the entries that replace the state by a snapshot.
+// steps returns the entries that replace the state by a snapshot.
 func steps(t testing.TB, id string, snapshot []byte) [][]byte {
 	t.Helper()
 	half, digest := len(snapshot)/2, sha256.Sum256(snapshot)
 	return [][]byte{
-		step(t)(BeginReplacement(id, uint64(len(snapshot)), EntryFormat)), step(t)(ReplacementPart(id, snapshot[:half])),
+		step(t)(BeginReplacement(id, uint64(len(snapshot)), EntryFormat)),
+		step(t)(ReplacementPart(id, snapshot[:half])),
 		step(t)(ReplacementPart(id, snapshot[half:])), step(t)(EndReplacement(id, digest[:])),
 	}
 }
 
-// applySteps applies entries and answers what the last did.
+// applySteps applies entries and returns the result of the last.
 func applySteps(t testing.TB, f *FSM, entries ...[]byte) Replaced {
 	t.Helper()
 	var last Replaced
@@ -72,7 +73,8 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 		t.Errorf("before its last step it has changed %+v to %+v", was, now)
 	}
 	done := applySteps(t, f, entries[3])
-	if !done.Done || f.Replacing() != "" || done.Header.Fence < max(was.Fence, thirdFSM(t).ledger.Header().Fence)+FenceGap {
+	if !done.Done || f.Replacing() != "" || done.Header.Fence < max(was.Fence,
+		thirdFSM(t).ledger.Header().Fence)+FenceGap {
 		t.Errorf("the last step did %+v", done)
 	}
 	after := snapshotOf(t, f)
@@ -87,9 +89,10 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 	}
 }
 
-// TestReplicasReplaceAlike: from one log, whatever is applied together, and with a restart behind it.
-func TestReplicasReplaceAlike(t *testing.T) {
-	entries := append([][]byte{mustEncode(t, benchTree()), mustEncode(t, benchAllocate(1))}, steps(t, "r", snapshotOf(t, thirdFSM(t)))...)
+// TestReplicasReplaceEqually: replicas replace the state equally for any batching of the entries, and after a restart.
+func TestReplicasReplaceEqually(t *testing.T) {
+	entries := append([][]byte{mustEncode(t, benchTree()), mustEncode(t, benchAllocate(1))},
+		steps(t, "r", snapshotOf(t, thirdFSM(t)))...)
 	entries = append(entries, mustEncode(t, quota.Expire{Most: 512}), mustEncode(t, quota.Release{ID: "nobody"}))
 	one, other := New(Options{}), New(Options{})
 	for i, data := range entries {
@@ -128,8 +131,9 @@ func TestAReplacementThatIsNotWholeHasNoEffect(t *testing.T) {
 	}
 }
 
-// TestAStateThatCannotBeLoadedHere stops the node: the leader has loaded it before.
-func TestAStateThatCannotBeLoadedHere(t *testing.T) {
+// TestUnloadableStateHalts: a state that cannot be loaded halts the node, because the leader has already loaded
+// it.
+func TestUnloadableStateHalts(t *testing.T) {
 	f := sampleFSM(t)
 	for i, data := range steps(t, "r", []byte("no snapshot at all")) {
 		applyData(f, uint64(100+i), data)
@@ -139,7 +143,7 @@ func TestAStateThatCannotBeLoadedHere(t *testing.T) {
 	}
 }
 
-// TestARecoveryBeginsANewHistory: fences jump, and what was on its way is given up.
+// TestARecoveryBeginsANewHistory: a recovery advances the fences and drops a pending replacement.
 func TestARecoveryBeginsANewHistory(t *testing.T) {
 	f := sampleFSM(t)
 	was := f.ledger.Header()
@@ -156,7 +160,8 @@ func TestARecoveryBeginsANewHistory(t *testing.T) {
 	if is.Fence != was.Fence+FenceGap || is.Revision != was.Revision {
 		t.Errorf("it begins with %+v after %+v", is, was)
 	}
-	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), quota.Bounds{}); err != nil || info.Fence != is.Fence || info.Counts.Held == 0 {
+	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), quota.Bounds{}); err != nil || info.Fence != is.Fence ||
+		info.Counts.Held == 0 {
 		t.Errorf("its snapshot says %+v, %v", info, err)
 	}
 }

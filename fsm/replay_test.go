@@ -14,14 +14,14 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// moment is commands that share a stamp.
+// moment is a list of commands with one stamp of ledger time.
 type moment struct {
 	stamp    quota.Stamp
 	commands []quota.Command
 }
 
-// moments have commands of every kind, or those whose effects meet: claims that push each other out under reservations,
-// moves and rollbacks.
+// moments returns random commands of every kind, or of the kinds whose effects interact: claims that displace each
+// other under reservations, moves and rollbacks.
 func moments() *rapid.Generator[[]moment] {
 	return rapid.Custom(func(t *rapid.T) []moment {
 		var list []moment
@@ -43,8 +43,8 @@ func moments() *rapid.Generator[[]moment] {
 	})
 }
 
-// TestReplay (I10): the same commands give the same bytes and the same outcomes, however they are gathered into entries
-// and batches, and with a snapshot and restore at any point.
+// TestReplay (I10): the same commands give the same bytes and outcomes for any division into entries and batches, and
+// with a snapshot and restore at any point.
 func TestReplay(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		bounds := quotatest.Bounds().Draw(t, "bounds")
@@ -61,13 +61,13 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// replayed is a state machine and what it answered.
+// replayed is a state machine with the outcomes of its commands.
 type replayed struct {
 	machine  *FSM
 	outcomes string
 }
 
-// replay applies commands; cut says where an entry or a batch ends, restart where a snapshot is taken and restored.
+// replay applies commands. cut decides where an entry or a batch ends, restart where a snapshot is taken and restored.
 func replay(t *rapid.T, bounds quota.Bounds, list []moment, cut func(what string) bool, restart func() bool) *replayed {
 	r := &replayed{machine: New(Options{Bounds: bounds})}
 	index := uint64(0)
@@ -123,7 +123,7 @@ func describeOutcome(t *rapid.T, o ledger.Outcome) string {
 	return string(text) + "\n"
 }
 
-// restart goes on with a state machine that was restored from a snapshot of this one.
+// restart replaces the state machine by one restored from its snapshot.
 func (r *replayed) restart(t *rapid.T, bounds quota.Bounds) {
 	s, err := r.machine.Snapshot()
 	if err != nil {
@@ -147,7 +147,7 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// image is the snapshot without what depends on the entries: index and chain.
+// image returns the snapshot without the parts that depend on the entries: index and chain.
 func (r *replayed) image(t *rapid.T) []byte {
 	s, err := r.machine.Snapshot()
 	if err != nil {

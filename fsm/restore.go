@@ -60,7 +60,8 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1
 	loader := ledger.NewRestorer(bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
-		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(), TreeVersion: header.GetTreeVersion(),
+		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
+		TreeVersion: header.GetTreeVersion(),
 	})
 	if err := r.readBody(loader); err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -77,12 +78,17 @@ type recordReader struct {
 	in      *bufio.Reader
 	digest  hash.Hash
 	buffer  []byte
-	exact   bool // the record in the buffer has only fields that this version knows
+	payload []byte // the record in the buffer, without its length
+	exact   bool   // the record in the buffer has only fields that this version knows
 	records uint64
+	scanner entryScanner
 }
 
 func (r *recordReader) readHeader() (*logv1.Header, error) {
-	record, err := r.readRecord()
+	if err := r.readRecord(); err != nil {
+		return nil, err
+	}
+	record, err := r.decodeRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +98,14 @@ func (r *recordReader) readHeader() (*logv1.Header, error) {
 	case header == nil:
 		return nil, errors.New("it does not begin with a header")
 	case header.GetFormat() < 1 || header.GetFormat() > SnapshotFormat:
-		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", header.GetFormat(), SnapshotFormat)
+		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version",
+			header.GetFormat(), SnapshotFormat)
 	case !r.exact:
 		return nil, errUnknownFields
 	case header.GetEntryFormat() > EntryFormat:
-		return nil, fmt.Errorf("it holds what entries of format %d did, but this version understands 1 to %d; run a newer version", header.GetEntryFormat(), EntryFormat)
+		return nil, fmt.Errorf(
+			"it holds what entries of format %d did, but this version understands 1 to %d; run a newer version",
+			header.GetEntryFormat(), EntryFormat)
 	case len(header.GetChain()) != sha256.Size:
 		return nil, errors.New("its header has no digest of the log")
 	}
@@ -106,7 +115,17 @@ func (r *recordReader) readHeader() (*logv1.Header, error) {
 // readBody reads all records up to the trailer.
 func (r *recordReader) readBody(loader *ledger.Restorer) error {
 	for {
-		record, err := r.readRecord()
+		if err := r.readRecord(); err != nil {
+			return err
+		}
+		if image, ended, ok := r.scanner.scanAllocation(r.payload); ok {
+			if err := addAllocation(loader, image, ended); err != nil {
+				return err
+			}
+			r.countRecord()
+			continue
+		}
+		record, err := r.decodeRecord()
 		if err != nil {
 			return err
 		}
@@ -121,6 +140,13 @@ func (r *recordReader) readBody(loader *ledger.Restorer) error {
 		}
 		r.countRecord()
 	}
+}
+
+func addAllocation(loader *ledger.Restorer, image ledger.AllocationImage, ended bool) error {
+	if ended {
+		return loader.AddEnded(image)
+	}
+	return loader.AddHeld(image)
 }
 
 func addRecord(loader *ledger.Restorer, record *logv1.Record) error {
@@ -157,18 +183,24 @@ func (r *recordReader) checkTrailer(trailer *logv1.Trailer) error {
 }
 
 // readRecord reads one record into the buffer.
-func (r *recordReader) readRecord() (*logv1.Record, error) {
+func (r *recordReader) readRecord() error {
 	length, err := r.readLength()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.buffer = appendLength(r.buffer[:0], length)
 	from := len(r.buffer)
 	if r.buffer, err = readMore(r.in, r.buffer, length); err != nil {
-		return nil, fmt.Errorf("the snapshot ends early: %w", err)
+		return fmt.Errorf("the snapshot ends early: %w", err)
 	}
-	record := &logv1.Record{}
-	if r.exact, err = unmarshal(r.buffer[from:], record); err != nil {
+	r.payload = r.buffer[from:]
+	return nil
+}
+
+// decodeRecord decodes the record in the buffer.
+func (r *recordReader) decodeRecord() (record *logv1.Record, err error) {
+	record = &logv1.Record{}
+	if r.exact, err = unmarshal(r.payload, record); err != nil {
 		return nil, fmt.Errorf("the snapshot was damaged: %w", err)
 	}
 	return record, nil
@@ -183,7 +215,8 @@ func (r *recordReader) readLength() (int, error) {
 	case n == 0 && err != nil:
 		return 0, fmt.Errorf("the snapshot ends early: %w", err)
 	case n <= 0 || length > maxRecord || n != protowire.SizeVarint(length):
-		return 0, fmt.Errorf("the length of a record is not one, or larger than any can be (%d): the snapshot was damaged", maxRecord)
+		return 0, fmt.Errorf(
+			"the length of a record is not one, or larger than any can be (%d): the snapshot was damaged", maxRecord)
 	}
 	_, err = r.in.Discard(n)
 	return int(length), err

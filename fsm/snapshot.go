@@ -45,10 +45,12 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 func (f *FSM) newSnapshot() *snapshot {
 	image := f.ledger.Snapshot()
 	return &snapshot{image: image, header: &logv1.Header{
-		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
-		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
+		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]),
+		EntryFormat: writtenFormat(f.format),
+		TimeMs:      int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
-		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival, TreeVersion: image.Header.TreeVersion,
+		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
+		TreeVersion: image.Header.TreeVersion,
 	}}
 }
 
@@ -71,6 +73,7 @@ type recordWriter struct {
 	out     io.Writer
 	digest  hash.Hash
 	buffer  []byte
+	body    []byte // of a record, before its length is known
 	records uint64
 }
 
@@ -80,9 +83,14 @@ func (w *recordWriter) writeRecord(r *logv1.Record) error {
 	if err != nil {
 		return err
 	}
+	return w.flushRecord()
+}
+
+// flushRecord hashes and writes the record in the buffer.
+func (w *recordWriter) flushRecord() error {
 	w.digest.Write(w.buffer)
 	w.records++
-	_, err = w.out.Write(w.buffer)
+	_, err := w.out.Write(w.buffer)
 	return err
 }
 
@@ -121,12 +129,8 @@ func (s *snapshot) recordLists() []func(*recordWriter) error {
 		writeAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}
 		}),
-		writeAll(s.image.Held(), func(a ledger.AllocationImage) *logv1.Record {
-			return &logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}
-		}),
-		writeAll(s.image.Ended(), func(a ledger.AllocationImage) *logv1.Record {
-			return &logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}
-		}),
+		writeAllocations(s.image.Held(), heldRecord),
+		writeAllocations(s.image.Ended(), endedRecord),
 		writeAll(s.image.Waiting(), func(q ledger.WaitingImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Waiting{Waiting: encodeWaiting(q)}}
 		}),

@@ -58,7 +58,8 @@ func (f *FSM) TakeSnapshot() (StateSnapshot, error) {
 func (s StateSnapshot) Info() Info {
 	h := s.header
 	info := Info{
-		Format: h.GetFormat(), EntryFormat: max(firstFormat, h.GetEntryFormat()), Index: h.GetIndex(), LedgerTimeMs: h.GetTimeMs(), WallMs: h.GetWallMs(),
+		Format: h.GetFormat(), EntryFormat: max(firstFormat, h.GetEntryFormat()), Index: h.GetIndex(),
+		LedgerTimeMs: h.GetTimeMs(), WallMs: h.GetWallMs(),
 		Revision: h.GetRevision(), Fence: h.GetFence(), Counts: countImage(s.image),
 	}
 	return info
@@ -69,7 +70,8 @@ func (s StateSnapshot) Write(out io.Writer) error { return s.write(out) }
 
 func countImage(image *ledger.Snapshot) Counts {
 	c := Counts{
-		Trees: uint64(len(image.Trees())), Revisions: uint64(len(image.Revisions())), Events: uint64(len(image.Events())),
+		Trees: uint64(len(image.Trees())), Revisions: uint64(len(image.Revisions())),
+		Events: uint64(len(image.Events())),
 	}
 	for _, t := range image.Trees() {
 		c.Nodes += uint64(len(t.Nodes))
@@ -97,13 +99,15 @@ func ReadSnapshot(source io.Reader, bounds quota.Bounds) (Info, error) {
 		return Info{}, err
 	}
 	if fence := f.ledger.Header().Fence; fence > maxFence {
-		return Info{}, fmt.Errorf("read snapshot: the last fence in it is %d; beyond %d there would be no room for more", fence, uint64(maxFence))
+		return Info{}, fmt.Errorf(
+			"read snapshot: the last fence in it is %d; beyond %d there would be no room for more", fence,
+			uint64(maxFence))
 	}
-	frozen, err := f.TakeSnapshot()
+	state, err := f.TakeSnapshot()
 	if err != nil {
 		return Info{}, err
 	}
-	return frozen.Info(), nil
+	return state.Info(), nil
 }
 
 // Recovery is a state machine that replays the log of one surviving member. Its snapshots begin a new history: fences

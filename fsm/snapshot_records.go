@@ -14,7 +14,9 @@ func appendLength(buffer []byte, n int) []byte {
 }
 
 func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
-	record := &logv1.TreeRecord{Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources})}
+	record := &logv1.TreeRecord{
+		Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources}),
+	}
 	record.ItemNumbers, record.Version = t.ItemNumbers, t.Version
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
@@ -29,7 +31,8 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	spec := decodeTree(r.GetTree())
 	image := ledger.TreeImage{
-		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(), Version: r.GetVersion(),
+		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(),
+		Version: r.GetVersion(),
 	}
 	made := map[uint64]bool{}
 	for _, id := range r.GetMade() {
@@ -48,10 +51,14 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 
 func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 	return &logv1.RevisionRecord{
-		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, WallMs: r.Wall, RequestId: r.RequestID, Fingerprint: []byte(r.Fingerprint),
+		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, WallMs: r.Wall, RequestId: r.RequestID,
+		Fingerprint: []byte(r.Fingerprint),
 		ChangeCount: uint32(r.ChangeCount),
 		Changes: each(r.Changes, func(c quota.Change) *logv1.ChangeRecord {
-			return &logv1.ChangeRecord{Kind: uint32(c.Kind), Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
+			return &logv1.ChangeRecord{
+				Kind: uint32(c.Kind), Tree: c.Tree, Node: c.Node, Field: c.Field,
+				Before: c.Before, After: c.After,
+			}
 		}),
 		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable,
 	}
@@ -59,8 +66,10 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 
 func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 	return &logv1.TreeUndo{
-		Name: u.Name, Added: u.Added, Removed: u.Removed, Forest: u.Forest, RequireReason: u.RequireReason, Maintenance: u.Maintenance,
-		Resources: each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths, Moves: each(u.Moves, encodeMove),
+		Name: u.Name, Added: u.Added, Removed: u.Removed, Forest: u.Forest, RequireReason: u.RequireReason,
+		Maintenance: u.Maintenance,
+		Resources:   each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
+		Moves:  each(u.Moves, encodeMove),
 		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake),
 	}
 }
@@ -79,7 +88,8 @@ func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 
 func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 	return &quota.Revision{
-		Number: r.GetRevision(), Actor: r.GetActor(), Reason: r.GetReason(), Wall: r.GetWallMs(), RequestID: r.GetRequestId(),
+		Number: r.GetRevision(), Actor: r.GetActor(), Reason: r.GetReason(), Wall: r.GetWallMs(),
+		RequestID:   r.GetRequestId(),
 		Fingerprint: string(r.GetFingerprint()), ChangeCount: int(r.GetChangeCount()),
 		Changes: each(r.GetChanges(), func(c *logv1.ChangeRecord) quota.Change {
 			return quota.Change{
@@ -93,8 +103,9 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 
 func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 	record := &logv1.AllocationRecord{
-		Request: encodeAllocate(a.Request), Fence: a.Fence, GrantedMs: int64(a.Granted.At), GrantedWallMs: a.Granted.Wall,
-		Placed: a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
+		Request: encodeAllocate(a.Request), Fence: a.Fence, GrantedMs: int64(a.Granted.At),
+		GrantedWallMs: a.Granted.Wall,
+		Placed:        a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
 		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
@@ -113,11 +124,15 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 	a := ledger.AllocationImage{
 		Request: decodeAllocate(r.GetRequest()), Fence: r.GetFence(),
 		Granted: quota.Stamp{At: quota.Instant(r.GetGrantedMs()), Wall: r.GetGrantedWallMs()},
-		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(), Groups: r.GetGroups(),
-		State: quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()), Forced: r.GetForced(), By: r.GetBy(),
+		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(),
+		Groups: r.GetGroups(),
+		State:  quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()),
+		Forced: r.GetForced(), By: r.GetBy(),
 		Preempted: each(r.GetPreempted(), decodePreempted), Displaced: each(r.GetDisplaced(), decodeDisplacement),
-		Expires: quota.Instant(r.GetExpiresMs()), TTL: quota.Span(r.GetTtlMs()), RevokedBy: r.GetRevokedBy(), Unclaimed: r.GetUnclaimed(),
-		Data: each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem), Undo: decodeReservationUndo(r.GetUndo()),
+		Expires: quota.Instant(r.GetExpiresMs()), TTL: quota.Span(r.GetTtlMs()), RevokedBy: r.GetRevokedBy(),
+		Unclaimed: r.GetUnclaimed(),
+		Data:      each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
+		Undo: decodeReservationUndo(r.GetUndo()),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
@@ -134,11 +149,17 @@ func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
 }
 
 func encodeDisplacement(d ledger.DisplacementImage) *logv1.Displacement {
-	return &logv1.Displacement{Id: d.ID, Claim: int64(d.Claim), From: d.From, Home: d.Home, FromSeat: d.FromSeat, Seat: d.Seat}
+	return &logv1.Displacement{
+		Id: d.ID, Claim: int64(d.Claim), From: d.From, Home: d.Home,
+		FromSeat: d.FromSeat, Seat: d.Seat,
+	}
 }
 
 func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
-	return ledger.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
+	return ledger.DisplacementImage{
+		ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(),
+		FromSeat: d.GetFromSeat(), Seat: d.GetSeat(),
+	}
 }
 
 func encodeEvent(e *quota.Event) *logv1.EventRecord {
@@ -171,8 +192,9 @@ func decodeEvent(r *logv1.EventRecord) *quota.Event {
 
 func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
 	return &logv1.ViolationRecord{
-		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested),
-		Kind: uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
+		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used),
+		Requested: int64(v.Requested),
+		Kind:      uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
 		TooLarge: v.TooLarge,
 	}
 }
@@ -181,8 +203,9 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 	return quota.Violation{
 		Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(),
 		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
-		Kind: quota.ViolationKind(min(v.GetKind(), 255)), Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
-		Item: v.GetItem(), TooLarge: v.GetTooLarge(),
+		Kind:   quota.ViolationKind(min(v.GetKind(), 255)),
+		Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
+		Item:   v.GetItem(), TooLarge: v.GetTooLarge(),
 	}
 }
 
@@ -205,7 +228,8 @@ func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
 		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
 		Line: ledger.BlockerImage{
-			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(), Item: line.GetItem(),
+			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(),
+			Item:   line.GetItem(),
 			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 		},
 		HeadSince: quota.Instant(r.GetHeadSinceMs()),
@@ -243,7 +267,10 @@ func decodeReservationUndo(u *logv1.ReservationUndo) *ledger.UndoImage {
 			return ledger.DynamicNodeImage{Tree: n.GetTree(), Path: n.GetPath(), ID: n.GetId()}
 		}),
 		Items: each(u.GetItems(), func(b *logv1.ItemBefore) ledger.ItemBeforeImage {
-			return ledger.ItemBeforeImage{ItemImage: decodeItem(b.GetItem()), IsNew: b.GetIsNew(), Owner: b.GetOwner(), Now: b.GetTurn()}
+			return ledger.ItemBeforeImage{
+				ItemImage: decodeItem(b.GetItem()), IsNew: b.GetIsNew(), Owner: b.GetOwner(),
+				Now: b.GetTurn(),
+			}
 		}),
 	}
 }

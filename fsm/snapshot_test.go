@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// snapshotOf is what a snapshot of the state machine writes.
+// snapshotOf returns the bytes of a snapshot of the state machine.
 func snapshotOf(t testing.TB, f *FSM) []byte {
 	t.Helper()
 	s, err := f.Snapshot()
@@ -40,7 +40,7 @@ func restored(t testing.TB, data []byte) *FSM {
 	return f
 }
 
-// sampleFSM holds something of everything that a snapshot has.
+// sampleFSM returns a state machine with every kind of record of the first format.
 func sampleFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
@@ -49,12 +49,25 @@ func sampleFSM(t testing.TB) *FSM {
 		c.Policy = []string{"open", "strict"}[i]
 	}
 	entry.GetCommands()[2].GetApplyTrees().GetMeta().ExpectedRevision = nil
-	unknown := quota.Claim{Tree: "t", Node: "b/c", Amounts: quota.Vector{{Resource: "mem", Amount: 5}, {Resource: "web", Amount: 0}}}
+	unknown := quota.Claim{
+		Tree: "t", Node: "b/c",
+		Amounts: quota.Vector{{Resource: "mem", Amount: 5}, {Resource: "web", Amount: 0}},
+	}
 	for index, data := range [][]byte{
 		mustMarshal(t, &logv1.Entry{Format: 1, TimeMs: 1000, WallMs: 2000, Commands: entry.GetCommands()[2:3]}),
-		mustEncode(t, quota.Allocate{ID: "root", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}, unknown}}),
-		mustEncode(t, quota.Allocate{ID: "gone", Claims: []quota.Claim{unknown}, Labels: []quota.Label{{Key: "k", Value: "ü"}}}),
-		mustEncode(t, quota.Release{ID: "gone"}, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}),
+		mustEncode(t, quota.Allocate{
+			ID:     "root",
+			Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}, unknown},
+		}),
+		mustEncode(t, quota.Allocate{
+			ID: "gone", Claims: []quota.Claim{unknown},
+			Labels: []quota.Label{{Key: "k", Value: "ü"}},
+		}),
+		mustEncode(t, quota.Release{ID: "gone"},
+			quota.SetLimits{
+				Tree: "t", Node: "a",
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}},
+			}),
 	} {
 		for _, o := range applyData(f, uint64(index+1), data).(Outcomes) {
 			if o.Refused != nil || o.Decision != nil && !o.Decision.Granted {
@@ -65,7 +78,7 @@ func sampleFSM(t testing.TB) *FSM {
 	return f
 }
 
-// secondFSM holds something of what came with the second format.
+// secondFSM returns a state machine with every kind of record of the second format.
 func secondFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
@@ -82,8 +95,16 @@ func secondFSM(t testing.TB) *FSM {
 		at       quota.Instant
 		commands []quota.Command
 	}{
-		{1, []quota.Command{benchTree(), quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}}}},
-		{2, []quota.Command{reserve("lapsed", 1000), reserve("cancelled", 9000), reserve("confirmed", 9000), reserve("waiting", 3_000_000)}},
+		{1, []quota.Command{
+			benchTree(), quota.SetLimits{
+				Tree: "t", Node: "org",
+				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}},
+			},
+		}},
+		{2, []quota.Command{
+			reserve("lapsed", 1000), reserve("cancelled", 9000), reserve("confirmed", 9000),
+			reserve("waiting", 3_000_000),
+		}},
 		{3, []quota.Command{quota.Cancel{ID: "cancelled"}, quota.Confirm{ID: "confirmed"}}},
 		{1500, []quota.Command{quota.Expire{Most: 10}}},
 		{1501, append(borrowers(), moving()...)},
@@ -106,7 +127,8 @@ func secondFSM(t testing.TB) *FSM {
 	return f
 }
 
-// borrowers are a tree in which claims are counted above their nodes, moved and preempted, the last by a reservation.
+// borrowers are commands for a tree in which claims are counted above their nodes, moved and preempted, the last one by
+// a reservation.
 func borrowers() []quota.Command {
 	limit := func(amount quota.Amount) []quota.ResourceLimit {
 		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(amount)}}
@@ -114,24 +136,35 @@ func borrowers() []quota.Command {
 	tree := quota.TreeSpec{
 		Name: "b", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 		Nodes: []quota.NodeSpec{
-			{Policy: "borrowing", Limits: limit(10), Principals: []quota.PrincipalLimit{{Groups: []string{"g"}, Limits: quota.Vector{{Resource: "cpu", Amount: 99}}}}},
+			{
+				Policy: "borrowing", Limits: limit(10),
+				Principals: []quota.PrincipalLimit{
+					{Groups: []string{"g"}, Limits: quota.Vector{{Resource: "cpu", Amount: 99}}},
+				},
+			},
 			{Path: "x", Limits: limit(4)},
 			{Path: "y", Limits: limit(4)},
 		},
 	}
 	ask := func(id, node string, priority int64) quota.Allocate {
-		return quota.Allocate{ID: id, Principal: quota.Principal{User: "u", Groups: []string{"g"}}, Claims: []quota.Claim{{
-			Tree: "b", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}, Standing: quota.Standing{Priority: priority},
-		}}}
+		return quota.Allocate{
+			ID: id, Principal: quota.Principal{User: "u", Groups: []string{"g"}},
+			Claims: []quota.Claim{{
+				Tree: "b", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: 2}},
+				Standing: quota.Standing{Priority: priority},
+			}},
+		}
 	}
 	last := ask("pushes", "y", 1)
 	last.Mode, last.ReserveFor = quota.Reserve, 3_000_000
 	return []quota.Command{
-		quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}, ask("x1", "x", 0), ask("x2", "x", 0), ask("x3", "x", 0), ask("x4", "x", 0), ask("y1", "y", 0), last,
+		quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
+		ask("x1", "x", 0), ask("x2", "x", 0), ask("x3", "x", 0),
+		ask("x4", "x", 0), ask("y1", "y", 0), last,
 	}
 }
 
-// moving is a tree with a node on demand, one that was moved, and revisions that can be taken back.
+// moving are commands for a tree with a dynamic node, a moved node, and revisions that can be rolled back.
 func moving() []quota.Command {
 	tree := quota.TreeSpec{
 		Name: "m", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true},
@@ -144,7 +177,9 @@ func moving() []quota.Command {
 	meta := quota.ChangeMeta{Actor: "eva", Reason: "because"}
 	return []quota.Command{
 		quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}},
-		quota.Allocate{ID: "made", Claims: []quota.Claim{{Tree: "m", Node: "new", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}}},
+		quota.Allocate{ID: "made", Claims: []quota.Claim{
+			{Tree: "m", Node: "new", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}},
+		}},
 		quota.MoveNode{Meta: meta, Tree: "m", From: "a", To: "c"},
 		quota.SetMaintenance{Meta: meta, Tree: "m", On: true},
 	}
@@ -181,10 +216,10 @@ func snapshotAndRestore(t *testing.T, f *FSM) {
 	}
 }
 
-// TestChainTells: replicas that applied something else, or the same with other effect, have other chains.
-func TestChainTells(t *testing.T) {
+// TestChainsDiffer: replicas that applied different commands, or the same with another effect, have different chains.
+func TestChainsDiffer(t *testing.T) {
 	f, g, h := newTestFSM(t, Options{}), newTestFSM(t, Options{}), newTestFSM(t, Options{})
-	h.ledger.Apply(quota.Stamp{}, quota.Release{ID: benchAllocate(0).ID}) // h has gone astray
+	h.ledger.Apply(quota.Stamp{}, quota.Release{ID: benchAllocate(0).ID}) // h has diverged
 	applyData(f, 3, mustEncode(t, benchAllocate(0)))
 	applyData(g, 3, mustEncode(t, benchAllocate(1)))
 	applyData(h, 3, mustEncode(t, benchAllocate(0)))
@@ -196,8 +231,8 @@ func TestChainTells(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it: nothing of that is restored, and
-// the state stays what it was.
+// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it. The restore must fail and leave the
+// state unchanged.
 func TestDamagedSnapshots(t *testing.T) {
 	data := snapshotOf(t, sampleFSM(t))
 	f := newTestFSM(t, Options{})
@@ -218,14 +253,14 @@ func TestDamagedSnapshots(t *testing.T) {
 	}
 	refuse("continued", len(data), append(bytes.Clone(data), 0))
 	refuse("twice", len(data), append(bytes.Clone(data), data...))
-	// The length of the first record in more bytes than it needs.
+	// The length of the first record is encoded in more bytes than necessary.
 	refuse("padded", 0, append([]byte{data[0] | 0x80, 0}, data[1:]...))
 	if !bytes.Equal(snapshotOf(t, f), before) {
 		t.Error("a refused snapshot changed something")
 	}
 }
 
-// TestNewerSnapshots: records and fields that this version does not know are not passed over.
+// TestNewerSnapshots: snapshots with unknown records or fields are refused.
 func TestNewerSnapshots(t *testing.T) {
 	f := sampleFSM(t)
 	for name, spoil := range map[string]func(h *logv1.Header){
@@ -252,7 +287,7 @@ func TestNewerSnapshots(t *testing.T) {
 	}
 }
 
-// TestPersistBesideWriters: a snapshot that is written while writers go on is the same as one that is written at once.
+// TestPersistBesideWriters: a snapshot that is written while entries are applied equals one that is written at once.
 func TestPersistBesideWriters(t *testing.T) {
 	f := newTestFSM(t, Options{})
 	for i := range 500 {
@@ -270,7 +305,8 @@ func TestPersistBesideWriters(t *testing.T) {
 		for i := range 2000 {
 			tree := benchTree()
 			tree.Trees[0].Resources[1].Unit = quota.Unit(1 + i%3)
-			applyData(f, uint64(i+600), mustEncode(t, quota.Release{ID: benchAllocate(i % 500).ID}, tree, benchAllocate(i+1000)))
+			applyData(f, uint64(i+600), mustEncode(t, quota.Release{ID: benchAllocate(i % 500).ID}, tree,
+				benchAllocate(i+1000)))
 			if i == 10 {
 				close(started)
 			}
@@ -286,7 +322,7 @@ func TestPersistBesideWriters(t *testing.T) {
 	}
 }
 
-// brokenSink fails to write, and to cancel if so told.
+// brokenSink returns errors from Write and, if set, from Cancel.
 type brokenSink struct {
 	sink
 	cancel error
@@ -304,14 +340,16 @@ func TestPersistCancels(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := &brokenSink{cancel: cancel}
-		if err := s.Persist(broken); !errors.Is(err, errDiskFull) || cancel != nil && !errors.Is(err, cancel) || !broken.cancelled {
+		if err := s.Persist(broken); !errors.Is(err, errDiskFull) || cancel != nil && !errors.Is(err, cancel) ||
+			!broken.cancelled {
 			t.Errorf("cancelled: %v, error: %v", broken.cancelled, err)
 		}
 	}
 }
 
-// FuzzRestoreSnapshot: no bytes make a restore panic or change half of the state. With a trailer made to fit, so that
-// more than the digest is tried, what is restored is sound and its own snapshot restores to the same.
+// FuzzRestoreSnapshot: arbitrary bytes must not make a restore panic or change a part of the state. The trailer is
+// corrected so that the fuzzer gets past the digest; a restored state must satisfy the invariants, and its snapshot
+// must restore to the same state.
 func FuzzRestoreSnapshot(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin", "snapshot-v3.bin", "snapshot-v4.bin"} {
@@ -346,13 +384,16 @@ func FuzzRestoreSnapshot(f *testing.F) {
 	})
 }
 
-// bodyOf cuts the trailer off.
+// bodyOf returns a snapshot without its trailer.
 func bodyOf(data []byte) []byte {
-	trailer, _ := appendDelimited(nil, &logv1.Record{Record: &logv1.Record_Trailer{Trailer: &logv1.Trailer{Records: 1, Digest: make([]byte, 32)}}})
+	trailer, _ := appendDelimited(
+		nil, &logv1.Record{
+			Record: &logv1.Record_Trailer{Trailer: &logv1.Trailer{Records: 1, Digest: make([]byte, 32)}},
+		})
 	return bytes.Clone(data[:len(data)-len(trailer)])
 }
 
-// sealed puts a fitting trailer behind records, as far as they can be read.
+// sealed appends a valid trailer to the records that can be decoded.
 func sealed(body []byte) []byte {
 	records := uint64(0)
 	for rest := body; len(rest) > 0; records++ {
@@ -371,7 +412,8 @@ func sealed(body []byte) []byte {
 	return data
 }
 
-// TestUnknownFieldsInRecords gives each message of each record in turn a field of a newer version: none is passed over.
+// TestUnknownFieldsInRecords adds an unknown field to each message of each record in turn; the restore must refuse
+// each.
 func TestUnknownFieldsInRecords(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { unknownFieldsInRecords(t, sampleFSM(t)) })
 	t.Run("second format", func(t *testing.T) { unknownFieldsInRecords(t, secondFSM(t)) })

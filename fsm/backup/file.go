@@ -260,7 +260,8 @@ func (r *reader) readManifest() (Manifest, error) {
 	case !strings.HasPrefix(string(line), magic):
 		return Manifest{}, fmt.Errorf("this is not a backup: it does not begin with %q", magic)
 	case string(line) != firstLine:
-		return Manifest{}, fmt.Errorf("the file has another format than %d, which this version understands: run a newer version", Format)
+		return Manifest{}, fmt.Errorf(
+			"the file has another format than %d, which this version understands: run a newer version", Format)
 	}
 	var m Manifest
 	err := r.readJSON(&m, "manifest")
@@ -290,8 +291,8 @@ func (r *reader) Read(data []byte) (int, error) {
 	return n, nil
 }
 
-// explainFailure tells damage of the file from a snapshot that was invalid when written, after reading the snapshot
-// failed.
+// explainFailure distinguishes a damaged file from a snapshot that was invalid when it was written, after reading the
+// snapshot failed.
 func (r *reader) explainFailure(err error) error {
 	if r.failed != nil {
 		return r.failed
@@ -317,7 +318,8 @@ func (r *reader) readFooter() (Sum, error) {
 		return Sum{}, err
 	}
 	if got != want {
-		return Sum{}, fmt.Errorf("the file has %d bytes with SHA-256 %s, but its footer says %d bytes with %s: it was damaged",
+		return Sum{}, fmt.Errorf(
+			"the file has %d bytes with SHA-256 %s, but its footer says %d bytes with %s: it was damaged",
 			want.Size, want.SHA256, got.Size, got.SHA256)
 	}
 	if n, err := r.in.Read(make([]byte, 1)); n > 0 || err == nil {

@@ -15,17 +15,22 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// sample is a state machine with something in it, and a file of it.
+// sample returns a state machine with some state, and a backup file of it.
 func sample(t testing.TB) (*fsm.FSM, []byte) {
 	t.Helper()
 	machine := fsm.New(fsm.Options{})
 	limit := []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(9)}}
 	for i, c := range []quota.Command{
 		quota.ApplyTrees{Trees: []quota.TreeSpec{{
-			Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{Limits: limit}, {Path: "a"}},
+			Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{{Limits: limit}, {Path: "a"}},
 		}}},
-		quota.Allocate{ID: "held", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 2}}}}},
-		quota.Allocate{ID: "gone", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 3}}}}},
+		quota.Allocate{ID: "held", Claims: []quota.Claim{
+			{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 2}}},
+		}},
+		quota.Allocate{ID: "gone", Claims: []quota.Claim{
+			{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 3}}},
+		}},
 		quota.Release{ID: "gone"},
 	} {
 		data, err := fsm.EncodeEntry(quota.Stamp{At: 1000, Wall: 2000}, []quota.Command{c})
@@ -59,7 +64,8 @@ func TestAFileSaysWhatIsInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fsm.Counts{Trees: 1, Nodes: 2, Revisions: 1, Held: 1, Ended: 1}
-	if got.Cluster != "prod" || got.Node != "n1" || got.Term != 3 || got.Index != 4 || got.Revision != 1 || got.Fence != 2 || got.LedgerTimeMs != 1000 || got.Counts != want {
+	if got.Cluster != "prod" || got.Node != "n1" || got.Term != 3 || got.Index != 4 || got.Revision != 1 ||
+		got.Fence != 2 || got.LedgerTimeMs != 1000 || got.Counts != want {
 		t.Errorf("it says %+v", got)
 	}
 	again := fsm.New(fsm.Options{})
@@ -71,7 +77,8 @@ func TestAFileSaysWhatIsInIt(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsFound: whatever byte is changed, wherever the file is cut, whatever is added.
+// TestEveryDamageIsFound changes each byte of a file, cuts it at each place and appends bytes; each damage must be
+// found.
 func TestEveryDamageIsFound(t *testing.T) {
 	_, file := sample(t)
 	check := func(what string, at int, bad []byte) {
@@ -110,12 +117,14 @@ func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 		"does not say what is in":     bytes.Replace(file, []byte(`"held":1`), []byte(`"held":2`), 1),
 		"is not what a server writes": bytes.Replace(file, []byte(`"held":1`), []byte(`"hold":1`), 1),
 	} {
-		if _, err := Read(bytes.NewReader(bad), quota.Bounds{}, nil); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Read(bytes.NewReader(bad), quota.Bounds{}, nil); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v; want %q in it", err, says)
 		}
 	}
 	broken := errors.New("the disk is broken")
-	if _, err := Read(io.MultiReader(bytes.NewReader(file[:100]), iotest.ErrReader(broken)), quota.Bounds{}, nil); !errors.Is(err, broken) {
+	if _, err := Read(io.MultiReader(bytes.NewReader(file[:100]), iotest.ErrReader(broken)), quota.Bounds{},
+		nil); !errors.Is(err, broken) {
 		t.Errorf("an error while reading became %v", err)
 	}
 }
@@ -144,7 +153,8 @@ func (f *full) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// FuzzRead: no bytes make the reader panic or ask for all memory, and whatever it takes is what was written.
+// FuzzRead: arbitrary bytes must not make the reader panic or allocate without bound, and a file that it accepts must
+// equal the one that Write produces from the result.
 func FuzzRead(f *testing.F) {
 	_, file := sample(f)
 	f.Add(file)

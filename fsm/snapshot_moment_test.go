@@ -11,15 +11,15 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// memorySink is a snapshot in memory.
+// memorySink is an in-memory snapshot sink.
 type memorySink struct{ bytes.Buffer }
 
 func (*memorySink) ID() string    { return "memory" }
 func (*memorySink) Cancel() error { return nil }
 func (*memorySink) Close() error  { return nil }
 
-// TestSnapshotIsOfTheMomentItWasTaken: raft writes a snapshot while it goes on applying. A digest that moved on with
-// the ledger would make every node that restores the snapshot look divergent.
+// TestSnapshotIsOfTheMomentItWasTaken: raft writes a snapshot while it continues to apply entries. If the digest
+// changed with the ledger, every node that restores the snapshot would appear to diverge.
 func TestSnapshotIsOfTheMomentItWasTaken(t *testing.T) {
 	f := fsm.New(fsm.Options{})
 	apply(t, f, 1, quota.Release{ID: "a"})

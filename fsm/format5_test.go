@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// fifthGoldens are an entry that raises the level to 5, and a snapshot with a reservation of behind it.
+// fifthGoldens are an entry that raises the level to 5, and a snapshot with a reservation that was made after it.
 func fifthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	return map[string][]byte{
@@ -15,18 +15,26 @@ func fifthGoldens(t testing.TB) map[string][]byte {
 	}
 }
 
-// fifthFSM has a reservation that has preempted an allocation with an item and a dynamic node, and has items of its
-// own.
+// fifthFSM returns a state machine with a reservation that holds items and has preempted an allocation with an item and
+// a dynamic node.
 func fifthFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := thirdFSM(t)
 	applyData(f, f.applied+1, joined(t, RaiseLevel(fifthFormat)))
-	four := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(4)}, {Resource: "dev", Limit: quota.AtMost(4)}, {Resource: "vm", Limit: quota.AtMost(4)}}
+	four := []quota.ResourceLimit{
+		{Resource: "cpu", Limit: quota.AtMost(4)},
+		{Resource: "dev", Limit: quota.AtMost(4)},
+		{Resource: "vm", Limit: quota.AtMost(4)},
+	}
 	one := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(1)}, {Resource: "dev", Limit: quota.AtMost(1)}}
 	cpu := quota.Resource{Name: "cpu", Unit: quota.Count}
 	trees := quota.ApplyTrees{Trees: []quota.TreeSpec{
 		{
-			Name: "soft", Nodes: []quota.NodeSpec{{Policy: "borrowing", Limits: four}, {Path: "a", Limits: one}, {Path: "b", Limits: four}},
+			Name: "soft", Nodes: []quota.NodeSpec{
+				{Policy: "borrowing", Limits: four},
+				{Path: "a", Limits: one},
+				{Path: "b", Limits: four},
+			},
 			Resources: []quota.Resource{
 				cpu,
 				{Name: "dev", Unit: quota.Items, Items: &quota.ItemSpec{Names: []string{"d1", "d2"}}},
@@ -37,10 +45,14 @@ func fifthFSM(t testing.TB) *FSM {
 	}}
 	three := quota.Vector{{Resource: "cpu", Amount: 3}}
 	victim := quota.Allocate{ID: "victim", Claims: []quota.Claim{
-		{Tree: "soft", Node: "a", Amounts: three, Picks: []quota.Pick{{Resource: "dev", Count: 1}}}, {Tree: "projects", Node: "made", Amounts: three},
+		{Tree: "soft", Node: "a", Amounts: three, Picks: []quota.Pick{{Resource: "dev", Count: 1}}},
+		{Tree: "projects", Node: "made", Amounts: three},
 	}}
 	reserved := quota.Allocate{ID: "reserved", Mode: quota.Reserve, ReserveFor: 1_000_000, Claims: []quota.Claim{
-		{Tree: "soft", Node: "b", Amounts: three, Picks: []quota.Pick{{Resource: "dev", Count: 2}, {Resource: "vm", Count: 1}}},
+		{
+			Tree: "soft", Node: "b", Amounts: three,
+			Picks: []quota.Pick{{Resource: "dev", Count: 2}, {Resource: "vm", Count: 1}},
+		},
 	}}
 	for _, c := range []quota.Command{trees, victim, reserved} {
 		data, err := EncodeEntry(quota.Stamp{At: 40_010, Wall: 1_800_000_040_010}, []quota.Command{c})
@@ -56,8 +68,8 @@ func fifthFSM(t testing.TB) *FSM {
 	return f
 }
 
-// TestRestoredReservationsEndExactly: a member that was restored from a snapshot does the same at the end of a
-// reservation as one that has made it, and the same as if it had never been.
+// TestRestoredReservationsEndExactly: when a reservation ends, a member restored from a snapshot has the same state as
+// one that applied all entries, and the state from before the reservation.
 func TestRestoredReservationsEndExactly(t *testing.T) {
 	f := fifthFSM(t)
 	g := restored(t, snapshotOf(t, f))
@@ -72,12 +84,13 @@ func TestRestoredReservationsEndExactly(t *testing.T) {
 		t.Errorf("the victim is %+v, %v", a, refused)
 	}
 	page, refused := g.ledger.View().Items(quota.ItemFilter{Tree: "soft"}, nil, 10, false)
-	if refused != nil || len(page.Items) != 2 || page.Items[0].Allocation != "victim" || page.Items[1].Allocation != "" {
+	if refused != nil || len(page.Items) != 2 || page.Items[0].Allocation != "victim" ||
+		page.Items[1].Allocation != "" {
 		t.Errorf("the items are %+v, %v", page.Items, refused)
 	}
 }
 
-// TestTheLedgerFollowsTheLevel: the ledger has the level of the log, behind the entry that raises it, after a restore,
+// TestTheLedgerFollowsTheLevel: the ledger has the level of the log after the entry that raises it, after a restore,
 // and after a replacement of the state.
 func TestTheLedgerFollowsTheLevel(t *testing.T) {
 	f := New(Options{})

@@ -9,7 +9,7 @@ import (
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 )
 
-// filled says something in every field of a message: 1, "x", true, and one element in each list.
+// filled returns a message with every field set: 1, "x", true, and one element in each list.
 func filled(m protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -32,15 +32,16 @@ func filled(m protoreflect.Message) {
 
 func one(field protoreflect.FieldDescriptor) protoreflect.Value {
 	values := map[protoreflect.Kind]protoreflect.Value{
-		protoreflect.StringKind: protoreflect.ValueOfString("x"), protoreflect.BytesKind: protoreflect.ValueOfBytes([]byte("x")),
-		protoreflect.BoolKind: protoreflect.ValueOfBool(true), protoreflect.Uint32Kind: protoreflect.ValueOfUint32(1),
+		protoreflect.StringKind: protoreflect.ValueOfString("x"),
+		protoreflect.BytesKind:  protoreflect.ValueOfBytes([]byte("x")),
+		protoreflect.BoolKind:   protoreflect.ValueOfBool(true), protoreflect.Uint32Kind: protoreflect.ValueOfUint32(1),
 		protoreflect.Uint64Kind: protoreflect.ValueOfUint64(1), protoreflect.Int64Kind: protoreflect.ValueOfInt64(1),
 		protoreflect.Sint64Kind: protoreflect.ValueOfInt64(1),
 	}
-	return values[field.Kind()] // what is not here would not be set, and panics
+	return values[field.Kind()] // other kinds panic, so that no field stays unset
 }
 
-// alternatives visits a message with each part of its oneof in turn, filled.
+// alternatives visits a filled message once for each member of its oneof.
 func alternatives(m proto.Message, visit func(name protoreflect.Name, m proto.Message)) {
 	fields := m.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
@@ -50,7 +51,8 @@ func alternatives(m proto.Message, visit func(name protoreflect.Name, m proto.Me
 	}
 }
 
-// TestEveryFieldOfACommandIsReadAndWritten: a field that the codec forgets is missing when a command is written again.
+// TestEveryFieldOfACommandIsReadAndWritten decodes and encodes commands with all fields set; a field that the codec
+// lacks would be lost.
 func TestEveryFieldOfACommandIsReadAndWritten(t *testing.T) {
 	alternatives(&logv1.Command{}, func(name protoreflect.Name, m proto.Message) {
 		command, ok := m.(*logv1.Command)
@@ -67,7 +69,7 @@ func TestEveryFieldOfACommandIsReadAndWritten(t *testing.T) {
 	})
 }
 
-// TestEveryFieldOfARecordIsReadAndWritten is the same for snapshots.
+// TestEveryFieldOfARecordIsReadAndWritten does the same for snapshot records.
 func TestEveryFieldOfARecordIsReadAndWritten(t *testing.T) {
 	alternatives(&logv1.Record{}, func(name protoreflect.Name, m proto.Message) {
 		record, ok := m.(*logv1.Record)
@@ -80,11 +82,11 @@ func TestEveryFieldOfARecordIsReadAndWritten(t *testing.T) {
 	})
 }
 
-// rewritten reads a record and writes it again; header and trailer have tests of their own.
+// rewritten decodes and encodes a record. Header and trailer have tests of their own.
 func rewritten(r *logv1.Record) *logv1.Record {
 	switch part := r.GetRecord().(type) {
 	case *logv1.Record_Tree:
-		part.Tree.Tree.Moves = nil // they are no part of the configuration
+		part.Tree.Tree.Moves = nil // these fields are not part of the configuration
 		return &logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(decodeTreeImage(part.Tree))}}
 	case *logv1.Record_Revision:
 		return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(decodeRevision(part.Revision))}}

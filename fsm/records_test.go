@@ -10,14 +10,15 @@ import (
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 )
 
-// TestRecordsKeepEveryField: nothing of a record is lost on its way through the ledger's own types.
+// TestRecordsKeepEveryField: converting a record to the ledger's types and back loses no field.
 func TestRecordsKeepEveryField(t *testing.T) {
-	tree, revision, ended, event := &logv1.TreeRecord{}, &logv1.RevisionRecord{}, &logv1.AllocationRecord{}, &logv1.EventRecord{}
+	tree, revision, ended, event := &logv1.TreeRecord{}, &logv1.RevisionRecord{}, &logv1.AllocationRecord{},
+		&logv1.EventRecord{}
 	for _, m := range []protoreflect.ProtoMessage{tree, revision, ended, event} {
 		complete(m.ProtoReflect())
 	}
-	tree.Tree.Moves = nil // they are of commands only
-	event.Kind = 1        // only denials have a request and violations
+	tree.Tree.Moves = nil // these fields occur only in commands
+	event.Kind = 1        // set only in denials
 	for name, diff := range map[string]string{
 		"tree":       cmp.Diff(tree, encodeTreeImage(decodeTreeImage(tree)), protocmp.Transform()),
 		"revision":   cmp.Diff(revision, encodeRevision(decodeRevision(revision)), protocmp.Transform()),
@@ -30,7 +31,8 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	}
 }
 
-// complete sets every field of a message and of everything in it; 3 is allowed wherever numbers stand for words.
+// complete sets every field of a message and of the messages in it. Numbers are 3, which is a valid value of every
+// enum.
 func complete(m protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -53,8 +55,9 @@ func complete(m protoreflect.Message) {
 }
 
 var scalars = map[protoreflect.Kind]protoreflect.Value{
-	protoreflect.StringKind: protoreflect.ValueOfString("s"), protoreflect.BytesKind: protoreflect.ValueOfBytes([]byte("b")),
-	protoreflect.BoolKind: protoreflect.ValueOfBool(true), protoreflect.Uint32Kind: protoreflect.ValueOfUint32(3),
+	protoreflect.StringKind: protoreflect.ValueOfString("s"),
+	protoreflect.BytesKind:  protoreflect.ValueOfBytes([]byte("b")),
+	protoreflect.BoolKind:   protoreflect.ValueOfBool(true), protoreflect.Uint32Kind: protoreflect.ValueOfUint32(3),
 	protoreflect.Uint64Kind: protoreflect.ValueOfUint64(3), protoreflect.Int64Kind: protoreflect.ValueOfInt64(3),
 	protoreflect.Sint64Kind: protoreflect.ValueOfInt64(3),
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// fourthParts are what came with the fourth format, alone and beside commands.
+// fourthParts are entries with the fields of the fourth format, alone and beside commands.
 func fourthParts(t testing.TB) map[string][]Part {
 	t.Helper()
 	commands, err := EncodeCommands([]quota.Command{quota.Release{ID: "i"}, quota.Confirm{ID: "i"}})
@@ -45,7 +45,7 @@ func fourthGoldens(t testing.TB) map[string][]byte {
 	return files
 }
 
-// TestRaiseLevelChangesNothingElse: the level is remembered, also by a snapshot, and the ledger stays as it is.
+// TestRaiseLevelChangesNothingElse: raising the level is kept by snapshots and does not change the ledger.
 func TestRaiseLevelChangesNothingElse(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, quota.Release{ID: "nobody"}))
@@ -63,12 +63,19 @@ func TestRaiseLevelChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestFourthEntriesThatHalt: a level that this version does not know, and fields that the entry's format does not have.
-func TestFourthEntriesThatHalt(t *testing.T) {
+// TestUnknownLevelsHalt: an unknown level, or a field that the entry's format does not have, halts the state
+// machine.
+func TestUnknownLevelsHalt(t *testing.T) {
 	for why, entry := range map[string]*logv1.Entry{
-		fmt.Sprintf("raises the feature level of the cluster to %d", EntryFormat+1): {Format: 4, RaiseLevel: EntryFormat + 1},
-		"fields that came with format 4":                                            {Format: 3, RaiseLevel: 3},
-		"it has format 3, and fields that came with format 4":                       {Format: 3, Checkpoint: true, Commands: sampleEntry().GetCommands()},
+		fmt.Sprintf("raises the feature level of the cluster to %d", EntryFormat+1): {
+			Format:     4,
+			RaiseLevel: EntryFormat + 1,
+		},
+		"fields that came with format 4": {Format: 3, RaiseLevel: 3},
+		"it has format 3, and fields that came with format 4": {
+			Format: 3, Checkpoint: true,
+			Commands: sampleEntry().GetCommands(),
+		},
 		"carries no command": {Format: 4},
 	} {
 		f := New(Options{})
@@ -79,8 +86,8 @@ func TestFourthEntriesThatHalt(t *testing.T) {
 	}
 }
 
-// TestCheckpointsOfEqualReplicasAreEqual: also if one of them comes from a snapshot, and while both go on; and replicas
-// that differ in one allocation, or only in the way they came there, have other digests.
+// TestCheckpointsOfEqualReplicasAreEqual: equal replicas have equal digests, also if one was restored from a snapshot,
+// and while both continue. Replicas that differ in one allocation, or only in their log, have different digests.
 func TestCheckpointsOfEqualReplicasAreEqual(t *testing.T) {
 	var noted []*Checkpointed
 	options := Options{OnCheckpoint: func(c *Checkpointed) { noted = append(noted, c) }}

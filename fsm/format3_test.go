@@ -7,21 +7,31 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// thirdConfiguration is a tree with items, by name and on demand, and counted things.
+// thirdConfiguration is a tree with named items, items on demand, and counted resources.
 func thirdConfiguration() quota.ApplyTrees {
 	return quota.ApplyTrees{Meta: quota.ChangeMeta{Actor: "eva"}, Trees: []quota.TreeSpec{{
-		Name:         "lab",
-		TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Default: 60_000, Max: 3_600_000, Grace: 5000}, Overtake: 90_000},
+		Name: "lab",
+		TreeSettings: quota.TreeSettings{
+			Leases:   quota.LeaseSettings{Default: 60_000, Max: 3_600_000, Grace: 5000},
+			Overtake: 90_000,
+		},
 		Resources: []quota.Resource{
 			{Name: "bench", Unit: quota.Items, Items: &quota.ItemSpec{
-				Names: []string{"b1", "b2", "b3", "b4"}, Released: "dirty", Expired: "lost", Turns: []quota.Turn{{From: "dirty", To: "free", After: 9_000_000}},
+				Names: []string{"b1", "b2", "b3", "b4"}, Released: "dirty", Expired: "lost",
+				Turns: []quota.Turn{{From: "dirty", To: "free", After: 9_000_000}},
 			}},
 			{Name: "cpu", Unit: quota.Count},
-			{Name: "slice", Unit: quota.Items, Items: &quota.ItemSpec{Min: 1, Max: 3, Lifespan: 9_000_000, TTL: 30_000, Queueing: quota.BestEffort}},
+			{
+				Name: "slice", Unit: quota.Items,
+				Items: &quota.ItemSpec{Min: 1, Max: 3, Lifespan: 9_000_000, TTL: 30_000, Queueing: quota.BestEffort},
+			},
 		},
 		Nodes: []quota.NodeSpec{
 			{Policy: "open", Queueing: quota.Strict},
-			{Path: "team", Limits: []quota.ResourceLimit{{Resource: "bench", Limit: quota.AtMost(5)}, {Resource: "cpu", Limit: quota.AtMost(4)}}},
+			{Path: "team", Limits: []quota.ResourceLimit{
+				{Resource: "bench", Limit: quota.AtMost(5)},
+				{Resource: "cpu", Limit: quota.AtMost(4)},
+			}},
 		},
 	}}}
 }
@@ -31,7 +41,11 @@ func askItems(id string, picks ...quota.Pick) quota.Allocate {
 }
 
 func askCores(id string, amount quota.Amount) quota.Allocate {
-	return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "lab", Node: "team", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}}}}
+	return quota.Allocate{
+		ID: id, Claims: []quota.Claim{
+			{Tree: "lab", Node: "team", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}},
+		},
+	}
 }
 
 func waitingFor(request quota.Allocate, priority int64) quota.Allocate {
@@ -40,13 +54,14 @@ func waitingFor(request quota.Allocate, priority int64) quota.Allocate {
 	return request
 }
 
-// thirdFSM holds something of what came with the third format.
+// thirdFSM returns a state machine with every kind of record of the third format.
 func thirdFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
 	bench := quota.ItemName{Tree: "lab", Resource: "bench", Name: "b1"}
 	owner := quota.Principal{User: "ann"}
-	held := askItems("held", quota.Pick{Resource: "bench", Count: 2, HeldState: "busy"}, quota.Pick{Resource: "slice", Count: 1})
+	held := askItems("held", quota.Pick{Resource: "bench", Count: 2, HeldState: "busy"},
+		quota.Pick{Resource: "slice", Count: 1})
 	held.Principal, held.TTL, held.Data = owner, 1_000_000, []quota.Label{{Key: "host", Value: "x"}}
 	named := askItems("named", quota.Pick{Resource: "bench", Count: 1, Names: []string{"b4"}})
 	lapses := askItems("lapses", quota.Pick{Resource: "slice", Count: 1})
@@ -58,18 +73,38 @@ func thirdFSM(t testing.TB) *FSM {
 	}{
 		{1, []quota.Command{thirdConfiguration()}},
 		{2, []quota.Command{held, lapses, askCores("cores", 4), named, unclaimed}},
-		{3, []quota.Command{quota.Renew{ID: "held", Data: []quota.Label{{Key: "host", Value: "y"}}, Items: []quota.ItemUpdate{{
-			Item: bench, State: "cleaning", Data: []quota.Label{{Key: "password", Value: "secret"}},
-		}}}}},
-		{4, []quota.Command{quota.UpdateItems{Updates: []quota.ItemUpdate{{Item: quota.ItemName{Tree: "lab", Resource: "bench", Name: "b3"}, State: "broken"}}}}},
+		{3, []quota.Command{
+			quota.Renew{ID: "held", Data: []quota.Label{{Key: "host", Value: "y"}}, Items: []quota.ItemUpdate{{
+				Item: bench, State: "cleaning", Data: []quota.Label{{Key: "password", Value: "secret"}},
+			}}},
+		}},
+		{4, []quota.Command{
+			quota.UpdateItems{
+				Updates: []quota.ItemUpdate{
+					{Item: quota.ItemName{Tree: "lab", Resource: "bench", Name: "b3"}, State: "broken"},
+				},
+			},
+		}},
 		{40_000, []quota.Command{quota.Expire{Most: 10}}},
 		{40_001, []quota.Command{
-			waitingFor(askItems("waits", quota.Pick{Resource: "bench", Count: 1}), -3), waitingFor(askItems("for-b3", quota.Pick{Resource: "bench", Count: 1, State: "free", Names: []string{"b3"}}), 3),
+			waitingFor(askItems("waits", quota.Pick{Resource: "bench", Count: 1}), -3),
+			waitingFor(askItems(
+				"for-b3", quota.Pick{Resource: "bench", Count: 1, State: "free", Names: []string{"b3"}}), 3),
 			waitingFor(askCores("behind", 1), 0), waitingFor(askCores("left", 2), 0),
 		}},
 		{40_002, []quota.Command{quota.Cancel{ID: "left"}, quota.Release{ID: "cores"}}},
-		{40_003, []quota.Command{quota.Release{ID: "held", Items: []quota.ItemName{{Tree: "lab", Resource: "slice", Name: "slice-1"}}, ItemState: "worn"}}},
-		{40_004, []quota.Command{quota.SetLimits{Tree: "lab", Node: "team", Limits: []quota.ResourceLimit{{Resource: "bench", Limit: quota.AtMost(6)}}}}},
+		{40_003, []quota.Command{
+			quota.Release{
+				ID: "held", Items: []quota.ItemName{{Tree: "lab", Resource: "slice", Name: "slice-1"}},
+				ItemState: "worn",
+			},
+		}},
+		{40_004, []quota.Command{
+			quota.SetLimits{
+				Tree: "lab", Node: "team",
+				Limits: []quota.ResourceLimit{{Resource: "bench", Limit: quota.AtMost(6)}},
+			},
+		}},
 	} {
 		data, err := EncodeEntry(quota.Stamp{At: entry.at, Wall: 1_800_000_000_000 + int64(entry.at)}, entry.commands)
 		if err != nil {
@@ -84,8 +119,8 @@ func thirdFSM(t testing.TB) *FSM {
 	return f
 }
 
-// TestThirdFSM: it has at least one of everything that a snapshot of the third format can say.
-func TestThirdFSM(t *testing.T) {
+// TestFormat3SamplesAreComplete checks that thirdFSM has at least one of every record and field of the third format.
+func TestFormat3SamplesAreComplete(t *testing.T) {
 	image := thirdFSM(t).ledger.Snapshot()
 	states := map[string]int{}
 	for i := range image.Items() {
