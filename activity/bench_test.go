@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// BenchmarkFact is what the recorder does for a grant or a release four levels deep.
+// BenchmarkFact measures the recording of a grant or a release four levels deep.
 func BenchmarkFact(b *testing.B) {
 	s := newScene(b, Bounds{})
 	s.do(b, quota.ApplyTrees{Trees: []quota.TreeSpec{{

@@ -24,9 +24,9 @@ type fakeNode struct {
 	index   uint64
 	news    []cluster.WatchEvent
 	changed chan struct{}
-	// forgotten is the last position that the feed does not remember.
+	// forgotten is the last position that the feed has dropped.
 	forgotten cluster.Position
-	// reads counts looks at the ledger; failing is what they fail with.
+	// reads is the number of reads of the ledger; failing is the error that they return.
 	reads   int
 	failing error
 }
@@ -39,7 +39,10 @@ func (n *fakeNode) ReadFeed(after cluster.Position, most int) (cluster.FeedPage,
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if after.Compare(n.forgotten) < 0 {
-		return cluster.FeedPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.FeedPage{}, &cluster.Error{
+			Reason: cluster.Forgotten, NotApplied: true,
+			Text: "it is not remembered",
+		}
 	}
 	from := slices.IndexFunc(n.news, func(x cluster.WatchEvent) bool { return x.Compare(after) > 0 })
 	if from < 0 {
@@ -69,7 +72,7 @@ func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(ledger
 	return cluster.ReadInfo{Index: n.index, Now: n.at, Stale: o.Stale}, nil
 }
 
-// do carries commands out in one entry.
+// do applies commands in one entry.
 func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 	t.Helper()
 	n.mu.Lock()
@@ -93,7 +96,7 @@ func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 	n.changed = make(chan struct{})
 }
 
-// forget makes the feed begin anew, as a snapshot does.
+// forget empties the feed, as a restored snapshot does.
 func (n *fakeNode) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +109,7 @@ func (n *fakeNode) pass(d time.Duration) {
 	n.at += quota.Instant(d.Milliseconds())
 }
 
-// clock is a wall clock that stands until it is set.
+// clock is a wall clock that changes only when it is set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -139,7 +142,10 @@ func newScene(t testing.TB, bounds Bounds) *scene {
 	t.Helper()
 	s := &scene{fakeNode: newFakeNode(), wall: &clock{at: morning}, registry: prometheus.NewRegistry()}
 	r, err := New(
-		Config{Node: s.fakeNode, Logger: hclog.NewNullLogger(), Registerer: s.registry, Now: s.wall.now, Bounds: bounds},
+		Config{
+			Node: s.fakeNode, Logger: hclog.NewNullLogger(), Registerer: s.registry, Now: s.wall.now,
+			Bounds: bounds,
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +156,9 @@ func newScene(t testing.TB, bounds Bounds) *scene {
 			Name:      "t",
 			Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
 			Nodes: []quota.NodeSpec{
-				{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}}}},
+				{Limits: []quota.ResourceLimit{
+					{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}},
+				}},
 				{Path: "a"},
 				{Path: "a/b"},
 				{Path: "c"},
@@ -163,7 +171,7 @@ func newScene(t testing.TB, bounds Bounds) *scene {
 	return s
 }
 
-// tick records what there is, as Run does all the time, and lets time pass on the wall and in the ledger.
+// tick records the present state, as Run does periodically, and advances wall time and ledger time.
 func (s *scene) tick(t testing.TB, d time.Duration) {
 	t.Helper()
 	if _, err := s.followEvents(t.Context()); err != nil {
@@ -195,7 +203,7 @@ func waiting(id, node string) quota.Allocate {
 	return a
 }
 
-// series reads one as words, a step a line, or an error.
+// series returns a series as text, one line for each step, or an error.
 func (s *scene) series(t testing.TB, key Key) string {
 	t.Helper()
 	steps, _, err := s.Series(t.Context(), key, 0)

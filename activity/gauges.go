@@ -14,7 +14,8 @@ var (
 	itemsGauge         = newGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
 	ledgerBytesGauge   = newGauge(
 		"quorate_ledger_bytes",
-		"Estimated memory of the parts of the ledger; of allocations, waiting requests and items what each has beyond 512 bytes.",
+		"Estimated memory of the parts of the ledger; of allocations, waiting requests and items what each has "+
+			"beyond 512 bytes.",
 		"part",
 	)
 	ledgerLimitGauge = newGauge(

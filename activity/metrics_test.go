@@ -11,11 +11,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// page is what Prometheus gets.
+// page returns the metrics as Prometheus receives them.
 func (s *scene) page(t testing.TB) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(answer,
+		httptest.NewRequest("GET", "/metrics", nil))
 	if answer.Code != 200 {
 		t.Errorf("the page: %d %s", answer.Code, answer.Body)
 	}
@@ -65,14 +66,17 @@ func TestMetrics(t *testing.T) {
 	)
 }
 
-// TestAnAllocationCountsOnceInATree however many claims it has there, and in each of its trees.
+// TestAnAllocationCountsOnceInATree: an allocation counts once in each of its trees, for any number of claims there.
 func TestAnAllocationCountsOnceInATree(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(
 		t,
 		quota.ApplyTrees{
 			Trees: []quota.TreeSpec{
-				{Name: "u", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{}}},
+				{
+					Name: "u", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+					Nodes: []quota.NodeSpec{{}},
+				},
 			},
 		},
 	)
@@ -80,12 +84,13 @@ func TestAnAllocationCountsOnceInATree(t *testing.T) {
 	wide.Claims = append(wide.Claims, want("", "c").Claims[0], quota.Claim{Tree: "u", Amounts: wide.Claims[0].Amounts})
 	s.do(t, wide)
 	s.tick(t, 0)
-	s.expectOnPage(t, `quorate_grants_total{from="request",tree="t"} 1`, `quorate_grants_total{from="request",tree="u"} 1`,
+	s.expectOnPage(t, `quorate_grants_total{from="request",tree="t"} 1`,
+		`quorate_grants_total{from="request",tree="u"} 1`,
 		`quorate_held_claims{tree="t"} 2`, `quorate_held_claims{tree="u"} 1`, `quorate_held_allocations 1`)
 	s.expect(t, node(""), "08:00 held 2 waiting 0 granted 2 released 0 lost 0 longest 0")
 }
 
-// TestATreeThatIsGoneLeavesNothing on the page.
+// TestATreeThatIsGoneLeavesNothing: the page has no metrics of a deleted tree.
 func TestATreeThatIsGoneLeavesNothing(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"), quota.Release{ID: "one"})
@@ -98,13 +103,16 @@ func TestATreeThatIsGoneLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestItemsOnThePage by tree, resource and state.
+// TestItemsOnThePage: the page has items by tree, resource and state.
 func TestItemsOnThePage(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.applySample(
 		sample{
 			items: []quota.ItemCount{
-				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}},
+				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{
+					{Name: "dirty", Count: 1},
+					{Name: "free", Count: 2},
+				}},
 			},
 		},
 	)

@@ -192,7 +192,8 @@ func unseenError(key Key) *quota.Error {
 		place, field = fmt.Sprintf("resource %s of %s", key.Resource, key.Tree), "resource"
 	}
 	return &quota.Error{Kind: quota.NotFound, Field: field, Text: fmt.Sprintf(
-		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or ask another server",
+		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or "+
+			"ask another server",
 		place,
 	)}
 }

@@ -20,7 +20,7 @@ func (s *scene) expect(t *testing.T, key Key, want ...string) {
 
 func node(path string) Key { return Key{Tree: "t", Node: path} }
 
-// TestWhatHappensIsSeenAtTheNodeAndAbove, in the step in which it happens.
+// TestWhatHappensIsSeenAtTheNodeAndAbove: an event is counted at its node and all ancestors, in the step of its time.
 func TestWhatHappensIsSeenAtTheNodeAndAbove(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, lease("one", "a/b", 420_000), want("two", "c"))
@@ -49,7 +49,7 @@ func TestWhatHappensIsSeenAtTheNodeAndAbove(t *testing.T) {
 		"08:10 held 1 waiting 0 granted 0 released 0 lost 1 longest 0")
 }
 
-// TestADayIsRemembered, and no more.
+// TestADayIsRemembered: a series has the steps of the last 24 hours and no older ones.
 func TestADayIsRemembered(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"))
@@ -58,7 +58,7 @@ func TestADayIsRemembered(t *testing.T) {
 		s.do(t, quota.Release{ID: "one"})
 		s.tick(t, time.Second)
 		s.do(t, want("one-again", "c"), quota.Release{ID: "one-again"}, want("next", "c"))
-		s.pass(time.Hour) // ids are free again
+		s.pass(time.Hour) // the ids can be used again
 		s.do(t, quota.Release{ID: "next"})
 		s.pass(time.Hour)
 		s.do(t, want("one", "c"))
@@ -82,7 +82,7 @@ func TestADayIsRemembered(t *testing.T) {
 	}
 }
 
-// TestTheClockIsSet forwards and back: no step is in the future, and counting goes on.
+// TestTheClockIsSet sets the wall clock forwards and back: no step is in the future, and counting continues.
 func TestTheClockIsSet(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"))
@@ -97,12 +97,14 @@ func TestTheClockIsSet(t *testing.T) {
 	s.do(t, quota.Release{ID: "two"})
 	s.expect(t, node("c"), "07:05 held 0 waiting 0 granted 0 released 1 lost 0 longest 0")
 	s.tick(t, 48*time.Hour)
-	if steps, _, err := s.Series(t.Context(), node("c"), 0); err != nil || len(steps) != Steps || steps[0].Released != 0 {
+	if steps, _, err := s.Series(t.Context(), node("c"), 0); err != nil || len(steps) != Steps ||
+		steps[0].Released != 0 {
 		t.Errorf("after two days: %d steps, %v", len(steps), err)
 	}
 }
 
-// TestWhereNothingHappensThereIsNoSeries, and a node that held something before the start has one.
+// TestWhereNothingHappensThereIsNoSeries: a node without activity has no series; one that held something before the
+// start has one.
 func TestWhereNothingHappensThereIsNoSeries(t *testing.T) {
 	s := newScene(t, Bounds{})
 	if got := s.series(t, node("c")); !strings.Contains(got, "nothing happen to t:c") {
@@ -117,7 +119,8 @@ func TestWhereNothingHappensThereIsNoSeries(t *testing.T) {
 	s.expect(t, node("c"), "08:00 held 1 waiting 0 granted 0 released 0 lost 0 longest 0")
 }
 
-// TestAfterAGapItGoesOnFromNow: what is forgotten is not counted, what comes next is, and how things stand is right.
+// TestAfterAGapItGoesOnFromNow: events that the feed has dropped are not counted, later ones are, and the values at the
+// end of a step are correct.
 func TestAfterAGapItGoesOnFromNow(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"))
@@ -134,10 +137,10 @@ func TestAfterAGapItGoesOnFromNow(t *testing.T) {
 	}
 }
 
-// TestBoundsHold: of too many series the one goes in which nothing has happened for the longest time.
+// TestBoundsHold: if there are too many series, the one with the oldest activity is dropped.
 func TestBoundsHold(t *testing.T) {
 	s := newScene(t, Bounds{Nodes: 3, Resources: 1, States: 2})
-	s.do(t, want("one", "c")) // c and the root
+	s.do(t, want("one", "c")) // changes c and the root
 	s.do(t, want("two", "a")) // a and the root
 	s.expect(t, node("a"), "08:00 held 1 waiting 0 granted 1 released 0 lost 0 longest 0")
 	s.do(t, quota.Release{ID: "one"})
@@ -155,13 +158,16 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// TestItems: a sample says in which states they are, as far as states are told apart.
+// TestItems: a sample counts items by state; the rarest states beyond the bound count together.
 func TestItems(t *testing.T) {
 	s := newScene(t, Bounds{Nodes: 10, Resources: 1, States: 3})
 	s.applySample(
 		sample{
 			items: []quota.ItemCount{
-				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}},
+				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{
+					{Name: "dirty", Count: 1},
+					{Name: "free", Count: 2},
+				}},
 			},
 		},
 	)
@@ -173,10 +179,15 @@ func TestItems(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	picks := []quota.WaitingClaim{
-		{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "gpu", Count: 1}, {Resource: "gpu", Count: 2, State: "dirty"}}},
+		{Tree: "t", Node: "a", Picks: []quota.Pick{
+			{Resource: "gpu", Count: 1},
+			{Resource: "gpu", Count: 2, State: "dirty"},
+		}},
 	}
 	s.applySample(sample{
-		trees:   []treeSample{{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}}},
+		trees: []treeSample{
+			{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}},
+		},
 		waiting: picks,
 	})
 	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 ||
@@ -189,8 +200,16 @@ func TestItems(t *testing.T) {
 }
 
 func TestRareStatesCountTogether(t *testing.T) {
-	all := []quota.NamedCount{{Name: "a", Count: 1}, {Name: "b", Count: 5}, {Name: "c", Count: 1}, {Name: "d", Count: 3}}
-	for most, want := range map[int]string{4: "[{a 1} {b 5} {c 1} {d 3}]", 3: "[{(others) 2} {b 5} {d 3}]", 2: "[{(others) 5} {b 5}]"} {
+	all := []quota.NamedCount{
+		{Name: "a", Count: 1},
+		{Name: "b", Count: 5},
+		{Name: "c", Count: 1},
+		{Name: "d", Count: 3},
+	}
+	for most, want := range map[int]string{
+		4: "[{a 1} {b 5} {c 1} {d 3}]", 3: "[{(others) 2} {b 5} {d 3}]",
+		2: "[{(others) 5} {b 5}]",
+	} {
 		if got := fmt.Sprint(mostFrequent(all, most)); got != want {
 			t.Errorf("at most %d: %s, want %s", most, got, want)
 		}
@@ -209,12 +228,12 @@ func TestSamplesAreRare(t *testing.T) {
 	for range 100 {
 		s.series(t, node("c"))
 	}
-	if looks := s.reads - before; looks != 100 { // one each, to say where the log is
+	if looks := s.reads - before; looks != 100 { // one each, for the position in the log
 		t.Errorf("the ledger was read %d times", looks)
 	}
 }
 
-// TestBeforeItHasBegun there is nothing to say.
+// TestBeforeItHasBegun: a recorder that has not begun returns an error.
 func TestBeforeItHasBegun(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.begun = false
@@ -227,7 +246,7 @@ func TestBeforeItHasBegun(t *testing.T) {
 	}
 }
 
-// TestManyAskWhileMuchHappens is for the race detector; what was counted adds up.
+// TestManyAskWhileMuchHappens is for the race detector; the counts must add up.
 func TestManyAskWhileMuchHappens(t *testing.T) {
 	s := newScene(t, Bounds{})
 	var workers sync.WaitGroup

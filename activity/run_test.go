@@ -13,7 +13,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestRun in virtual time: it begins when the node is ready, follows by itself, and ends with its context.
+// TestRun runs a recorder in virtual time: it begins when the node is ready, follows the feed, and ends with its
+// context.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newFakeNode()

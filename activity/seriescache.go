@@ -33,7 +33,7 @@ func (s *seriesCache) markActive(key Key, now stepNumber) *series {
 	return seriesOf(e)
 }
 
-// findOrAdd finds a series, or adds it at the end if the cache has room; otherwise it returns nil.
+// findOrAdd finds a series, or adds it at the end; it returns nil if the cache is full.
 func (s *seriesCache) findOrAdd(key Key, now stepNumber) *series {
 	e := s.byKey[key]
 	if e == nil {

@@ -13,7 +13,7 @@ import (
 func (p *parser) parseWord(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
-		p.addProblem(v.line, v.column, "the %s of %s is a name of up to %d bytes", key, what, maxWord)
+		p.addProblem(v.line, v.column, "the %s of %s must be a name of at most %d bytes", key, what, maxWord)
 	}
 	return v.text
 }
@@ -34,7 +34,7 @@ func (p *parser) parseApplications(what string, sections map[string]value) int64
 		return 0
 	}
 	if v.kind != kindText {
-		p.addProblem(v.line, v.column, "applications of %s is a number, not %s", what, v.describeValue())
+		p.addProblem(v.line, v.column, "applications of %s must be a number, not %s", what, v.describeValue())
 		return 0
 	}
 	most, err := ParseQuantity(v.text, quoratev1.Unit_UNIT_COUNT)
@@ -89,7 +89,7 @@ func (p *parser) registeredEntries(
 
 func parseSetLimit(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	if v.kind != kindText {
-		return nil, fmt.Errorf("it is a quantity or the word %s, not %s", unlimitedWord, v.describeValue())
+		return nil, fmt.Errorf("the value must be a quantity or the word %s, not %s", unlimitedWord, v.describeValue())
 	}
 	if v.text == unsetWord {
 		return nil, fmt.Errorf("leave the line out: a resource without a limit is unset")
@@ -111,7 +111,8 @@ func (p *parser) parseLabels(what string, labels value) map[string]string {
 				len(e.key),
 			)
 		case e.value.kind != kindText || len(e.value.text) > maxText:
-			p.addProblem(e.value.line, e.value.column, "label %q of %s is a text of up to %d bytes", e.key, what, maxText)
+			p.addProblem(e.value.line, e.value.column, "label %q of %s must be a text of at most %d bytes",
+				e.key, what, maxText)
 		default:
 			if parsed == nil {
 				parsed = map[string]string{}
@@ -132,7 +133,8 @@ func (p *parser) parseNames(what, key string, sections map[string]value, most in
 			continue
 		}
 		if line, again := lines[v.text]; again {
-			p.addProblem(v.line, v.column, "%s of %s: %q is here twice: it is already in line %d", key, what, v.text, line)
+			p.addProblem(v.line, v.column, "%s of %s: %q is given twice; the first is in line %d", key,
+				what, v.text, line)
 			continue
 		}
 		lines[v.text] = v.line
@@ -167,6 +169,7 @@ func isPath(text string) bool {
 }
 
 func (p *parser) failPath(line, column int, path string) {
-	p.addProblem(line, column, "moves: %q is not a path of a node: up to %d names, joined by slashes, from below the root",
+	p.addProblem(line, column, "moves: %q is not a path of a node: up to %d names, joined by slashes, "+
+		"from below the root",
 		path, maxDepth)
 }

@@ -65,7 +65,10 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 		Applications: 100,
 		Admins:       []string{"ann", "bob"},
 		Principals: []*quoratev1.PrincipalLimit{
-			{Users: []string{"sue", "bob"}, Limits: map[string]int64{"memory": 250e9}, Applications: 2, Description: "example entry"},
+			{
+				Users: []string{"sue", "bob"}, Limits: map[string]int64{"memory": 250e9}, Applications: 2,
+				Description: "example entry",
+			},
 			{Groups: []string{"ops", "*"}, Limits: map[string]int64{"memory": 0, "vcore": 500}},
 			{Users: []string{"*"}},
 		},
@@ -93,15 +96,20 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 	}
 }
 
-// TestListsInEveryForm reads the same two admins and two principals however YAML lets one write them.
+// TestListsInEveryForm parses the same two admins and two principals in every YAML notation.
 func TestListsInEveryForm(t *testing.T) {
 	for name, text := range map[string]string{
-		"brackets":           "admins: [ann, bob]\n    principals: [{users: [a]}, {groups: ['*', b]}]\n",
-		"indented":           "admins:\n      - ann\n      - bob\n    principals:\n      - users: [a]\n      - groups: [\"*\", b]\n",
-		"in the key's own":   "admins:\n    - bob\n    - ann\n    principals:\n    - users:\n      - a\n    - groups:\n      - '*'\n      - b\n",
-		"a line after":       "admins:\n      -\n        ann\n      - bob\n    principals:\n      -\n        users: [a]\n      - groups: ['*', b]\n",
-		"over several lines": "admins: [ann,\n     bob,]\n    principals: [\n      {users: [a]},\n {groups: ['*', b],},\n]\n",
-		"with comments":      "admins: # who\n    - ann # she\n    # and\n    - bob\n    principals:\n    - {users: [a]} # one\n\n    - groups: ['*', b]\n",
+		"brackets": "admins: [ann, bob]\n    principals: [{users: [a]}, {groups: ['*', b]}]\n",
+		"indented": "admins:\n      - ann\n      - bob\n    principals:\n      - users: [a]\n      - " +
+			"groups: [\"*\", b]\n",
+		"in the key's own": "admins:\n    - bob\n    - ann\n    principals:\n    - users:\n      - a\n    - " +
+			"groups:\n      - '*'\n      - b\n",
+		"a line after": "admins:\n      -\n        ann\n      - bob\n    principals:\n      -\n        users: " +
+			"[a]\n      - groups: ['*', b]\n",
+		"over several lines": "admins: [ann,\n     bob,]\n    principals: [\n      {users: [a]},\n {groups: " +
+			"['*', b],},\n]\n",
+		"with comments": "admins: # who\n    - ann # she\n    # and\n    - bob\n    principals:\n    - {users: " +
+			"[a]} # one\n\n    - groups: ['*', b]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			trees, err := Parse("f", []byte("trees:\n  t:\n    "+text+"    resources: {cores: {unit: count}}\n"))
@@ -144,34 +152,76 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 		"a flag":                  {"hard: yes", `f:5:17: hard of node "a" is true or false, not "yes"`},
 		"a flag that is a list":   {"hard: [true]", `f:5:17: hard of node "a" is true or false, not a list`},
 		"a forest below the root": {"forest: x", `f:5:11: node "a" has no key "forest"`},
-		"no applications":         {"applications: 0", `f:5:25: node "a", applications: at least 1; leave the line out`},
-		"some applications":       {"applications: some", `f:5:25: node "a", applications: "some" is not an amount`},
-		"listed applications":     {"applications: [1]", `f:5:25: applications of node "a" is a number, not a list`},
-		"an unknown default":      {"defaults: {core: 1}", `f:5:22: node "a" limits "core", which its tree does not register; it has cores`},
-		"a bad default":           {"defaults: {cores: x}", `f:5:29: node "a", default of "cores": "x" is not an amount`},
-		"a bad borrowing":         {"borrow: {cores: -1}", `f:5:27: node "a", borrowing of "cores": "-1" is negative`},
-		"a bad lending":           {"lend: {cores: [1]}", `f:5:25: node "a", lending of "cores": it is a quantity or the word unlimited, not a list`},
-		"one admin":               {"admins: ann", `f:5:19: admins is a list, not "ann": write it in brackets`},
-		"admins in a map":         {"admins: {ann: {}}", `f:5:19: admins is a list, not a map`},
-		"an admin twice":          {"admins: [ann, bob, ann]", `f:5:30: admins of node "a": "ann" is here twice: it is already in line 5`},
-		"an empty admin":          {"admins: ['']", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
-		"an admin in braces":      {"admins: [{a: b}]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
-		"a long admin":            {"admins: [" + strings.Repeat("a", 257) + "]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
-		"admins without commas":   {"admins: ['ann' 'bob']", `f:5:26: a comma is missing before "bob"`},
-		"an admin with a value":   {"admins: [ann: bob]", `f:5:20: a key in brackets has braces of its own`},
-		"only commas":             {"admins: [,]", `f:5:20: a name or a value is missing before this comma`},
-		"never closed":            {"admins: [ann", `f:5:`},
-		"closed by a brace":       {"admins: [ann}", `f:5:`},
-		"null in a list":          {"admins: [null]", `f:5:20: "null" has nothing after it`},
-		"principals by name":      {"principals: {ann: {}}", `f:5:23: principals is a list, not a map`},
-		"a principal as a text":   {"principals: [ann]", `f:5:24: principal 1 of node "a" is a map of applications, description, groups, limits, users, not "ann"`},
-		"a principal's key":       {"principals: [{user: [ann]}]", `f:5:25: principal 1 of node "a" has no key "user"; allowed are applications, description`},
-		"no names":                {"principals: [{users: [a]}, {limits: {cores: 1}}]", `f:5:38: principal 2 of node "a" names no users or groups: write users: [name]`},
-		"empty names":             {"principals: [{users: []}]", `f:5:24: principal 1 of node "a" names no users or groups`},
-		"an unlimited principal":  {"principals: [{users: [a], limits: {cores: unlimited}}]", `f:5:53: principal 1 of node "a", limit of "cores": it is a quantity, not "unlimited"; leave the line out`},
-		"a principal's amount":    {"principals: [{users: [a], limits: {cores: x}}]", `f:5:53: principal 1 of node "a", limit of "cores": "x" is not an amount`},
-		"a principal's resource":  {"principals: [{users: [a], limits: {core: 1}}]", `f:5:46: principal 1 of node "a" limits "core"`},
-		"a long description":      {"principals: [{users: [a], description: " + strings.Repeat("a", 257) + "}]", `the description of principal 1 of node "a" is a text of up to 256 bytes`},
+		"no applications": {
+			"applications: 0",
+			`f:5:25: node "a", applications: at least 1; leave the line out`,
+		},
+		"some applications":   {"applications: some", `f:5:25: node "a", applications: "some" is not an amount`},
+		"listed applications": {"applications: [1]", `f:5:25: applications of node "a" must be a number, not a list`},
+		"an unknown default": {
+			"defaults: {core: 1}",
+			`f:5:22: node "a" limits "core", which its tree does not register; it has cores`,
+		},
+		"a bad default": {
+			"defaults: {cores: x}",
+			`f:5:29: node "a", default of "cores": "x" is not an amount`,
+		},
+		"a bad borrowing": {"borrow: {cores: -1}", `f:5:27: node "a", borrowing of "cores": "-1" is negative`},
+		"a bad lending": {
+			"lend: {cores: [1]}",
+			`f:5:25: node "a", lending of "cores": the value must be a quantity or the word unlimited, not a list`,
+		},
+		"one admin":       {"admins: ann", `f:5:19: admins is a list, not "ann": write it in brackets`},
+		"admins in a map": {"admins: {ann: {}}", `f:5:19: admins is a list, not a map`},
+		"an admin twice": {
+			"admins: [ann, bob, ann]",
+			`f:5:30: admins of node "a": "ann" is given twice; the first is in line 5`,
+		},
+		"an empty admin":     {"admins: ['']", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
+		"an admin in braces": {"admins: [{a: b}]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
+		"a long admin": {
+			"admins: [" + strings.Repeat("a", 257) + "]",
+			`f:5:20: admins of node "a": a name has 1 to 256 bytes`,
+		},
+		"admins without commas": {"admins: ['ann' 'bob']", `f:5:26: a comma is missing before "bob"`},
+		"an admin with a value": {"admins: [ann: bob]", `f:5:20: a key in brackets has braces of its own`},
+		"only commas":           {"admins: [,]", `f:5:20: a name or a value is missing before this comma`},
+		"never closed":          {"admins: [ann", `f:5:`},
+		"closed by a brace":     {"admins: [ann}", `f:5:`},
+		"null in a list":        {"admins: [null]", `f:5:20: "null" has nothing after it`},
+		"principals by name":    {"principals: {ann: {}}", `f:5:23: principals is a list, not a map`},
+		"a principal as a text": {
+			"principals: [ann]",
+			`f:5:24: principal 1 of node "a" is a map of applications, description, groups, limits, users, not "ann"`,
+		},
+		"a principal's key": {
+			"principals: [{user: [ann]}]",
+			`f:5:25: principal 1 of node "a" has no key "user"; allowed are applications, description`,
+		},
+		"no names": {
+			"principals: [{users: [a]}, {limits: {cores: 1}}]",
+			`f:5:38: principal 2 of node "a" names no users or groups: write users: [name]`,
+		},
+		"empty names": {
+			"principals: [{users: []}]",
+			`f:5:24: principal 1 of node "a" names no users or groups`,
+		},
+		"an unlimited principal": {
+			"principals: [{users: [a], limits: {cores: unlimited}}]",
+			`f:5:53: principal 1 of node "a", limit of "cores": it is a quantity, not "unlimited"; leave the line out`,
+		},
+		"a principal's amount": {
+			"principals: [{users: [a], limits: {cores: x}}]",
+			`f:5:53: principal 1 of node "a", limit of "cores": "x" is not an amount`,
+		},
+		"a principal's resource": {
+			"principals: [{users: [a], limits: {core: 1}}]",
+			`f:5:46: principal 1 of node "a" limits "core"`,
+		},
+		"a long description": {
+			"principals: [{users: [a], description: " + strings.Repeat("a", 257) + "}]",
+			`the description of principal 1 of node "a" must be a text of at most 256 bytes`,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,29 +238,59 @@ func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
 		text string // after a tree's line 2
 		want string
 	}{
-		"an empty forest":         {"    forest: ''\n", `f:3:13: the forest of tree "t" is a name of up to 63 bytes`},
-		"a hard root":             {"    hard: true\n", `f:3:5: tree "t" has no key "hard"`},
-		"a move of the root":      {"    moves: {\"\": a}\n", `f:3:13: moves: "" is not a path of a node`},
-		"a move to nowhere":       {"    moves: {a: b/}\n", `f:3:16: moves: "b/" is not a path of a node`},
-		"a move too deep":         {"    moves: {a: " + strings.Repeat("n/", 16) + "n}\n", `n" is not a path of a node: up to 16 names`},
-		"a move to a map":         {"    moves: {a: {}}\n", `f:3:16: "a" moves to a path, such as new/path, not to a map`},
-		"a move twice":            {"    moves: {a: b, a: c}\n", `f:3:19: "a" is here twice`},
-		"a list after its key":    {"    admins: - ann\n", `f:3:`},
-		"nothing after a dash":    {"    admins:\n    -\n    - ann\n", `f:4:5: "-" has nothing after it`},
-		"nothing at the end":      {"    admins:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
-		"two values":              {"    admins:\n    - \"ann\" bob\n", `f:4:13: "bob" is too much on this line: a value ends on its line`},
-		"after brackets":          {"    admins:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
-		"deeper dashes":           {"    admins:\n    - ann\n      - bob\n", `f:4:`},
-		"dashes between":          {"    admins:\n      - ann\n     - bob\n", `f:5:6: the indentation fits no line above`},
-		"a key among dashes":      {"    admins:\n      - ann\n      bob: {}\n", `f:5:7: the indentation fits no line above`},
-		"a dash among keys":       {"    labels:\n      a: b\n      - c\n", `f:5:7: "-" cannot begin a key`},
-		"a dash in the margin":    {"- ann\n", `f:4:5: the indentation fits no line above`},
-		"a list for a list":       {"    admins:\n    - - ann\n", `f:4:7: admins of tree "t": a name has 1 to 256 bytes`},
-		"a key twice in an item":  {"    principals:\n    - users: [a]\n      users: [b]\n", `f:5:7: "users" is here twice: it is already in line 4`},
-		"an item's lines":         {"    principals:\n    - users: [a]\n       limits: {}\n", `f:5:8: the indentation fits no line above`},
+		"an empty forest":    {"    forest: ''\n", `f:3:13: the forest of tree "t" must be a name of at most 63 bytes`},
+		"a hard root":        {"    hard: true\n", `f:3:5: tree "t" has no key "hard"`},
+		"a move of the root": {"    moves: {\"\": a}\n", `f:3:13: moves: "" is not a path of a node`},
+		"a move to nowhere":  {"    moves: {a: b/}\n", `f:3:16: moves: "b/" is not a path of a node`},
+		"a move too deep": {
+			"    moves: {a: " + strings.Repeat("n/", 16) + "n}\n",
+			`n" is not a path of a node: up to 16 names`,
+		},
+		"a move to a map": {
+			"    moves: {a: {}}\n",
+			`f:3:16: "a" moves to a path, such as new/path, not to a map`,
+		},
+		"a move twice":         {"    moves: {a: b, a: c}\n", `f:3:19: "a" is given twice`},
+		"a list after its key": {"    admins: - ann\n", `f:3:`},
+		"nothing after a dash": {"    admins:\n    -\n    - ann\n", `f:4:5: "-" has nothing after it`},
+		"nothing at the end":   {"    admins:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
+		"two values": {
+			"    admins:\n    - \"ann\" bob\n",
+			`f:4:13: "bob" is too much on this line: a value ends on its line`,
+		},
+		"after brackets": {"    admins:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
+		"deeper dashes":  {"    admins:\n    - ann\n      - bob\n", `f:4:`},
+		"dashes between": {
+			"    admins:\n      - ann\n     - bob\n",
+			`f:5:6: the indentation fits no line above`,
+		},
+		"a key among dashes": {
+			"    admins:\n      - ann\n      bob: {}\n",
+			`f:5:7: the indentation fits no line above`,
+		},
+		"a dash among keys":    {"    labels:\n      a: b\n      - c\n", `f:5:7: "-" cannot begin a key`},
+		"a dash in the margin": {"- ann\n", `f:4:5: the indentation fits no line above`},
+		"a list for a list": {
+			"    admins:\n    - - ann\n",
+			`f:4:7: admins of tree "t": a name has 1 to 256 bytes`,
+		},
+		"a key twice in an item": {
+			"    principals:\n    - users: [a]\n      users: [b]\n",
+			`f:5:7: "users" is given twice; the first is in line 4`,
+		},
+		"an item's lines": {
+			"    principals:\n    - users: [a]\n       limits: {}\n",
+			`f:5:8: the indentation fits no line above`,
+		},
 		"brackets that stay open": {"    admins: [ann,\n", `f:3:13: this [ is never closed`},
-		"brackets in brackets":    {"    admins: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "\n", "nested deeper than 64 levels"},
-		"dashes after dashes":     {"    admins:\n    " + strings.Repeat("- ", 100) + "a\n", "nested deeper than 64 levels"},
+		"brackets in brackets": {
+			"    admins: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "\n",
+			"nested deeper than 64 levels",
+		},
+		"dashes after dashes": {
+			"    admins:\n    " + strings.Repeat("- ", 100) + "a\n",
+			"nested deeper than 64 levels",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +326,8 @@ func TestBoundsOfLists(t *testing.T) {
 			}
 			want := fmt.Sprintf("%s has %d entries; %d are allowed", name, test.most+1, test.most)
 			more := fmt.Sprintf(test.format, numbered(test.most+1, test.item))
-			if _, err := Parse("f", []byte(tree("      a: {"+more+"}\n"))); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := Parse("f", []byte(tree("      a: {"+more+"}\n"))); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("Parse says %v, want %q", err, want)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Format formats trees as a manifest, sorted by name, with nodes under their parents. Equal trees give the same text in
-// whatever order their parts are; only principals keep their order. Moves are left out, because they are done once.
+// Format formats trees as a manifest, sorted by name, with nodes under their parents. Equal trees give the same text
+// for any order of their parts; only principals keep their order. Moves are left out, because they are made once.
 //
 // Trees that Parse could not read back are an error, for example if the parent of a node is missing.
 func Format(trees []*quoratev1.Tree) ([]byte, error) {
@@ -29,7 +29,7 @@ func Format(trees []*quoratev1.Tree) ([]byte, error) {
 	var text strings.Builder
 	writeEntries(&text, 0, []entry{{key: "trees", value: all}})
 	if _, err := Parse("formatted", []byte(text.String())); err != nil {
-		return nil, fmt.Errorf("these trees make no manifest: %w", err)
+		return nil, fmt.Errorf("these trees cannot be written as a manifest: %w", err)
 	}
 	return []byte(text.String()), nil
 }

@@ -86,19 +86,35 @@ func TestFormatRefuses(t *testing.T) {
 		tree *quoratev1.Tree
 		want string
 	}{
-		"no parent":           {nodes("a/b"), `node "a/b" has no parent: "a" is not listed`},
-		"a node twice":        {nodes("a", "a"), `node "a" is listed twice`},
-		"a leading slash":     {nodes("/a"), "has no parent"},
-		"a trailing slash":    {nodes("a", "a/"), "is not a name for a node"},
-		"an empty path":       {nodes(""), "listed twice"},
-		"no name":             {&quoratev1.Tree{Resources: cores}, `"" is not a name for a tree`},
-		"no resource":         {&quoratev1.Tree{Name: "t"}, "registers no resource"},
-		"a resource twice":    {&quoratev1.Tree{Name: "t", Resources: append(cores, cores...)}, "registered twice"},
-		"an unknown resource": {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"x": amount(1)}}, `limits "x", which is not registered`},
-		"a negative limit":    {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(-1)}}, "negative"},
-		"too large a limit":   {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(MaxAmount + 1)}}, "too large"},
-		"an unset limit":      {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}}, "a resource without a limit is unset"},
-		"not UTF-8":           {&quoratev1.Tree{Name: "t", Resources: cores, Labels: map[string]string{"x": "\xff"}}, "not UTF-8"},
+		"no parent":        {nodes("a/b"), `node "a/b" has no parent: "a" is not listed`},
+		"a node twice":     {nodes("a", "a"), `node "a" is listed twice`},
+		"a leading slash":  {nodes("/a"), "has no parent"},
+		"a trailing slash": {nodes("a", "a/"), "is not a valid node name"},
+		"an empty path":    {nodes(""), "listed twice"},
+		"no name":          {&quoratev1.Tree{Resources: cores}, `"" is not a valid tree name`},
+		"no resource":      {&quoratev1.Tree{Name: "t"}, "registers no resource"},
+		"a resource twice": {&quoratev1.Tree{Name: "t", Resources: append(cores, cores...)}, "registered twice"},
+		"an unknown resource": {
+			&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"x": amount(1)}},
+			`limits "x", which is not registered`,
+		},
+		"a negative limit": {
+			&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(-1)}},
+			"negative",
+		},
+		"too large a limit": {
+			&quoratev1.Tree{
+				Name: "t", Resources: cores,
+				Limits: map[string]*quoratev1.Limit{"cores": amount(MaxAmount + 1)},
+			}, "too large",
+		},
+		"an unset limit": {
+			&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}},
+			"a resource without a limit is unset",
+		},
+		"not UTF-8": {
+			&quoratev1.Tree{Name: "t", Resources: cores, Labels: map[string]string{"x": "\xff"}}, "not UTF-8",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +126,7 @@ func TestFormatRefuses(t *testing.T) {
 	}
 }
 
-// TestFormatIsStable: what is written comes back, and is written the same again.
+// TestFormatIsStable: a formatted manifest parses to the same trees and is formatted equally again.
 func TestFormatIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		assertRoundTrip(t, rapid.SliceOfNDistinct(trees(), 0, 3, (*quoratev1.Tree).GetName).Draw(t, "trees"))
@@ -183,7 +199,9 @@ func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 		slices.Sort(r.GetItems().GetNames())
 		slices.SortFunc(r.GetItems().GetTurns(), byState)
 	}
-	slices.SortFunc(c.GetResources(), func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(c.GetResources(), func(a, b *quoratev1.Resource) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	})
 	return c
 }
 
@@ -205,8 +223,10 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			OvertakeMs:    spans(maxOvertake.Milliseconds()).Draw(t, "overtake"),
 		}
 		units := map[string]quoratev1.Unit{}
-		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4, rapid.ID).Draw(t, "resources") {
-			units[name] = rapid.SampledFrom([]quoratev1.Unit{count, milli, octet, quoratev1.Unit_UNIT_ITEMS}).Draw(t, "unit")
+		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4,
+			rapid.ID).Draw(t, "resources") {
+			units[name] = rapid.SampledFrom(
+				[]quoratev1.Unit{count, milli, octet, quoratev1.Unit_UNIT_ITEMS}).Draw(t, "unit")
 			r := &quoratev1.Resource{Name: name, Unit: units[name]}
 			if r.GetUnit() == quoratev1.Unit_UNIT_ITEMS {
 				r.Items = itemSpecs().Draw(t, "items")
@@ -278,17 +298,22 @@ func nodeNames() *rapid.Generator[string] {
 	)
 }
 
-// texts draws what people write where anything may stand, and what YAML would trip over.
+// texts draws free texts, including those that YAML would misread without quotes.
 func texts(most int) *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringN(0, most/4, most),
-		rapid.SampledFrom([]string{"", "null", "- a", "-", "*", "[a]", "a: b", "#", "{}", "'", "\"", "\n", "a\r\n b", "\u2028", "\ufeff", "&x", "|"}),
+		rapid.SampledFrom(
+			[]string{
+				"", "null", "- a", "-", "*", "[a]", "a: b", "#", "{}", "'", "\"", "\n", "a\r\n b", "\u2028",
+				"\ufeff", "&x", "|",
+			}),
 	)
 }
 
 func labels() *rapid.Generator[map[string]string] {
 	return rapid.Custom(func(t *rapid.T) map[string]string {
-		drawn := rapid.MapOfN(texts(maxLabelKey).Filter(func(s string) bool { return s != "" }), texts(maxText), 0, 4).Draw(t, "labels")
+		drawn := rapid.MapOfN(texts(maxLabelKey).Filter(func(s string) bool { return s != "" }), texts(maxText), 0,
+			4).Draw(t, "labels")
 		if len(drawn) == 0 {
 			return nil
 		}

@@ -11,7 +11,10 @@ import (
 
 // itemKeys are the keys of items, and onDemandKeys those that only items on demand may have.
 var (
-	itemKeys     = []string{"expired", "lifespan", "max", "min", "names", "queueing", "released", "state", "ttl", "turns"}
+	itemKeys = []string{
+		"expired", "lifespan", "max", "min", "names", "queueing", "released",
+		"state", "ttl", "turns",
+	}
 	onDemandKeys = []string{"lifespan", "max", "min"}
 )
 
@@ -57,7 +60,8 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 	most, limited := sections["max"]
 	switch {
 	case !limited:
-		p.addProblem(v.line, v.column, "%s: say which there are, names: [a, b], or how many are made on demand, max: 3", what)
+		p.addProblem(v.line, v.column, "%s: say which there are, names: [a, b], or how many are made on demand, max: 3",
+			what)
 	case spec.GetMax() > 0 && spec.GetMin() > spec.GetMax():
 		p.addProblem(most.line, most.column, "%s: min, %d, is more than max, %d", what, spec.GetMin(), spec.GetMax())
 	}
@@ -77,8 +81,9 @@ func (p *parser) itemNames(what string, sections map[string]value) []string {
 	list.items = nil
 	for _, item := range v.items {
 		if item.kind == kindText && !itemName.MatchString(item.text) {
-			p.addProblem(item.line, item.column, "%s: %.64q is not a name for an item: 1 to %d letters, digits and _ . @ + -, "+
-				"beginning with a letter, digit or _", what, item.text, maxItemName)
+			p.addProblem(item.line, item.column,
+				"%s: %.64q is not a valid item name: use 1 to %d letters, digits and _ . @ + -, "+
+					"beginning with a letter, digit or _", what, item.text, maxItemName)
 			continue
 		}
 		list.items = append(list.items, item)
@@ -97,7 +102,8 @@ func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 	if key == "max" {
 		fewest = 1
 	}
-	if v.kind != kindText || err != nil || count < fewest || count > maxItems || strconv.FormatInt(count, 10) != v.text {
+	if v.kind != kindText || err != nil || count < fewest || count > maxItems ||
+		strconv.FormatInt(count, 10) != v.text {
 		p.addProblem(
 			v.line,
 			v.column,

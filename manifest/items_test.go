@@ -60,7 +60,8 @@ func TestLeasesAndItems(t *testing.T) {
 		},
 		Limits: map[string]*quoratev1.Limit{"aws-account": amount(2), "cluster": unlimited()},
 		Nodes: []*quoratev1.Node{{
-			Path: "team", Queueing: quoratev1.Queueing_QUEUEING_BEST_EFFORT, Limits: map[string]*quoratev1.Limit{"aws-account": amount(1)},
+			Path: "team", Queueing: quoratev1.Queueing_QUEUEING_BEST_EFFORT,
+			Limits: map[string]*quoratev1.Limit{"aws-account": amount(1)},
 		}},
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -75,10 +76,10 @@ func TestLeasesAndItems(t *testing.T) {
 	}
 }
 
-// itemized puts what stands after items: into a small tree.
+// itemized returns a manifest of a small tree with the given value of "items".
 func itemized(items string) string { return "trees: {t: {resources: {r: {items: " + items + "}}}}" }
 
-// settings puts keys into a small tree.
+// settings returns a manifest of a small tree with the given keys.
 func settings(keys string) string { return "trees: {t: {resources: {c: {unit: count}}, " + keys + "}}" }
 
 func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
@@ -89,8 +90,8 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		itemized("{min: 1}"):                         `f:1:36: items of "r": say which there are`,
 		itemized("{names: []}"):                      `f:1:44: items of "r": the list of names is empty`,
 		itemized("{names: a}"):                       `f:1:44: names is a list, not "a"`,
-		itemized("{names: [a, a]}"):                  `f:1:48: names of items of "r": "a" is here twice: it is already in line 1`,
-		itemized("{names: [a/b]}"):                   `f:1:45: items of "r": "a/b" is not a name for an item: 1 to 253 letters, digits and _ . @ + -`,
+		itemized("{names: [a, a]}"):                  `f:1:48: names of items of "r": "a" is given twice; the first is in line 1`,
+		itemized("{names: [a/b]}"):                   `f:1:45: items of "r": "a/b" is not a valid item name: use 1 to 253 letters, digits and _ . @ + -`,
 		itemized("{names: [{a: b}]}"):                `names of items of "r": a name has 1 to 256 bytes`,
 		itemized("{names: [a], max: 3}"):             `f:1:54: items of "r" are named, so they are not made on demand: leave max out, or the names`,
 		itemized("{names: [a], lifespan: 1h}"):       `leave lifespan out, or the names`,
@@ -100,33 +101,33 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		itemized("{max: {}}"):                        `is a number from 1 to 10000, not a map`,
 		itemized("{min: -1, max: 3}"):                `min of items of "r" is a number from 0 to 10000, not "-1"`,
 		itemized("{min: 4, max: 3}"):                 `f:1:50: items of "r": min, 4, is more than max, 3`,
-		itemized("{max: 3, lifespan: 2d}"):           `f:1:55: lifespan of items of "r": "2d" is not a time: write hours, minutes and seconds, such as 48h, 1h30m or 90s`,
-		itemized("{max: 3, lifespan: 9000h}"):        `"9000h" is too long: it is at most 8784h`,
-		itemized("{max: 3, ttl: 169h}"):              `"169h" is too long: it is at most 168h`,
+		itemized("{max: 3, lifespan: 2d}"):           `f:1:55: lifespan of items of "r": "2d" is not a duration: write hours, minutes and seconds, such as 48h, 1h30m or 90s`,
+		itemized("{max: 3, lifespan: 9000h}"):        `"9000h" is too long: the maximum is 8784h`,
+		itemized("{max: 3, ttl: 169h}"):              `"169h" is too long: the maximum is 168h`,
 		itemized("{max: 3, ttl: 0s}"):                `"0s" is not positive`,
 		itemized("{max: 3, ttl: -1s}"):               `"-1s" is not positive`,
 		itemized("{max: 3, ttl: 1us}"):               `"1us" is not a whole number of milliseconds`,
-		itemized("{max: 3, ttl: 30}"):                `"30" is not a time`,
+		itemized("{max: 3, ttl: 30}"):                `"30" is not a duration`,
 		itemized("{max: 3, ttl: [30s]}"):             `ttl of items of "r" is a time, such as 90s, 30m or 1h30m, not a list`,
 		itemized("{max: 3, state: ''}"):              `state of items of "r" is the word for a state, such as free or dirty, of up to 63 bytes`,
 		itemized("{max: 3, expired: {}}"):            `expired of items of "r" is the word for a state`,
-		itemized("{max: 3, queueing: fifo}"):         `f:1:55: queueing of items of "r" is strict or best-effort, not "fifo"`,
+		itemized("{max: 3, queueing: fifo}"):         `f:1:55: queueing of items of "r" must be strict or best-effort, not "fifo"`,
 		itemized("{max: 3, turns: {}}"):              `turns is a list, not a map`,
 		itemized("{max: 3, turns: [dirty]}"):         `turn 1 of items of "r" is a map of after, from, to, not "dirty"`,
 		itemized("{max: 3, turns: [{from: dirty}]}"): `turn 1 of items of "r" has no "to": write {from: dirty, to: free, after: 5m}`,
 		itemized("{max: 3, turns: [{from: a, to: b, after: 1m}, {from: a, to: c, after: 1m}]}"): `turn 2 of items of "r": there is already a turn from "a", in line 1`,
 		itemized("{max: 3, turns: [{from: a, to: a, after: 1m}]}"):                              `turn 1 of items of "r" leads from "a" to itself`,
-		"trees: {t: {resources: {r: {unit: items}}}}":                                           `the unit of "r" is one of count, milli, bytes; named items are written {items: {names: [a, b]}}`,
+		"trees: {t: {resources: {r: {unit: items}}}}":                                           `the unit of "r" must be one of count, milli, bytes; named items are written {items: {names: [a, b]}}`,
 		"trees: {t: {resources: {r: {unit: count, items: {max: 1}}}}}":                          `f:1:25: resource "r" has a unit and items: leave one of them out`,
 		settings("leases: {}"):                       `f:1:52: leases of tree "t" are empty: write leases: {ttl: 30m}, or leave the line out`,
 		settings("leases: 30m"):                      `leases of tree "t" is a map of grace, max-ttl, ttl, not "30m"`,
 		settings("leases: {ttl: 2h, max-ttl: 1h}"):   `leases of tree "t": their ttl, 2h, is longer than their max-ttl, 1h`,
-		settings("leases: {grace: 61m}"):             `grace of leases of tree "t": "61m" is too long: it is at most 1h`,
-		settings("overtake: 1000000h"):               `overtake of tree "t": "1000000h" is too long: it is at most 168h`,
-		settings("queueing: {}"):                     `queueing of tree "t" is strict or best-effort, not a map`,
+		settings("leases: {grace: 61m}"):             `grace of leases of tree "t": "61m" is too long: the maximum is 1h`,
+		settings("overtake: 1000000h"):               `overtake of tree "t": "1000000h" is too long: the maximum is 168h`,
+		settings("queueing: {}"):                     `queueing of tree "t" must be strict or best-effort, not a map`,
 		settings("nodes: {n: {overtake: 1m}}"):       `node "n" has no key "overtake"`,
 		settings("nodes: {n: {leases: {ttl: 1m}}}"):  `node "n" has no key "leases"`,
-		settings("nodes: {n: {queueing: strictly}}"): `queueing of node "n" is strict or best-effort, not "strictly"`,
+		settings("nodes: {n: {queueing: strictly}}"): `queueing of node "n" must be strict or best-effort, not "strictly"`,
 	} {
 		if got, err := Parse("f", []byte(text)); err == nil || got != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse answers %v, %v; want an error that says %q\n%s", got, err, want, text)
@@ -156,7 +157,7 @@ func TestItemBounds(t *testing.T) {
 		turns(16):                            "",
 		turns(17):                            "turns has 17 entries; 16 are allowed",
 		itemized("{names: [" + long + "]}"):  "",
-		itemized("{names: [" + long + "x]}"): "is not a name for an item",
+		itemized("{names: [" + long + "x]}"): "is not a valid item name",
 	} {
 		_, err := Parse("f", []byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -173,8 +174,9 @@ func TestFormatRefusesHalfItems(t *testing.T) {
 	}
 	for want, trees := range map[string][]*quoratev1.Tree{
 		"has the unit items, and items: false": resource(&quoratev1.Resource{Unit: quoratev1.Unit_UNIT_ITEMS}),
-		"has the unit bytes, and items: true":  resource(&quoratev1.Resource{Unit: octet, Items: &quoratev1.ItemSpec{Max: 1}}),
-		"is not a time": resource(&quoratev1.Resource{
+		"has the unit bytes, and items: true": resource(
+			&quoratev1.Resource{Unit: octet, Items: &quoratev1.ItemSpec{Max: 1}}),
+		"is not a duration": resource(&quoratev1.Resource{
 			Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Max: 1, LifespanMs: 1 << 62},
 		}),
 	} {
@@ -185,11 +187,13 @@ func TestFormatRefusesHalfItems(t *testing.T) {
 }
 
 func spans(most int64) *rapid.Generator[int64] {
-	return rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, most), rapid.SampledFrom([]int64{1, 1000, 60_000, 3_600_000, most}))
+	return rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, most),
+		rapid.SampledFrom([]int64{1, 1000, 60_000, 3_600_000, most}))
 }
 
 func queueingWords() *rapid.Generator[quoratev1.Queueing] {
-	return rapid.SampledFrom([]quoratev1.Queueing{0, quoratev1.Queueing_QUEUEING_STRICT, quoratev1.Queueing_QUEUEING_BEST_EFFORT})
+	return rapid.SampledFrom(
+		[]quoratev1.Queueing{0, quoratev1.Queueing_QUEUEING_STRICT, quoratev1.Queueing_QUEUEING_BEST_EFFORT})
 }
 
 func leaseSettings() *rapid.Generator[*quoratev1.LeaseSettings] {
@@ -219,7 +223,8 @@ func itemSpecs() *rapid.Generator[*quoratev1.ItemSpec] {
 			TtlMs: spans(maxTTL.Milliseconds()).Draw(t, "ttl"), Queueing: queueingWords().Draw(t, "queueing"),
 		}
 		if rapid.Bool().Draw(t, "named") {
-			spec.Names = rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,30}`), 1, 12, rapid.ID).Draw(t, "names")
+			spec.Names = rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,30}`), 1, 12,
+				rapid.ID).Draw(t, "names")
 		} else {
 			spec.Max = rapid.Int64Range(1, maxItems).Draw(t, "max")
 			spec.Min = rapid.Int64Range(0, spec.GetMax()).Draw(t, "min")

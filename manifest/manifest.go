@@ -74,7 +74,7 @@ type Error struct {
 	File string
 	// Line and Column count from 1, columns in characters.
 	Line, Column int
-	// Message says what is wrong and what is allowed.
+	// Message describes the mistake and what is allowed.
 	Message string
 }
 

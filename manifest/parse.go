@@ -46,7 +46,7 @@ func (p *parser) parseManifest(root value) []*quoratev1.Tree {
 	sections := p.knownSections("the manifest", root, "trees")
 	trees, found := sections["trees"]
 	if !found {
-		p.addProblem(root.line, root.column, `there is no "trees" here`)
+		p.addProblem(root.line, root.column, `the key "trees" is missing`)
 		return nil
 	}
 	var parsed []*quoratev1.Tree
@@ -204,7 +204,7 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 	p.addProblem(
 		unit.line,
 		unit.column,
-		"the unit of %q is one of count, milli, bytes; named items are written {items: {names: [a, b]}}",
+		"the unit of %q must be one of count, milli, bytes; named items are written {items: {names: [a, b]}}",
 		name,
 	)
 	return nil
@@ -213,7 +213,8 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 // knownSections returns the values of a map whose keys must be among allowed.
 func (p *parser) knownSections(what string, m value, allowed ...string) map[string]value {
 	if m.kind != kindMap {
-		p.addProblem(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "), m.describeValue())
+		p.addProblem(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "),
+			m.describeValue())
 		return nil
 	}
 	found := make(map[string]value, len(m.entries))
@@ -262,7 +263,7 @@ func (p *parser) failName(e entry, kind, marks string) {
 	p.addProblem(
 		e.line,
 		e.column,
-		"%q is not a name for a %s: 1 to 63 of letters, digits and %s, beginning with a letter, digit or _",
+		"%q is not a valid %s name: use 1 to 63 letters, digits and %s, beginning with a letter, digit or _",
 		e.key,
 		kind,
 		marks,

@@ -81,7 +81,7 @@ trees:
 	}
 }
 
-// tree puts nodes into a small tree that registers cores.
+// tree returns a manifest of a small tree with cores and the given nodes.
 func tree(nodes string) string {
 	return "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:\n" + nodes
 }
@@ -97,62 +97,119 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		text string
 		want string
 	}{
-		"nothing":               {"", "f:1:1: the manifest is empty"},
-		"only comments":         {"# trees:\n", "f:1:1: the manifest is empty"},
-		"no map":                {"trees\n", `f:1:1: a manifest is a map and begins with trees:, not with "trees"`},
-		"no trees":              {"{}", `f:1:1: there is no "trees" here`},
-		"another key":           {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are trees`},
-		"a second document":     {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
-		"an ended document":     {"trees: {}\n...\n", "f:2:1: a file holds one document"},
-		"two headers":           {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
-		"a directive":           {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
-		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, not "5"`},
-		"trees is a text":       {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
-		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources`},
-		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`},
-		"a duplicate tree":      {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is here twice: it is already in line 2`},
-		"a duplicate node":      {tree("      a: {}\n      b: {}\n      a: {}\n"), `f:7:7: "a" is here twice: it is already in line 5`},
-		"twice, once in quotes": {tree("      a: {}\n      'a': {}\n"), `f:6:7: "a" is here twice`},
-		"twice in braces":       {tree("      a: {limits: {cores: 1, cores: 2}}\n"), `f:5:30: "cores" is here twice`},
+		"nothing":           {"", "f:1:1: the manifest is empty"},
+		"only comments":     {"# trees:\n", "f:1:1: the manifest is empty"},
+		"no map":            {"trees\n", `f:1:1: a manifest is a map and begins with trees:, not with "trees"`},
+		"no trees":          {"{}", `f:1:1: the key "trees" is missing`},
+		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are trees`},
+		"a second document": {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
+		"an ended document": {"trees: {}\n...\n", "f:2:1: a file holds one document"},
+		"two headers":       {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
+		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
+		"a tree is a number": {
+			"trees: {t: 5}",
+			`f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, not "5"`,
+		},
+		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
+		"an unknown key": {
+			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
+			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources`,
+		},
+		"a node's unknown key": {
+			tree("      a: {resources: {}}\n"),
+			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`,
+		},
+		"a duplicate tree": {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is given twice; the first is in line 2`},
+		"a duplicate node": {
+			tree("      a: {}\n      b: {}\n      a: {}\n"),
+			`f:7:7: "a" is given twice; the first is in line 5`,
+		},
+		"twice, once in quotes": {tree("      a: {}\n      'a': {}\n"), `f:6:7: "a" is given twice`},
+		"twice in braces":       {tree("      a: {limits: {cores: 1, cores: 2}}\n"), `f:5:30: "cores" is given twice`},
 		"no resource":           {"trees: {t: {}}", `f:1:9: tree "t" registers no resource`},
 		"no resource either":    {"trees: {t: {resources: {}}}", `tree "t" registers no resource`},
-		"a resource's short":    {"trees: {t: {resources: {c: count}}}", `f:1:28: resource "c" is a map of items, unit, not "count"`},
-		"no unit":               {"trees: {t: {resources: {c: {}}}}", `f:1:25: resource "c" has no unit`},
-		"another unit":          {"trees: {t: {resources: {c: {unit: GB}}}}", `f:1:35: the unit of "c" is one of count, milli, bytes`},
-		"a unit of units":       {"trees: {t: {resources: {c: {unit: {count: 1}}}}}", `f:1:35: the unit of "c" is one of`},
-		"a resource's name":     {"trees: {t: {resources: {'c d': {unit: count}}}}", `f:1:25: "c d" is not a name for a resource`},
-		"a tree's name":         {"trees: {a/b: {}}", `f:1:9: "a/b" is not a name for a tree`},
-		"a node's path":         {tree("      a/b: {}\n"), `f:5:7: "a/b" is not a name for a node: 1 to 63 of letters`},
-		"an empty name":         {tree("      \"\": {}\n"), `f:5:7: "" is not a name for a node`},
-		"a long name":           {tree("      " + strings.Repeat("n", 64) + ": {}\n"), "is not a name for a node"},
-		"a name that is a map":  {tree("      {a: b}: {}\n"), "f:5:7: a key is a word, not a map or a list"},
-		"too deep":              {tree(deep.String()), `f:37:71: "n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n" is too deep: a node may be 16 deep`},
-		"a policy map":          {"trees: {t: {policy: {}, resources: {c: {unit: count}}}}", `f:1:21: the policy of tree "t" is a name`},
-		"an empty policy":       {tree("      a: {policy: ''}\n"), `f:5:19: the policy of node "a" is a name`},
-		"an unknown resource":   {tree("      a: {limits: {core: 1}}\n"), `f:5:20: node "a" limits "core", which its tree does not register; it has cores`},
-		"a negative limit":      {tree("      a: {limits: {cores: -1}}\n"), `f:5:27: node "a", limit of "cores": "-1" is negative`},
-		"an overflowing limit":  {tree("      a: {limits: {cores: 4611686018427387904}}\n"), `"4611686018427387904" is too large: an amount is at most 4611686018427387903`},
-		"half a core":           {tree("      a: {limits: {cores: 0.5}}\n"), `"0.5" is not a whole number of things`},
-		"an octal limit":        {tree("      a: {limits: {cores: 010}}\n"), `"010" is not an amount`},
-		"an unset limit":        {tree("      a: {limits: {cores: unset}}\n"), "leave the line out"},
-		"a map for a limit":     {tree("      a: {limits: {cores: {max: 1}}}\n"), "it is a quantity or the word unlimited"},
-		"limits without names":  {tree("      a: {limits: 100}\n"), `f:5:19: limits is a map of names, not "100"`},
-		"a list of nodes":       {tree("      - a\n"), "f:5:7: nodes is a map of names, not a list"},
-		"a list in brackets":    {tree("      a: {nodes: [b]}\n"), "f:5:18: nodes is a map of names, not a list"},
-		"an anchor":             {tree("      a: &x {}\n"), "f:5:10: anchors (&) and aliases (*) are not read"},
-		"an anchor in itself":   {tree("      a: &x {nodes: {b: *x}}\n"), `f:5:25: the anchor "x" contains itself`},
-		"an alias":              {tree("      a: *x\n"), "f:5:10: there is no anchor &x above"},
-		"a merge":               {tree("      a: {<<: {}}\n"), "f:5:11: merging (<<) is not read"},
-		"a tag":                 {tree("      a: !!map {}\n"), "f:5:10: tags (!) are not read"},
-		"a complex key":         {tree("      ? a\n      : {}\n"), "f:5:7: keys with ?"},
-		"a block text":          {tree("      a: {}\n      b:\n        labels:\n          x: |\n            y\n"), "f:8:14: texts over several lines"},
-		"a folded text":         {tree("      a:\n        labels:\n          x: >-\n            y\n"), "f:7:14: texts over several lines"},
-		"a long label":          {tree("      a: {labels: {x: '" + strings.Repeat("y", 257) + "'}}\n"), `label "x" of node "a" is a text of up to 256 bytes`},
-		"a long label name":     {tree("      a: {labels: {" + strings.Repeat("y", 64) + ": x}}\n"), "has 1 to 63 bytes, this one 64"},
+		"a resource's short": {
+			"trees: {t: {resources: {c: count}}}",
+			`f:1:28: resource "c" is a map of items, unit, not "count"`,
+		},
+		"no unit": {"trees: {t: {resources: {c: {}}}}", `f:1:25: resource "c" has no unit`},
+		"another unit": {
+			"trees: {t: {resources: {c: {unit: GB}}}}",
+			`f:1:35: the unit of "c" must be one of count, milli, bytes`,
+		},
+		"a unit of units": {
+			"trees: {t: {resources: {c: {unit: {count: 1}}}}}",
+			`f:1:35: the unit of "c" must be one of`,
+		},
+		"a resource's name": {
+			"trees: {t: {resources: {'c d': {unit: count}}}}",
+			`f:1:25: "c d" is not a valid resource name`,
+		},
+		"a tree's name":        {"trees: {a/b: {}}", `f:1:9: "a/b" is not a valid tree name`},
+		"a node's path":        {tree("      a/b: {}\n"), `f:5:7: "a/b" is not a valid node name: use 1 to 63 letters`},
+		"an empty name":        {tree("      \"\": {}\n"), `f:5:7: "" is not a valid node name`},
+		"a long name":          {tree("      " + strings.Repeat("n", 64) + ": {}\n"), "is not a valid node name"},
+		"a name that is a map": {tree("      {a: b}: {}\n"), "f:5:7: a key is a word, not a map or a list"},
+		"too deep": {
+			tree(deep.String()),
+			`f:37:71: "n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n" is too deep: a node may be 16 deep`,
+		},
+		"a policy map": {
+			"trees: {t: {policy: {}, resources: {c: {unit: count}}}}",
+			`f:1:21: the policy of tree "t" must be a name`,
+		},
+		"an empty policy": {tree("      a: {policy: ''}\n"), `f:5:19: the policy of node "a" must be a name`},
+		"an unknown resource": {
+			tree("      a: {limits: {core: 1}}\n"),
+			`f:5:20: node "a" limits "core", which its tree does not register; it has cores`,
+		},
+		"a negative limit": {
+			tree("      a: {limits: {cores: -1}}\n"),
+			`f:5:27: node "a", limit of "cores": "-1" is negative`,
+		},
+		"an overflowing limit": {
+			tree("      a: {limits: {cores: 4611686018427387904}}\n"),
+			`"4611686018427387904" is too large: an amount is at most 4611686018427387903`,
+		},
+		"half a core":    {tree("      a: {limits: {cores: 0.5}}\n"), `"0.5" is not a whole number of things`},
+		"an octal limit": {tree("      a: {limits: {cores: 010}}\n"), `"010" is not an amount`},
+		"an unset limit": {tree("      a: {limits: {cores: unset}}\n"), "leave the line out"},
+		"a map for a limit": {
+			tree("      a: {limits: {cores: {max: 1}}}\n"),
+			"the value must be a quantity or the word unlimited",
+		},
+		"limits without names": {tree("      a: {limits: 100}\n"), `f:5:19: limits is a map of names, not "100"`},
+		"a list of nodes":      {tree("      - a\n"), "f:5:7: nodes is a map of names, not a list"},
+		"a list in brackets":   {tree("      a: {nodes: [b]}\n"), "f:5:18: nodes is a map of names, not a list"},
+		"an anchor":            {tree("      a: &x {}\n"), "f:5:10: anchors (&) and aliases (*) are not supported"},
+		"an anchor in itself":  {tree("      a: &x {nodes: {b: *x}}\n"), `f:5:25: the anchor "x" contains itself`},
+		"an alias":             {tree("      a: *x\n"), "f:5:10: there is no anchor &x above"},
+		"a merge":              {tree("      a: {<<: {}}\n"), "f:5:11: merging (<<) is not read"},
+		"a tag":                {tree("      a: !!map {}\n"), "f:5:10: tags (!) are not supported"},
+		"a complex key":        {tree("      ? a\n      : {}\n"), "f:5:7: keys with ?"},
+		"a block text": {
+			tree("      a: {}\n      b:\n        labels:\n          x: |\n            y\n"),
+			"f:8:14: texts over several lines",
+		},
+		"a folded text": {
+			tree("      a:\n        labels:\n          x: >-\n            y\n"),
+			"f:7:14: texts over several lines",
+		},
+		"a long label": {
+			tree("      a: {labels: {x: '" + strings.Repeat("y", 257) + "'}}\n"),
+			`label "x" of node "a" must be a text of at most 256 bytes`,
+		},
+		"a long label name": {
+			tree("      a: {labels: {" + strings.Repeat("y", 64) + ": x}}\n"),
+			"has 1 to 63 bytes, this one 64",
+		},
 		"an empty label name":   {tree("      a: {labels: {\"\": x}}\n"), "has 1 to 63 bytes, this one 0"},
-		"a label map":           {tree("      a: {labels: {x: {}}}\n"), `label "x" of node "a" is a text`},
+		"a label map":           {tree("      a: {labels: {x: {}}}\n"), `label "x" of node "a" must be a text`},
 		"cut off after a colon": {tree("      a:\n"), `f:5:7: "a" has nothing after it: write {}`},
-		"cut off after nodes":   {"trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:", `f:4:5: "nodes" has nothing after it`},
+		"cut off after nodes": {
+			"trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:",
+			`f:4:5: "nodes" has nothing after it`,
+		},
 		"cut off in a name":     {tree("      a: {}\n      b"), `f:6:7: "b" has no value`},
 		"cut off in braces":     {tree("      a: {limits: {cores: 1"), "f:5:19: this { is never closed"},
 		"cut off in a value":    {tree("      a: {limits: {cores:"), "f:5:19: this { is never closed"},
@@ -163,27 +220,54 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a tilde":               {tree("      a: ~\n"), `f:5:7: "a" has nothing after it`},
 		"nothing in braces":     {tree("      a: {limits: , labels: {}}\n"), `f:5:11: "limits" has nothing after it`},
 		"a name in braces":      {tree("      a: {limits}\n"), `f:5:11: "limits" has nothing after it`},
-		"no comma":              {tree("      a: {limits: {} labels: {}}\n"), `f:5:22: a comma is missing before "labels"`},
-		"only commas":           {tree("      a: {,}\n"), `f:5:11: a name or a value is missing before this comma`},
-		"one brace too many":    {"{trees: {}}}\n", `f:1:12: "}" is too much on this line`},
-		"text after braces":     {tree("      a: {} b\n"), `f:5:13: "b" is too much on this line`},
-		"text after quotes":     {tree("      a: {}\n      b:\n        policy: \"x\" y\n"), `f:7:21: "y" is too much on this line`},
-		"two keys on a line":    {tree("      a: limits: {}\n"), `f:5:10: one key on a line: put "limits" on the next one`},
-		"indented too deep":     {tree("      a: {}\n        b: {}\n"), "f:6:9: the indentation fits no line above"},
-		"indented between":      {tree("        a: {}\n      b: {}\n"), "f:6:7: the indentation fits no line above"},
-		"indented too little":   {"  trees: {}\ntrees: {}\n", "f:2:1: the indentation fits no line above"},
-		"deeper after a value":  {tree("      a:\n        policy: strict\n          limits: {}\n"), "f:7:11: the indentation fits no line above"},
-		"a text on two lines":   {tree("      a:\n        policy: strict\n          really\n"), "f:6:17: a value ends on its line"},
-		"quotes on two lines":   {tree("      a:\n        policy: \"strict\n          really\"\n"), "f:6:17: a value ends on its line"},
-		"two lines, one quote":  {tree("      a:\n        policy: 'it''s\n          strict'\n"), "f:6:17: a value ends on its line"},
+		"no comma": {
+			tree("      a: {limits: {} labels: {}}\n"),
+			`f:5:22: a comma is missing before "labels"`,
+		},
+		"only commas":        {tree("      a: {,}\n"), `f:5:11: a name or a value is missing before this comma`},
+		"one brace too many": {"{trees: {}}}\n", `f:1:12: "}" is too much on this line`},
+		"text after braces":  {tree("      a: {} b\n"), `f:5:13: "b" is too much on this line`},
+		"text after quotes": {
+			tree("      a: {}\n      b:\n        policy: \"x\" y\n"),
+			`f:7:21: "y" is too much on this line`,
+		},
+		"two keys on a line": {
+			tree("      a: limits: {}\n"),
+			`f:5:10: one key on a line: put "limits" on the next one`,
+		},
+		"indented too deep":   {tree("      a: {}\n        b: {}\n"), "f:6:9: the indentation fits no line above"},
+		"indented between":    {tree("        a: {}\n      b: {}\n"), "f:6:7: the indentation fits no line above"},
+		"indented too little": {"  trees: {}\ntrees: {}\n", "f:2:1: the indentation fits no line above"},
+		"deeper after a value": {
+			tree("      a:\n        policy: strict\n          limits: {}\n"),
+			"f:7:11: the indentation fits no line above",
+		},
+		"a text on two lines": {
+			tree("      a:\n        policy: strict\n          really\n"),
+			"f:6:17: a value ends on its line",
+		},
+		"quotes on two lines": {
+			tree("      a:\n        policy: \"strict\n          really\"\n"),
+			"f:6:17: a value ends on its line",
+		},
+		"two lines, one quote": {
+			tree("      a:\n        policy: 'it''s\n          strict'\n"),
+			"f:6:17: a value ends on its line",
+		},
 		"an unusual line break": {tree("      a: {policy: x\u2028 y}\n"), "f:5:19: a value ends on its line"},
 		"no space":              {tree("      a: {limits:{cores: 1}}\n"), "f:5:18: a space is missing after the colon"},
-		"a star":                {tree("      a: {admins: [*]}\n"), `f:5:20: "*" cannot begin a value: put it in quotes`},
-		"a tab":                 {"trees:\n\tt: {}\n", "f:2:1: a tab is not indentation: use blanks"},
-		"a colon for a value":   {tree("      a: :\n"), `f:5:10: ":" cannot begin a value`},
-		"not UTF-8":             {"trees:\n  \xff: {}\n", "f:2:1: the line is not UTF-8"},
-		"a zero byte":           {"trees:\n  a\x00: {}\n", "f:2:4: the character U+0000 is not text"},
-		"braces within braces":  {"trees: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "nested deeper than 64 levels"},
+		"a star": {
+			tree("      a: {admins: [*]}\n"),
+			`f:5:20: "*" cannot begin a value: put it in quotes`,
+		},
+		"a tab":               {"trees:\n\tt: {}\n", "f:2:1: a tab is not indentation: use blanks"},
+		"a colon for a value": {tree("      a: :\n"), `f:5:10: ":" cannot begin a value`},
+		"not UTF-8":           {"trees:\n  \xff: {}\n", "f:2:1: the line is not UTF-8"},
+		"a zero byte":         {"trees:\n  a\x00: {}\n", "f:2:4: the character U+0000 is not text"},
+		"braces within braces": {
+			"trees: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100),
+			"nested deeper than 64 levels",
+		},
 		"lines deeper and deeper": {func() string {
 			var text strings.Builder
 			for i := range 100 {
@@ -239,16 +323,25 @@ func TestParseBounds(t *testing.T) {
 		text string
 		want string
 	}{
-		"trees":         {"trees:\n" + many(101, "  t%d: {resources: {c: {unit: count}}}"), "trees has 101 entries; 100 are allowed"},
-		"trees fit":     {"trees:\n" + many(100, "  t%d: {resources: {c: {unit: count}}}"), ""},
-		"siblings":      {tree(many(20_001, "      n%d: {}")), "nodes has 20001 entries; 20000 are allowed"},
-		"siblings fit":  {tree(many(20_000, "      n%d: {}")), ""},
-		"nodes":         {tree(spread(10, 2000)), `tree "t" has 20010 nodes; a tree may have 20000`},
-		"resources":     {"trees:\n  t:\n    resources:\n" + many(513, "      r%d: {unit: count}"), "resources has 513 entries; 512 are allowed"},
+		"trees": {
+			"trees:\n" + many(101, "  t%d: {resources: {c: {unit: count}}}"),
+			"trees has 101 entries; 100 are allowed",
+		},
+		"trees fit":    {"trees:\n" + many(100, "  t%d: {resources: {c: {unit: count}}}"), ""},
+		"siblings":     {tree(many(20_001, "      n%d: {}")), "nodes has 20001 entries; 20000 are allowed"},
+		"siblings fit": {tree(many(20_000, "      n%d: {}")), ""},
+		"nodes":        {tree(spread(10, 2000)), `tree "t" has 20010 nodes; a tree may have 20000`},
+		"resources": {
+			"trees:\n  t:\n    resources:\n" + many(513, "      r%d: {unit: count}"),
+			"resources has 513 entries; 512 are allowed",
+		},
 		"resources fit": {"trees:\n  t:\n    resources:\n" + many(512, "      r%d: {unit: count}"), ""},
-		"labels":        {tree("      a:\n        labels:\n" + many(33, "          l%d: x")), "labels has 33 entries; 32 are allowed"},
-		"labels fit":    {tree("      a:\n        labels:\n" + many(32, "          l%d: x")), ""},
-		"size":          {tree("      a: {}\n" + strings.Repeat("#", MaxSize)), "a manifest may have 4194304 bytes"},
+		"labels": {
+			tree("      a:\n        labels:\n" + many(33, "          l%d: x")),
+			"labels has 33 entries; 32 are allowed",
+		},
+		"labels fit": {tree("      a:\n        labels:\n" + many(32, "          l%d: x")), ""},
+		"size":       {tree("      a: {}\n" + strings.Repeat("#", MaxSize)), "a manifest may have at most 4194304 bytes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +383,7 @@ func TestParseIsQuick(t *testing.T) {
 	}
 }
 
-// TestExamples reads what the documentation shows, and holds the CERN example against the script that it is for.
+// TestExamples parses the manifests of the documentation, and compares the CERN example with its script.
 func TestExamples(t *testing.T) {
 	for _, file := range exampleFiles(t) {
 		text, err := os.ReadFile(file)
@@ -342,7 +435,8 @@ func FuzzParseManifest(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
-	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n        limits: {}\n")
+	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n     " +
+		"   limits: {}\n")
 	f.Add(leasesAndItems)
 	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -365,7 +459,7 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// shapeOf gives the maps, lists and texts of a value without their places.
+// shapeOf returns the maps, lists and strings of a value without their positions.
 func shapeOf(v value) any {
 	switch v.kind {
 	case kindMap:

@@ -60,7 +60,7 @@ func (p *parser) parseAmounts(
 func (p *parser) parseDescription(what string, sections map[string]value) string {
 	v, found := sections["description"]
 	if found && (v.kind != kindText || len(v.text) > maxText) {
-		p.addProblem(v.line, v.column, "the description of %s is a text of up to %d bytes", what, maxText)
+		p.addProblem(v.line, v.column, "the description of %s must be a text of at most %d bytes", what, maxText)
 	}
 	return v.text
 }

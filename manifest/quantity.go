@@ -77,14 +77,16 @@ func UnitName(unit quoratev1.Unit) string {
 // An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
-		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
+		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi",
+			text, maxQuantity)
 	}
 	if text[0] == '-' {
 		return 0, fmt.Errorf("%q is negative: an amount is at least 0", text)
 	}
 	parts := quantity.FindStringSubmatch(text)
 	if parts == nil {
-		return 0, fmt.Errorf("%q is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
+		return 0, fmt.Errorf(
+			"%q is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
 	}
 	factor, err := factorOf(parts[2], unit)
 	if err != nil {

@@ -23,7 +23,8 @@ func (p *parser) parseSpan(what, key string, sections map[string]value, most tim
 		return 0
 	}
 	if v.kind != kindText {
-		p.addProblem(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what, v.describeValue())
+		p.addProblem(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what,
+			v.describeValue())
 		return 0
 	}
 	span, err := durationMs(v.text, most)
@@ -38,13 +39,13 @@ func durationMs(text string, most time.Duration) (int64, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%.64q is not a time: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
+		return 0, fmt.Errorf("%.64q is not a duration: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
 	case d <= 0:
 		return 0, fmt.Errorf("%q is not positive: write a longer time, or leave the line out for the default", text)
 	case d%time.Millisecond != 0:
 		return 0, fmt.Errorf("%q is not a whole number of milliseconds", text)
 	case d > most:
-		return 0, fmt.Errorf("%q is too long: it is at most %s", text, formatSpan(most.Milliseconds()))
+		return 0, fmt.Errorf("%q is too long: the maximum is %s", text, formatSpan(most.Milliseconds()))
 	}
 	return d.Milliseconds(), nil
 }
@@ -89,7 +90,7 @@ func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1
 			return known
 		}
 	}
-	p.addProblem(v.line, v.column, "queueing of %s is strict or best-effort, not %s", what, v.describeValue())
+	p.addProblem(v.line, v.column, "queueing of %s must be strict or best-effort, not %s", what, v.describeValue())
 	return quoratev1.Queueing_QUEUEING_UNSPECIFIED
 }
 

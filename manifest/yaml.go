@@ -14,7 +14,7 @@ import (
 // maxNesting bounds how deep maps and lists may be inside each other. The deepest legal node needs 38.
 const maxNesting = 64
 
-// kind tells what a value is.
+// kind is the kind of a value.
 type kind uint8
 
 const (
@@ -55,7 +55,7 @@ type entry struct {
 // readText makes a map of a whole text.
 func readText(file string, text []byte) (value, error) {
 	if len(text) > MaxSize {
-		return value{}, fmt.Errorf("%s: a manifest may have %d bytes, this one has %d: split it by trees",
+		return value{}, fmt.Errorf("%s: a manifest may have at most %d bytes, this one has %d: split it by trees",
 			file, MaxSize, len(text))
 	}
 	if err := checkMarkers(text); err != nil {
@@ -91,8 +91,8 @@ func withFile(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// checkMarkers refuses directives and further documents. It looks at lines, because the library hides both, and it may,
-// because a text of a manifest never has several lines.
+// checkMarkers refuses directives and further documents. It examines lines, because the library hides both. It may do
+// so because a string in a manifest never spans several lines.
 func checkMarkers(text []byte) error {
 	begun := false
 	number := 0
@@ -104,7 +104,10 @@ func checkMarkers(text []byte) error {
 		case strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "#"):
 			continue
 		case !begun && strings.HasPrefix(line, "%"):
-			return &yamldoc.Error{Line: number, Column: 1, Message: "directives (%) are not used here: leave the line out"}
+			return &yamldoc.Error{
+				Line: number, Column: 1,
+				Message: "directives (%) are not supported: remove the line",
+			}
 		case marker && (begun || line[0] == '.'):
 			return &yamldoc.Error{
 				Line: number, Column: 1, Message: "a file holds one document: put all trees under one trees:",
@@ -120,24 +123,25 @@ type converter struct {
 	*yamldoc.Document
 }
 
-// convertNode makes a value of a node that belongs to a key or a dash. Nodes come in the order of the text.
+// convertNode converts a node that belongs to a key or a dash. Nodes must be passed in the order of the text.
 func (c *converter) convertNode(n *yaml.Node, owner entry) (value, error) {
 	v := value{line: n.Line, column: n.Column}
 	switch {
 	case n.Anchor != "":
-		return v, yamldoc.ErrorAt(n, "anchors (&) and aliases (*) are not read: write the value out")
+		return v, yamldoc.ErrorAt(n, "anchors (&) and aliases (*) are not supported: write the value out")
 	case c.Begins(n, "!"):
-		return v, yamldoc.ErrorAt(n, "tags (!) are not read: put the value in quotes if it begins with !")
+		return v, yamldoc.ErrorAt(n, "tags (!) are not supported: put the value in quotes if it begins with !")
 	case n.Kind == yaml.MappingNode:
 		return c.convertMap(v, n)
 	case n.Kind == yaml.SequenceNode:
 		return c.convertList(v, n)
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		return v, yamldoc.ErrorAt(n, `texts over several lines are not read: write "one\ntwo"`)
+		return v, yamldoc.ErrorAt(n, `texts over several lines are not supported: write "one\ntwo"`)
 	case yamldoc.IsNull(n):
 		return v, c.failNull(n, owner)
 	case !c.IsOneLine(n):
-		return v, yamldoc.ErrorAt(n, "a value ends on its line: the next line is indented too deep, or a quote is missing")
+		return v, yamldoc.ErrorAt(
+			n, "a value ends on its line: the next line is indented too deep, or a quote is missing")
 	}
 	v.text = n.Value
 	return v, nil
@@ -168,9 +172,13 @@ func (c *converter) convertMap(v value, n *yaml.Node) (value, error) {
 		key := pair.Key
 		switch {
 		case key.Anchor != "" || c.Begins(key, "!"):
-			return v, yamldoc.ErrorAt(key, "anchors (&) and tags (!) are not read: put the name in quotes if it begins so")
+			return v, yamldoc.ErrorAt(
+				key, "anchors (&) and tags (!) are not supported: put the name in quotes if it begins so")
 		case !inBraces && key.Column != n.Column:
-			return v, &yamldoc.Error{Line: key.Line, Column: n.Column, Message: "keys with ? are not read: write name: value"}
+			return v, &yamldoc.Error{
+				Line: key.Line, Column: n.Column,
+				Message: "keys with ? are not supported: write name: value",
+			}
 		}
 		e := entry{line: key.Line, column: key.Column, key: key.Value}
 		var err error

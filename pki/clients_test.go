@@ -10,14 +10,18 @@ import (
 	"time"
 )
 
-// TestWhatCallersMustShow is tls-client-auth, and what the API knows of its callers by it.
+// TestWhatCallersMustShow checks each setting of tls-client-auth, and the identity of callers that the API gets from
+// it.
 func TestWhatCallersMustShow(t *testing.T) {
 	t.Parallel()
 	blue, foreign := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
 	n1 := openStore(t, blue.node(t, "n1", year), "n1")
 	ours, theirs, none := blue.client(t, "ops"), foreign.client(t, "ops"), Files{}
 	ours.CA, theirs.CA, none.CA = blue.CA(), blue.CA(), blue.CA()
-	for auth, wanted := range map[ClientAuth]string{AuthNone: "ours theirs none", AuthRequest: "ours none", AuthRequire: "ours"} {
+	for auth, wanted := range map[ClientAuth]string{
+		AuthNone: "ours theirs none", AuthRequest: "ours none",
+		AuthRequire: "ours",
+	} {
 		var served []string
 		for _, caller := range []struct {
 			name  string
@@ -48,7 +52,8 @@ func TestWhatCallersMustShow(t *testing.T) {
 		}
 	}
 	for name, state := range map[string]*tls.ConnectionState{
-		"plain text": nil, "no certificate": {}, "a client": leaf(ours), "a foreign node": leaf(foreign.node(t, "n2", year)),
+		"plain text": nil, "no certificate": {}, "a client": leaf(ours),
+		"a foreign node": leaf(foreign.node(t, "n2", year)),
 	} {
 		if id, err := n1.NodeOf(state); err == nil {
 			t.Errorf("%s passes as node %q", name, id)
@@ -56,7 +61,8 @@ func TestWhatCallersMustShow(t *testing.T) {
 	}
 }
 
-// TestClientsAreVerifiedForEachCall: what a handshake has let in is refused once it would not be let in again.
+// TestClientsAreVerifiedForEachCall: calls on an open connection are refused once its certificate would no longer be
+// accepted.
 func TestClientsAreVerifiedForEachCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,18 +87,23 @@ func TestClientsAreVerifiedForEachCall(t *testing.T) {
 			return &tls.ConnectionState{PeerCertificates: list}
 		}
 		brief := connection(blue.issue(t, "brief", func() (Pair, error) { return blue.Client("brief", time.Hour) }))
-		ops, node, none := connection(blue.client(t, "ops")), connection(blue.node(t, "n2", year)), &tls.ConnectionState{}
+		ops, node, none := connection(blue.client(t, "ops")), connection(blue.node(t, "n2", year)),
+			&tls.ConnectionState{}
 		unnamed, alien := connection(blue.alien(t)), connection(blue.alien(t, "quorate://cluster/green/client/ops"))
 		foreign := connection(later.client(t, "ops"))
 		check := n1.CheckClient(AuthRequire)
 		for range 2 { // the second time from memory
-			for name, c := range map[string]*tls.ConnectionState{"a client": ops, "a brief client": brief, "a node": node, "no role": unnamed} {
+			for name, c := range map[string]*tls.ConnectionState{
+				"a client": ops, "a brief client": brief,
+				"a node": node, "no role": unnamed,
+			} {
 				if err := check(c); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 			for says, c := range map[string]*tls.ConnectionState{
-				"there is none": none, "client ops of cluster green, and this is cluster blue": alien, "unknown authority": foreign,
+				"there is none": none, "client ops of cluster green, and this is cluster blue": alien,
+				"unknown authority": foreign,
 			} {
 				if err := check(c); err == nil || !strings.Contains(err.Error(), says) {
 					t.Errorf("got %v, want %q", err, says)
@@ -107,7 +118,10 @@ func TestClientsAreVerifiedForEachCall(t *testing.T) {
 			t.Errorf("after its end: %v; one that goes on: %v", err, check(ops))
 		}
 		files := later.node(t, "n1", year)
-		for from, to := range map[string]string{files.CA: blue.CA(), files.Cert: blue.Cert("n1"), files.Key: blue.Key("n1")} {
+		for from, to := range map[string]string{
+			files.CA: blue.CA(), files.Cert: blue.Cert("n1"),
+			files.Key: blue.Key("n1"),
+		} {
 			if err := os.Rename(from, to); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +130,8 @@ func TestClientsAreVerifiedForEachCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := check(ops); err == nil || check(foreign) != nil {
-			t.Errorf("after another authority: a client of the earlier one: %v; one of the new one: %v", err, check(foreign))
+			t.Errorf("after another authority: a client of the earlier one: %v; one of the new one: %v",
+				err, check(foreign))
 		}
 	})
 }

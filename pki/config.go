@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ClientAuth says which certificate callers of the API must present.
+// ClientAuth is the certificate that callers of the API must present.
 type ClientAuth string
 
 // The values of ClientAuth. Nodes always present theirs, which identifies them as nodes.
@@ -25,7 +25,8 @@ const (
 
 // handshakes are the settings of crypto/tls. A certificate is always requested, because nodes are among the callers.
 var handshakes = map[ClientAuth]tls.ClientAuthType{
-	AuthNone: tls.RequestClientCert, AuthRequest: tls.VerifyClientCertIfGiven, AuthRequire: tls.RequireAndVerifyClientCert,
+	AuthNone: tls.RequestClientCert, AuthRequest: tls.VerifyClientCertIfGiven,
+	AuthRequire: tls.RequireAndVerifyClientCert,
 }
 
 // Check returns an error for any other value.

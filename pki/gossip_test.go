@@ -64,7 +64,7 @@ func TestWorldReadableKeysAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzGossipKeys: whatever a file holds, what is read of it are keys that a cipher takes, none twice.
+// FuzzGossipKeys: keys that are read from an arbitrary file are valid for the cipher and distinct.
 func FuzzGossipKeys(f *testing.F) {
 	f.Add([]byte(NewGossipKey()))
 	f.Add([]byte("# a\n\nAAAAAAAAAAAAAAAAAAAAAA==\r\nAAAA\n"))

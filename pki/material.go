@@ -125,7 +125,8 @@ func checkPrivate(path string) error {
 		return err
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return fmt.Errorf("%s holds secrets and is world-readable (mode %04o): chmod 0600 %s", path, info.Mode().Perm(), path)
+		return fmt.Errorf("%s holds secrets and is world-readable (mode %04o): chmod 0600 %s", path,
+			info.Mode().Perm(), path)
 	}
 	return nil
 }

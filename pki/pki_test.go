@@ -124,7 +124,8 @@ func TestOnlyNodesOfTheClusterAreAccepted(t *testing.T) {
 	if c, s := handshake(t, openStore(t, blue.node(t, "n2", year), "n2").Dial(""), n1.Accept()); c != nil || s != nil {
 		t.Errorf("two nodes: %v, %v", c, s)
 	}
-	if c, s := handshake(t, openStore(t, foreign.node(t, "n2", year), "n2").Dial(""), n1.Accept()); c == nil || s == nil {
+	if c, s := handshake(t, openStore(t, foreign.node(t, "n2", year), "n2").Dial(""), n1.Accept()); c == nil ||
+		s == nil {
 		t.Errorf("a node of a foreign authority: %v, %v", c, s)
 	}
 	callers := map[string]struct {

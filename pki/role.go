@@ -87,7 +87,8 @@ func RoleOf(certificate *x509.Certificate) (Role, error) {
 func parseRole(uri *url.URL) (Role, error) {
 	parts := strings.Split(strings.TrimPrefix(uri.Path, "/"), "/")
 	if uri.Host != roleHost || len(parts) != 3 || uri.RawQuery != "" || uri.Fragment != "" || uri.User != nil {
-		return Role{}, fmt.Errorf("its URI %s is not of the form quorate://cluster/<cluster>/node/<id> or …/client/<name>", uri)
+		return Role{}, fmt.Errorf(
+			"its URI %s is not of the form quorate://cluster/<cluster>/node/<id> or …/client/<name>", uri)
 	}
 	role := Role{Cluster: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
 	if err := role.checkNames(); err != nil {

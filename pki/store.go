@@ -156,7 +156,8 @@ func (s *Store) warnOfEnd(now time.Time) {
 			s.log.Error("a certificate has ended, others refuse it: renew it", "which", c.whose, "ended", ends)
 		case left >= 0 && left < warnBefore && warn:
 			s.warned = now
-			s.log.Warn("a certificate ends soon: renew it", "which", c.whose, "ends", ends, "days-left", int(left.Hours()/24))
+			s.log.Warn("a certificate ends soon: renew it", "which", c.whose, "ends", ends, "days-left",
+				int(left.Hours()/24))
 		}
 	}
 }

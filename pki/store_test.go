@@ -28,11 +28,16 @@ func TestOpenRefusesInvalidCertificates(t *testing.T) {
 		files Files
 		says  string
 	}{
-		"another node's":       {blue.node(t, "n2", year), "that of node n2 of cluster blue, and this is node n1"},
-		"a client's":           {blue.client(t, "ops"), "that of client ops"},
-		"a foreign one":        {Files{CA: foreign.CA(), Cert: good.Cert, Key: good.Key}, "unknown authority"},
-		"an expired one":       {blue.issue(t, "old", func() (Pair, error) { return blue.Node("n1", nil, -time.Minute) }), "expired"},
-		"a key of another":     {Files{CA: good.CA, Cert: good.Cert, Key: blue.Key("ops")}, "private key does not match"},
+		"another node's": {blue.node(t, "n2", year), "that of node n2 of cluster blue, and this is node n1"},
+		"a client's":     {blue.client(t, "ops"), "that of client ops"},
+		"a foreign one":  {Files{CA: foreign.CA(), Cert: good.Cert, Key: good.Key}, "unknown authority"},
+		"an expired one": {
+			blue.issue(t, "old", func() (Pair, error) { return blue.Node("n1", nil, -time.Minute) }), "expired",
+		},
+		"a key of another": {
+			Files{CA: good.CA, Cert: good.Cert, Key: blue.Key("ops")},
+			"private key does not match",
+		},
 		"a world-readable key": {readable, "chmod 0600"},
 		"no authority":         {Files{CA: good.Cert, Cert: good.Cert, Key: good.Key}, "not an authority"},
 		"an authority of gaps": {Files{CA: good.Key, Cert: good.Cert, Key: good.Key}, "BEGIN CERTIFICATE"},
@@ -82,7 +87,7 @@ func TestRenewedCertificatesAreTaken(t *testing.T) {
 		o := newTestAuthority(t, "blue")
 		s, said := runStore(t, o.node(t, "n1", 14*24*time.Hour+2*time.Hour))
 		first, _ := s.Ends()
-		time.Sleep(time.Hour + time.Second) // and never just when the files are looked at
+		time.Sleep(time.Hour + time.Second) // at a time other than that of the poll
 		synctest.Wait()
 		if said.String() != "" {
 			t.Errorf("more than 14 days before the end it says %s", said.String())
@@ -139,13 +144,14 @@ func TestTheLogSaysThatACertificateHasEnded(t *testing.T) {
 		if got := strings.Count(
 			said.String(),
 			"[ERROR]",
-		); got > 3 { // files that are being replaced may be complained of once
+		); got > 3 { // files that are being replaced may cause one error
 			t.Errorf("after the renewal it goes on:\n%s", said.String())
 		}
 	})
 }
 
-// TestTwoAuthoritiesWhileOneReplacesTheOther: nodes of both meet, and later only those of the new one.
+// TestTwoAuthoritiesWhileOneReplacesTheOther: first nodes of both authorities accept each other, later only those of
+// the new one.
 func TestTwoAuthoritiesWhileOneReplacesTheOther(t *testing.T) {
 	t.Parallel()
 	before, after := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
