@@ -22,6 +22,9 @@ type Config struct {
 	ClusterName string
 	// DataDir is the folder for the log, the snapshots and the identity of a node on a machine.
 	DataDir string
+	// LogStore is the kind of the log store: LogStoreWAL, LogStoreBolt, or empty for that of the data folder, and for the
+	// default in a new folder.
+	LogStore string
 	// RaftAddr is the host:port that raft listens on. RaftAdvertise is the address that peers dial; default RaftAddr.
 	RaftAddr, RaftAdvertise string
 	// GossipAddr is the host:port, TCP and UDP, that gossip listens on. GossipAdvertise is the address that peers dial;
@@ -77,6 +80,14 @@ type Config struct {
 	// Observer receives events for metrics. Default: none.
 	Observer Observer
 }
+
+// Kinds of log stores.
+const (
+	// LogStoreBolt keeps the log in a bbolt file.
+	LogStoreBolt = "bolt"
+	// LogStoreWAL keeps the log in segment files that are only appended to.
+	LogStoreWAL = "wal"
+)
 
 const (
 	// A follower suspects its leader after one to three heartbeat timeouts, because raft checks at random times. An
@@ -146,6 +157,7 @@ func (c Config) Validate() error {
 		c.checkBootstrapExpect(),
 		c.checkJoin(),
 		c.checkMembership(),
+		c.checkLogStore(),
 	}
 	if c.TimeoutScale < 1 || c.TimeoutScale > maxTimeoutScale {
 		faults = append(faults, fmt.Errorf("TimeoutScale is %d: allowed are 1 to %d", c.TimeoutScale, maxTimeoutScale))
@@ -169,9 +181,19 @@ func (c Config) Validate() error {
 			c.RaiseLevelAfter))
 	}
 	if c.CheckpointEvery != 0 && c.CheckpointEvery < time.Second {
-		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never", c.CheckpointEvery))
+		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never",
+			c.CheckpointEvery))
 	}
 	return errors.Join(faults...)
+}
+
+func (c Config) checkLogStore() error {
+	switch c.LogStore {
+	case "", LogStoreWAL, LogStoreBolt:
+		return nil
+	}
+	return fmt.Errorf("LogStore is %q: allowed are %q, %q and empty for that of the data folder", c.LogStore, LogStoreWAL,
+		LogStoreBolt)
 }
 
 // checkMembership validates the fields that control automatic membership changes.
@@ -181,7 +203,8 @@ func (c Config) checkMembership() error {
 		faults = append(faults, fmt.Errorf("StabilizationTime is %v: allowed are positive spans", c.StabilizationTime))
 	}
 	if c.RemoveDeadAfter != 0 && c.RemoveDeadAfter < minRemoveDead {
-		faults = append(faults, fmt.Errorf("RemoveDeadAfter is %v: allowed are %v or more, or 0 for never", c.RemoveDeadAfter,
+		faults = append(faults, fmt.Errorf("RemoveDeadAfter is %v: allowed are %v or more, or 0 for never",
+			c.RemoveDeadAfter,
 			minRemoveDead))
 	}
 	if c.MinQuorum < 1 || c.MinQuorum > maxMinQuorum {
@@ -213,7 +236,8 @@ func CheckAdvertisedAddr(field, value string) error {
 		return fmt.Errorf("%s is %q: allowed are ports 1 to 65535", field, value)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("%s is %q: peers cannot dial that host; advertise the address that they reach this node at", field,
+		return fmt.Errorf(
+			"%s is %q: peers cannot dial that host; advertise the address that they reach this node at", field,
 			value)
 	}
 	return nil
@@ -223,7 +247,8 @@ func (c Config) checkBootstrapExpect() error {
 	if slices.Contains([]int{0, 1, 3, 5, 7}, c.BootstrapExpect) {
 		return nil
 	}
-	return fmt.Errorf("BootstrapExpect is %d: allowed are 1, 3, 5 or 7 (an even number of nodes survives no more losses "+
+	return fmt.Errorf("BootstrapExpect is %d: allowed are 1, 3, 5 or 7 (an even number of nodes survives "+
+		"no more losses "+
 		"than one less), or 0 to wait to be added", c.BootstrapExpect)
 }
 
@@ -235,8 +260,9 @@ func (c Config) checkJoin() error {
 			return fmt.Errorf("the Join list has %q: allowed is host:port of a peer's gossip (%w)", address, err)
 		}
 		if c.BootstrapExpect == 1 && address != c.GossipAddr && address != c.GossipAdvertise {
-			return fmt.Errorf("the Join list names %s but BootstrapExpect is 1: a node that forms a cluster alone does not "+
-				"join others; set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
+			return fmt.Errorf(
+				"the Join list names %s but BootstrapExpect is 1: a node that forms a cluster alone does not "+
+					"join others; set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
 		}
 	}
 	return nil

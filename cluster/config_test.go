@@ -17,7 +17,8 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.RaftAdvertise != c.RaftAddr || c.GossipAdvertise != c.GossipAddr || c.Bounds != quota.DefaultBounds() ||
-		c.SnapshotThreshold != 16384 || c.TrailingLogs != 16384 || c.SnapshotInterval != time.Minute || c.TimeoutScale != 1 ||
+		c.SnapshotThreshold != 16384 || c.TrailingLogs != 16384 || c.SnapshotInterval != time.Minute ||
+		c.TimeoutScale != 1 ||
 		c.StabilizationTime != 10*time.Second || c.MinQuorum != 3 || c.RemoveDeadAfter != 0 || c.ManualJoin {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -41,17 +42,26 @@ func TestValidationNamesFieldAndAllowedValues(t *testing.T) {
 		{"any host", func(c *Config) { c.RaftAdvertise = "0.0.0.0:7201" }, []string{"RaftAdvertise", "advertise"}},
 		{"any IPv6 host", func(c *Config) { c.HTTPAdvertise = "[::]:7101" }, []string{"HTTPAdvertise", "advertise"}},
 		{"a host name", func(c *Config) { c.RaftAdvertise = "quorate-0.quorate:7201" }, nil},
-		{"an even number of nodes", func(c *Config) { c.BootstrapExpect = 2 }, []string{"BootstrapExpect", "1, 3, 5 or 7"}},
+		{
+			"an even number of nodes", func(c *Config) { c.BootstrapExpect = 2 },
+			[]string{"BootstrapExpect", "1, 3, 5 or 7"},
+		},
 		{"a negative number of nodes", func(c *Config) { c.BootstrapExpect = -1 }, []string{"BootstrapExpect"}},
 		{
 			"alone among others", func(c *Config) { c.BootstrapExpect, c.Join = 1, []string{"10.0.0.2:7301"} },
 			[]string{"Join", "10.0.0.2:7301"},
 		},
 		{"alone, joining itself", func(c *Config) { c.BootstrapExpect, c.Join = 1, []string{"10.0.0.1:7301"} }, nil},
-		{"a join address without port", func(c *Config) { c.Join = []string{"10.0.0.2"} }, []string{"Join", "host:port"}},
+		{
+			"a join address without port", func(c *Config) { c.Join = []string{"10.0.0.2"} },
+			[]string{"Join", "host:port"},
+		},
 		{"too patient", func(c *Config) { c.TimeoutScale = 11 }, []string{"TimeoutScale", "1 to 10"}},
 		{"a long version", func(c *Config) { c.Version = strings.Repeat("v", 41) }, []string{"Version", "40"}},
-		{"a level before its time", func(c *Config) { c.RaiseLevelAfter = -1 }, []string{"RaiseLevelAfter", "0 for never"}},
+		{
+			"a level before its time", func(c *Config) { c.RaiseLevelAfter = -1 },
+			[]string{"RaiseLevelAfter", "0 for never"},
+		},
 		{
 			"checkpoints without a pause", func(c *Config) { c.CheckpointEvery = time.Millisecond },
 			[]string{"CheckpointEvery", "1s or more"},
@@ -61,7 +71,10 @@ func TestValidationNamesFieldAndAllowedValues(t *testing.T) {
 			"a second of silence", func(c *Config) { c.RemoveDeadAfter = time.Second },
 			[]string{"RemoveDeadAfter", "1m0s or more, or 0"},
 		},
-		{"stable before it began", func(c *Config) { c.StabilizationTime = -1 }, []string{"StabilizationTime", "positive"}},
+		{
+			"stable before it began", func(c *Config) { c.StabilizationTime = -1 },
+			[]string{"StabilizationTime", "positive"},
+		},
 		{"no voters", func(c *Config) { c.MinQuorum = -1 }, []string{"MinQuorum", "1 to 100"}},
 		{"no interval", func(c *Config) { c.SnapshotInterval = -1 }, []string{"SnapshotInterval"}},
 		{

@@ -13,6 +13,8 @@ type Parts struct {
 	// Logs and Stable may be the same store. All entries must have been stored by a Node.
 	Logs   raft.LogStore
 	Stable raft.StableStore
+	// LogStore is the kind of Logs, for display.
+	LogStore string
 	// Snapshots must have been verified: a node trusts the newest.
 	Snapshots raft.SnapshotStore
 	// Transport is closed with the node.

@@ -30,7 +30,7 @@ type NodeStatus struct {
 	Instance string
 	// PromoteWhenStable is true for a node that the leader should promote to voter once it is stable.
 	PromoteWhenStable bool
-	// Removed is true once the node was told that it is no longer a member.
+	// Removed is true once the node was notified that it is no longer a member.
 	Removed bool
 	// Problem says why the node is not ready; empty if it is.
 	Problem string
@@ -48,6 +48,8 @@ type NodeStatus struct {
 	// Expect is the node's BootstrapExpect; for Intent see Peer.Intent.
 	Expect int
 	Intent string
+	// LogStore is the kind of the node's log store: LogStoreWAL or LogStoreBolt.
+	LogStore string
 }
 
 // Status returns the status of this node. It works in every state, also after a fault.
@@ -63,6 +65,7 @@ func (n *Node) Status() NodeStatus {
 		Checkpoints: n.checkpoints.newestFirst(n.config.ID), ClusterLevel: n.ledger.Format(),
 		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
 		Expect: n.config.BootstrapExpect, Intent: n.directory.ownPeer().Intent,
+		LogStore: n.parts.LogStore,
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()

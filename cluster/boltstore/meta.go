@@ -44,7 +44,8 @@ func readMeta(file io.ReaderAt) (meta, error) {
 		return meta{}, fmt.Errorf("second meta page: %w", err)
 	}
 	if first.pageSize != second.pageSize {
-		return meta{}, fmt.Errorf("the meta pages give different page sizes, %d and %d", first.pageSize, second.pageSize)
+		return meta{}, fmt.Errorf("the meta pages give different page sizes, %d and %d", first.pageSize,
+			second.pageSize)
 	}
 	if second.txid > first.txid {
 		return second, nil

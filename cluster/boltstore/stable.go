@@ -1,9 +1,13 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // Set stores value under key, with a CRC-32C over both: a vote that changed on disk would allow the node to vote twice.
@@ -42,6 +46,25 @@ func (s *Store) GetUint64(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
+// logKindKey is the key under which the file records where the log is. Servers before v0.5 show the key when they
+// refuse the file, so it tells their operators what to do.
+var logKindKey = []byte("log store, recorded by v0.5 or later: run its quorate migrate-log --to bolt first")
+
+// boltKind is the kind of a log in this file. Every server can open such a file.
+const boltKind = "bolt"
+
+// SetLogKind records where the log is: "bolt" for this file, anything else for another store. It is atomic.
+func (s *Store) SetLogKind(kind string) error { return s.Set(logKindKey, []byte(kind)) }
+
+// LogKind returns what SetLogKind recorded; empty if nothing was.
+func (s *Store) LogKind() (string, error) {
+	kind, err := s.Get(logKindKey)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return "", nil
+	}
+	return string(kind), err
+}
+
 func addChecksum(key, value []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, checksumOf(key, value)), value...)
 }
@@ -59,6 +82,12 @@ func stripChecksum(key, stored []byte) ([]byte, error) {
 
 func checksumOf(key, value []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli) // made once by the standard library
-	sum := crc32.Update(0, table, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
+	start := uint32(0)
+	if bytes.Equal(key, logKindKey) && string(value) != boltKind {
+		// A server before v0.5 would take the empty log in this file for the log of the node, and forget what it had
+		// acknowledged. It refuses a file with a checksum that it does not expect.
+		start = 1
+	}
+	sum := crc32.Update(start, table, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
 	return crc32.Update(crc32.Update(sum, table, key), table, value)
 }

@@ -27,7 +27,8 @@ type InUseError struct {
 
 // Error names the file and what to do.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the data folder %s is in use by another server (%s is locked); stop that one, or give this one a "+
+	return fmt.Sprintf("the data folder %s is in use by another server (%s is locked); stop that one, or "+
+		"give this one a "+
 		"folder of its own", filepath.Dir(e.Path), filepath.Base(e.Path))
 }
 

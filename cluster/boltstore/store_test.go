@@ -110,7 +110,7 @@ func mustSucceed(t *testing.T, err error) {
 	}
 }
 
-// openBytes opens a file with these bytes, reads all of it, and makes sure that raft could continue writing to it.
+// openBytes opens a file with these bytes, reads all of it, and checks that raft could continue writing to it.
 func openBytes(t *testing.T, raw []byte) (content, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raft.db")

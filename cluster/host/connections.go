@@ -54,8 +54,9 @@ type connection struct {
 
 func newConnectionPool(s Security, log hclog.Logger) *connectionPool {
 	c := &connectionPool{
-		version: s.Version, identify: s.Identify, log: log, closed: make(chan struct{}), authorizerSet: make(chan struct{}),
-		open: map[*connection]struct{}{}, counts: map[string]int{},
+		version: s.Version, identify: s.Identify, log: log, closed: make(chan struct{}),
+		authorizerSet: make(chan struct{}),
+		open:          map[*connection]struct{}{}, counts: map[string]int{},
 	}
 	if c.version == nil {
 		c.version = func() uint64 { return 0 }

@@ -8,7 +8,8 @@
 // A data folder contains:
 //
 //	identity.json      the node and the cluster that the folder belongs to
-//	raft.db            raft's log, its votes and its term
+//	raft.db            the votes and the term of raft, which log store the node has, and the log if that is "bolt"
+//	wal/               raft's log if the log store is "wal"
 //	snapshots/         the newest snapshots of the ledger
 //	snapshots-corrupt/ corrupt snapshots that could be replaced; keep them for analysis, or remove them
 //	set-aside-1/ to 9  the remains of a folder that had lost a part; remove them once the node serves again

@@ -25,6 +25,8 @@ const (
 	// of them an operator must intervene.
 	setAsideFolder = "set-aside-"
 	maxSetAside    = 9
+	// foreignStore says what is lost if raft.db has another name than identity.json.
+	foreignStore = storeFile + " does not belong to this folder: it was replaced or created anew, so the log is gone"
 )
 
 // storeKey is the key in raft.db under which it names the data folder it belongs to.
@@ -36,18 +38,22 @@ var storeKey = []byte("quorate-store")
 // can start on them. The order of the steps makes this true after a crash between any two of them: identity.json
 // records the loss before anything is moved, and names a new raft.db only after that was created.
 type dataFolder struct {
-	path      string
-	log       hclog.Logger
-	self      identity
-	lock      *folderLock
+	path string
+	log  hclog.Logger
+	self identity
+	lock *folderLock
+	// logKind is the configured kind of the log; empty for none.
+	logKind   string
 	store     *boltstore.Store
+	logs      *logStore
 	snapshots raft.SnapshotStore
 	// aside is the folder to which remains were moved; empty if there were none.
 	aside string
 }
 
-// openFolder opens the data folder of a node, or creates it. self.Lost of the result says what it has lost.
-func openFolder(path string, self identity, log hclog.Logger) (*dataFolder, error) {
+// openFolder opens the data folder of a node, or creates it, with a log of the kind logKind; empty for that which it
+// has. self.Lost of the result says what it has lost.
+func openFolder(path string, self identity, logKind string, log hclog.Logger) (*dataFolder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data folder: %w", err)
 	}
@@ -62,7 +68,7 @@ func openFolder(path string, self identity, log hclog.Logger) (*dataFolder, erro
 	if err != nil {
 		return nil, err
 	}
-	f := &dataFolder{path: path, log: log, self: self, lock: lock}
+	f := &dataFolder{path: path, log: log, self: self, lock: lock, logKind: logKind}
 	if err := f.openLocked(); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -81,7 +87,12 @@ func (f *dataFolder) openLocked() error {
 	if lost, err := f.missingStore(owner); err != nil || lost != "" {
 		return errors.Join(err, f.startOver(lost))
 	}
-	if err := f.openStores(); err != nil {
+	err = f.openStores()
+	var missing *missingLogError
+	if errors.As(err, &missing) {
+		return f.startOver(cmp.Or(owner.Lost, missing.lost))
+	}
+	if err != nil {
 		return err
 	}
 	history, lost, err := f.checkHistory(owner)
@@ -105,7 +116,7 @@ func (f *dataFolder) missingStore(owner identity) (string, error) {
 	if owner.ID != "" {
 		return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, identityFile), nil
 	}
-	trace, err := f.firstExisting(snapshotsFolder, corruptFolder, setAsideFolder+"1")
+	trace, err := f.firstExisting(walFolder, snapshotsFolder, corruptFolder, setAsideFolder+"1")
 	if err != nil || trace == "" {
 		return "", err
 	}
@@ -124,7 +135,7 @@ func (f *dataFolder) firstExisting(names ...string) (string, error) {
 
 // checkHistory checks whether the stores are complete.
 func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, error) {
-	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.logs), f.store, f.snapshots)
 	if err != nil {
 		return history, "", err
 	}
@@ -135,7 +146,8 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 	case owner.ID == "" && history.Empty:
 		trace, err := f.firstExisting(corruptFolder, setAsideFolder+"1")
 		if err == nil && trace != "" {
-			return history, fmt.Sprintf("%s is gone and %s is empty, although %s is there", identityFile, storeFile, trace), nil
+			return history, fmt.Sprintf("%s is gone and %s is empty, although %s is there", identityFile,
+				storeFile, trace), nil
 		}
 		return history, "", err
 	case owner.ID == "":
@@ -147,8 +159,7 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 	case owner.Lost != "" && (history.Empty || owner.Store != named):
 		return history, owner.Lost, nil // not admitted yet, or the process crashed in between
 	case owner.Store != "" && owner.Store != named:
-		return history, fmt.Sprintf("%s does not belong to this folder: it was replaced or created anew, so the log is gone",
-			storeFile), nil
+		return history, foreignStore, nil
 	}
 	return history, "", nil
 }
@@ -208,7 +219,7 @@ func (f *dataFolder) startOver(lost string) error {
 // need it.
 func (f *dataFolder) setAside() error {
 	var left []string
-	for _, name := range []string{storeFile, snapshotsFolder} {
+	for _, name := range []string{storeFile, walFolder, snapshotsFolder} {
 		there, err := pathExists(filepath.Join(f.path, name))
 		if err != nil {
 			return err
@@ -253,14 +264,20 @@ func (f *dataFolder) newSetAside() (string, error) {
 		"remove those and start the server again", f.path, maxSetAside, setAsideFolder, maxSetAside)
 }
 
-// openStores opens raft.db and the snapshots, and verifies the snapshots before raft can start from them: raft itself
-// would skip a corrupt one.
+// openStores opens raft.db, the log and the snapshots, and verifies the snapshots before raft can start from them: raft
+// itself would skip a corrupt one.
 func (f *dataFolder) openStores() error {
 	store, err := boltstore.Open(filepath.Join(f.path, storeFile), 0)
 	if err != nil {
 		return err
 	}
 	f.store = store
+	if err := f.checkStoreName(); err != nil {
+		return err
+	}
+	if f.logs, err = (folderLogs{f.path, store, f.log}).open(f.logKind); err != nil {
+		return err
+	}
 	swept, err := raftguard.SweepSnapshots(f.path)
 	if err != nil {
 		return err
@@ -273,15 +290,33 @@ func (f *dataFolder) openStores() error {
 		return fmt.Errorf("open the snapshots in %s: %w", f.path, err)
 	}
 	f.snapshots = snapshots
-	return raftguard.VerifySnapshots(f.path, snapshots, raftguard.NewChecksum(store), fsm.CheckSnapshot, f.log)
+	return raftguard.VerifySnapshots(f.path, snapshots, raftguard.NewChecksum(f.logs), fsm.CheckSnapshot, f.log)
+}
+
+// checkStoreName returns a *missingLogError if raft.db belongs to another folder and this one has segments, of which
+// that raft.db has another list. Opening them with it would remove some.
+func (f *dataFolder) checkStoreName() error {
+	there, err := pathExists(filepath.Join(f.path, walFolder))
+	if err != nil || !there || f.self.Store == "" && f.self.Lost == "" {
+		return err
+	}
+	named, err := f.storeName()
+	if err != nil || named == f.self.Store {
+		return err
+	}
+	return &missingLogError{foreignStore}
 }
 
 func (f *dataFolder) closeStore() error {
 	if f.store == nil {
 		return nil
 	}
-	err := f.store.Close()
-	f.store, f.snapshots = nil, nil
+	var err error
+	if f.logs != nil {
+		err = f.logs.close()
+	}
+	err = errors.Join(err, f.store.Close())
+	f.store, f.logs, f.snapshots = nil, nil, nil
 	return err
 }
 

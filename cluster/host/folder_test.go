@@ -6,14 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/raftguard"
 	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 var tester = identity{ID: "n1", Cluster: "blue"}
@@ -21,7 +24,16 @@ var tester = identity{ID: "n1", Cluster: "blue"}
 // fillFolder writes log entries first to last, all of term 3, and snapshots into a folder.
 func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
 	t.Helper()
-	f := mustOpen(t, path)
+	fillFolderOf(t, path, "", first, last, snapshots...)
+}
+
+// fillFolderOf does the same in a folder with a log store.
+func fillFolderOf(t *testing.T, path, logStore string, first, last uint64, snapshots ...uint64) {
+	t.Helper()
+	f, err := openFolder(path, tester, logStore, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer mustClose(t, f)
 	if f.self.Lost != "" {
 		t.Fatalf("a new folder has lost %s", f.self.Lost)
@@ -34,7 +46,8 @@ func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint
 		t.Fatal(err)
 	}
 	for i := first; i <= last; i++ {
-		if err := raftguard.NewChecksum(f.store).StoreLog(&raft.Log{Index: i, Term: 3, Type: raft.LogNoop}); err != nil {
+		if err := raftguard.NewChecksum(f.logs).StoreLog(
+			&raft.Log{Index: i, Term: 3, Type: raft.LogNoop}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +74,7 @@ func writeSnapshot(t *testing.T, store raft.SnapshotStore, index uint64) {
 
 func mustOpen(t *testing.T, path string) *dataFolder {
 	t.Helper()
-	f, err := openFolder(path, tester, hclog.NewNullLogger())
+	f, err := openFolder(path, tester, "", hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +91,12 @@ func mustClose(t *testing.T, f *dataFolder) {
 // openOutcome returns the outcome of opening a folder: "whole", "new", "lost", or an error.
 func openOutcome(t *testing.T, path string) string {
 	t.Helper()
-	f, err := openFolder(path, tester, hclog.NewNullLogger())
+	f, err := openFolder(path, tester, "", hclog.NewNullLogger())
 	if err != nil {
 		return "refused: " + err.Error()
 	}
 	defer mustClose(t, f)
-	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.logs), f.store, f.snapshots)
 	switch {
 	case err != nil:
 		t.Fatal(err)
@@ -126,18 +139,28 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 		},
 	}
 	for _, kind := range kinds {
-		for _, earlier := range []bool{false, true} {
-			for gone := range 1 << len(folderParts) {
+		for _, log := range []string{"an earlier version", cluster.LogStoreBolt, cluster.LogStoreWAL} {
+			earlier, parts, logStore := log == "an earlier version", folderParts, log
+			if earlier {
+				logStore = cluster.LogStoreBolt
+			}
+			if log == cluster.LogStoreWAL {
+				parts = append(slices.Clone(parts), walFolder)
+			}
+			for gone := range 1 << len(parts) {
 				var names []string
-				for i, name := range folderParts {
+				for i, name := range parts {
 					if gone&(1<<i) != 0 {
 						names = append(names, name)
 					}
 				}
-				t.Run(fmt.Sprintf("%s, earlier version %v, without %v", kind.name, earlier, names), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %s, without %v", kind.name, log, names), func(t *testing.T) {
+					if log != cluster.LogStoreBolt && len(names) > 1 && len(names) < len(parts) {
+						verify.Only(t)
+					}
 					t.Parallel()
 					path := t.TempDir()
-					fillFolder(t, path, kind.first, kind.last, kind.snapshots...)
+					fillFolderOf(t, path, logStore, kind.first, kind.last, kind.snapshots...)
 					if err := os.Mkdir(filepath.Join(path, corruptFolder), 0o700); err != nil {
 						t.Fatal(err)
 					}
@@ -149,7 +172,7 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					want := wantedOutcome(gone, kind.withoutSnapshots)
+					want := wantedOutcome(gone, len(names) == len(parts), kind.withoutSnapshots)
 					for start := range 3 {
 						if got := openOutcome(t, path); !strings.HasPrefix(got, want) {
 							t.Errorf("start %d: got %q, want %q", start+1, got, want)
@@ -162,13 +185,15 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 }
 
 // wantedOutcome is the specification: it depends only on what is missing.
-func wantedOutcome(gone int, withoutSnapshots string) string {
-	noIdentity, noStore, noSnapshots, all := gone&1 != 0, gone&2 != 0, gone&4 != 0, gone == 1<<len(folderParts)-1
+func wantedOutcome(gone int, all bool, withoutSnapshots string) string {
+	noIdentity, noStore, noSnapshots, noSegments := gone&1 != 0, gone&2 != 0, gone&4 != 0, gone&16 != 0
 	switch {
 	case all:
 		return "new"
 	case noStore:
 		return "lost: raft.db with its log, term and vote is gone"
+	case noSegments:
+		return "lost: wal with its log is gone"
 	case noIdentity:
 		return "refused: data folder"
 	case noSnapshots:
@@ -182,7 +207,8 @@ func forgetMarks(t *testing.T, path string) {
 	t.Helper()
 	f := mustOpen(t, path)
 	defer mustClose(t, f)
-	if err := errors.Join(f.store.Set(storeKey, nil), f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
+	if err := errors.Join(f.store.Set(storeKey, nil),
+		f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
 		t.Fatal(err)
 	}
 	writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue"}`)
@@ -229,7 +255,8 @@ func TestWhatANodeHoldsMustFitTogether(t *testing.T) {
 			if err != nil || len(newest) != 2 {
 				t.Fatalf("%v, %v", newest, err)
 			}
-			err = errors.Join(f.store.DeleteRange(1, 9), os.RemoveAll(filepath.Join(f.path, snapshotsFolder, newest[0].ID)))
+			err = errors.Join(f.logs.DeleteRange(1, 9),
+				os.RemoveAll(filepath.Join(f.path, snapshotsFolder, newest[0].ID)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +291,7 @@ func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 	}
 	f := mustOpen(t, path)
 	err := errors.Join(f.store.SetUint64([]byte("CurrentTerm"), 5),
-		raftguard.NewChecksum(f.store).StoreLog(&raft.Log{Index: 1, Term: 5, Type: raft.LogNoop}))
+		raftguard.NewChecksum(f.logs).StoreLog(&raft.Log{Index: 1, Term: 5, Type: raft.LogNoop}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,15 +201,33 @@ func (s *testCluster) mustRead() {
 		if used, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); err != nil || used != 3 {
 			s.t.Errorf("%s reads %d, %v; want 3", n.Status().ID, used, err)
 		}
-		for _, m := range n.Members() {
-			if !m.Voter || !m.Alive || m.HTTPAddr == "" || m.Version != "test" || m.FeatureLevel == 0 {
-				s.t.Errorf("%s knows %+v", n.Status().ID, m)
-			}
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		wrong := s.incompleteMembers()
+		if wrong == "" {
+			return
 		}
-		if got := len(n.Members()); got != len(s.configs) {
-			s.t.Errorf("%s knows %d members, want %d", n.Status().ID, got, len(s.configs))
+		if time.Now().After(deadline) {
+			s.t.Fatalf("after %v %s", patience, wrong)
 		}
 	}
+}
+
+// incompleteMembers names a member that a node does not know completely: the feature level of a member is only known
+// after it was asked for it.
+func (s *testCluster) incompleteMembers() string {
+	for _, n := range s.nodes {
+		members := n.Members()
+		for _, m := range members {
+			if !m.Voter || !m.Alive || m.HTTPAddr == "" || m.Version != "test" || m.FeatureLevel == 0 {
+				return fmt.Sprintf("%s knows %+v", n.Status().ID, m)
+			}
+		}
+		if len(members) != len(s.configs) {
+			return fmt.Sprintf("%s knows %d members, want %d", n.Status().ID, len(members), len(s.configs))
+		}
+	}
+	return ""
 }
 
 func TestNodesFormAClusterByGossipAndComeBackFromDisk(t *testing.T) {
@@ -301,50 +319,58 @@ func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
 func TestDamageIsFoundAtTheStart(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name   string
-		damage func(t *testing.T, folder string)
-		refuse string
+		name, log, file string
+		damage          func(data []byte) []byte
+		refuse          string
 	}{
-		{"a truncated log", func(t *testing.T, folder string) {
-			t.Helper()
-			path := filepath.Join(folder, "raft.db")
-			info, err := os.Stat(path)
-			if err == nil {
-				err = os.Truncate(path, info.Size()/2)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}, "damaged"},
-		{"a flipped bit in an entry", func(t *testing.T, folder string) {
-			t.Helper()
-			path := filepath.Join(folder, "raft.db")
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := bytes.Index(data, []byte("needle"))
-			for ; at >= 0; at = bytes.Index(data, []byte("needle")) {
-				data[at] ^= 1
-			}
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, "corrupt"},
+		{"a truncated file", cluster.LogStoreBolt, "raft.db", truncateHalf, "damaged"},
+		{"a flipped bit in an entry", cluster.LogStoreBolt, "raft.db", flipNeedle, "corrupt"},
+		{"a truncated segment", cluster.LogStoreWAL, "wal/*.wal", cutNeedle, "damaged"},
+		{"a flipped bit in the last segment", cluster.LogStoreWAL, "wal/*.wal", flipNeedle, "damaged"},
+		{"a truncated list of segments", cluster.LogStoreWAL, "raft.db", truncateHalf, "damaged"},
+		{"a truncated mark", cluster.LogStoreWAL, "wal/acknowledged", truncateHalf, "damaged"},
 	}
 	for _, tc := range cases {
 		s := newTestCluster(t, 1)
+		s.configs[0].LogStore = tc.log
 		s.startAll()
 		s.awaitReady()
 		s.mustWrite(quota.Release{ID: "needle"})
 		s.stopAll()
-		tc.damage(t, s.configs[0].DataDir)
+		damageFile(t, filepath.Join(s.configs[0].DataDir, tc.file), tc.damage)
 		n, err := host.Open(t.Context(), s.configs[0])
 		if err == nil || !strings.Contains(err.Error(), tc.refuse) {
-			t.Errorf("%s: got %v, want an error with %q", tc.name, err, tc.refuse)
+			t.Errorf("%s of %s: got %v, want an error with %q", tc.name, tc.log, err, tc.refuse)
 		}
 		if n != nil {
 			s.nodes = append(s.nodes, n)
 		}
+	}
+}
+
+func truncateHalf(data []byte) []byte { return data[:len(data)/2] }
+
+func cutNeedle(data []byte) []byte { return data[:bytes.Index(data, []byte("needle"))] }
+
+func flipNeedle(data []byte) []byte {
+	for at := bytes.Index(data, []byte("needle")); at >= 0; at = bytes.Index(data, []byte("needle")) {
+		data[at] ^= 1
+	}
+	return data
+}
+
+// damageFile changes the only file that matches a pattern.
+func damageFile(t *testing.T, pattern string, damage func([]byte) []byte) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%s matches %v, %v", pattern, paths, err)
+	}
+	data, err := os.ReadFile(paths[0])
+	if err == nil {
+		err = os.WriteFile(paths[0], damage(data), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -38,7 +38,8 @@ func readIdentity(folder string) (identity, error) {
 	var owner identity
 	if err := json.Unmarshal(data, &owner); err != nil || owner.ID == "" {
 		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q); write {\"id\": …, "+
-			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty folder", path, data)
+			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty folder", path,
+			data)
 	}
 	return owner, nil
 }
@@ -49,11 +50,13 @@ func (i identity) checkOwner(folder string, owner identity) error {
 	case owner.ID == "":
 		return nil
 	case owner.Cluster != i.Cluster:
-		return fmt.Errorf("data folder %s belongs to cluster %q, not to %q; start the server with the right cluster name or "+
-			"with another data folder", folder, owner.Cluster, i.Cluster)
+		return fmt.Errorf(
+			"data folder %s belongs to cluster %q, not to %q; start the server with the right cluster name or "+
+				"with another data folder", folder, owner.Cluster, i.Cluster)
 	case owner.ID != i.ID:
-		return fmt.Errorf("data folder %s belongs to node %q, not to %q; start the server with id %q, or with another, "+
-			"empty data folder: the id of a node never changes", folder, owner.ID, i.ID, owner.ID)
+		return fmt.Errorf(
+			"data folder %s belongs to node %q, not to %q; start the server with id %q, or with another, "+
+				"empty data folder: the id of a node never changes", folder, owner.ID, i.ID, owner.ID)
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 		{name: "a new folder belongs to the first node that opens it", me: blue},
 		{name: "its owner may come back", file: `{"id":"n1","cluster":"blue"}`, me: blue},
 		{
-			name: "another node may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{ID: "n2", Cluster: "blue"},
+			name: "another node may not use it", file: `{"id":"n1","cluster":"blue"}`,
+			me:     identity{ID: "n2", Cluster: "blue"},
 			refuse: `belongs to node "n1", not to "n2"; start the server with id "n1"`,
 		},
 		{
@@ -44,7 +45,7 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 				writeIdentity(t, filepath.Join(folder, storeFile), c.store)
 			}
 			for range 2 {
-				f, err := openFolder(folder, c.me, hclog.NewNullLogger())
+				f, err := openFolder(folder, c.me, "", hclog.NewNullLogger())
 				if err == nil {
 					err = f.close()
 				}

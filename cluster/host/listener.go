@@ -30,7 +30,8 @@ const (
 // raft does not check who sends its messages.
 //
 // With TLS the caller names the protocol in the handshake (ALPN). Raft connections name none, for compatibility with
-// earlier versions. In plain text the first byte tells: HTTP/2 starts with "PRI", raft messages with a small number.
+// earlier versions. In plain text the first byte distinguishes them: HTTP/2 starts with "PRI", raft messages with a
+// small number.
 type nodeListener struct {
 	listener net.Listener
 	accept   *tls.Config // nil in plain text
@@ -151,7 +152,7 @@ const (
 	raftKindLimit = 0x10
 )
 
-// detectProtocol reads the first byte of a connection in plain text, which tells the protocol.
+// detectProtocol reads the first byte of a plain-text connection and returns its protocol.
 func (c *connection) detectProtocol(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	var first [1]byte

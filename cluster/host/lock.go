@@ -56,6 +56,7 @@ func freeSpace(folder string) func() (int64, error) {
 		if err := unix.Statfs(folder, &s); err != nil {
 			return 0, fmt.Errorf("get the free space of %s: %w", folder, err)
 		}
-		return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // the types differ between systems; 8 EiB are enough
+		//nolint:unconvert // the types differ between systems; 8 EiB are enough
+		return int64(s.Bavail) * int64(s.Bsize), nil
 	}
 }

@@ -52,7 +52,10 @@ func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (ne
 	defer cancel()
 	c, err := tlsHandshake(ctx, plain, config)
 	if err != nil { // no request was sent, so it counts as a failed dial
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: plain.RemoteAddr(), Err: fmt.Errorf("node %s: %w", id, err)}
+		return nil, &net.OpError{
+			Op: "dial", Net: "tcp", Addr: plain.RemoteAddr(),
+			Err: fmt.Errorf("node %s: %w", id, err),
+		}
 	}
 	if got := c.ConnectionState().NegotiatedProtocol; got != protocol {
 		_ = c.Close() // no request was sent

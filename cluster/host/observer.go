@@ -49,7 +49,8 @@ var (
 // registerer.
 func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 	o := &observer{
-		entries: newCounterVec("quorate_entries_total", "Log entries that this node proposed as the leader, by outcome.",
+		entries: newCounterVec("quorate_entries_total",
+			"Log entries that this node proposed as the leader, by outcome.",
 			"outcome"),
 		queued: newHistogram("quorate_entry_queue_seconds", "Time that the first commands of an entry waited for it.",
 			latencyBuckets),
@@ -57,7 +58,8 @@ func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 			"it.", latencyBuckets),
 		commands: newHistogram("quorate_entry_commands", "Commands that share an entry.", commandBuckets),
 		size:     newHistogram("quorate_entry_bytes", "Bytes of an entry.", byteBuckets),
-		applied:  newCounter("quorate_applied_commands_total", "Commands of the log that went into this node's ledger."),
+		applied: newCounter("quorate_applied_commands_total",
+			"Commands of the log that went into this node's ledger."),
 		apply: newHistogram("quorate_apply_seconds", "Time to apply committed entries that came together.",
 			latencyBuckets),
 		snapshots: newCounterVec("quorate_snapshots_total", "Snapshots that this node took, by outcome.", "outcome"),
@@ -65,7 +67,8 @@ func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 			latencyBuckets),
 		write: newHistogram("quorate_snapshot_write_seconds", "Time to write a snapshot, beside the writers.",
 			durationBuckets),
-		restores: newCounterVec("quorate_restores_total", "Times that a snapshot replaced this node's ledger, by outcome.",
+		restores: newCounterVec("quorate_restores_total",
+			"Times that a snapshot replaced this node's ledger, by outcome.",
 			"outcome"),
 		restore: newHistogram("quorate_restore_seconds", "Time to read a snapshot into the ledger.", durationBuckets),
 		reads: newCounter("quorate_linearizable_reads_total", "Linearizable reads that were confirmed, or failed "+
@@ -74,13 +77,15 @@ func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 			"and outcome.", "by", "outcome"),
 		leaderships: newCounter("quorate_leaderships_total", "Leaderships that this node established."),
 		round: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "quorate_read_round_seconds", Help: "Time of a question on behalf of linearizable reads, by who asked.",
+			Name:    "quorate_read_round_seconds",
+			Help:    "Time of a question on behalf of linearizable reads, by who asked.",
 			Buckets: latencyBuckets,
 		}, []string{"by"}),
 	}
 	o.initLabels()
 	for _, c := range []prometheus.Collector{
-		o.entries, o.queued, o.commit, o.commands, o.size, o.applied, o.apply, o.snapshots, o.freeze, o.write, o.restores,
+		o.entries, o.queued, o.commit, o.commands, o.size, o.applied, o.apply, o.snapshots, o.freeze,
+		o.write, o.restores,
 		o.restore,
 		o.reads, o.rounds, o.leaderships, o.round,
 	} {

@@ -83,8 +83,9 @@ func OpenParts(c cluster.Config, s Security) (cluster.Parts, *Network, error) {
 	closeStores := parts.Close
 	parts.Close = func() error { return errors.Join(layer.closePort(), closeStores()) }
 	parts.Discovery = gossip.New(gossip.Config{
-		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
-		Keys: s.Keys,
+		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join,
+		Logger: c.Logger,
+		Keys:   s.Keys,
 	})
 	return parts, &Network{layer}, nil
 }
@@ -101,12 +102,13 @@ func OpenStores(c cluster.Config) (cluster.Parts, error) {
 	if c.DataDir == "" {
 		return cluster.Parts{}, errors.New("DataDir is empty: a node on a machine needs a data folder of its own")
 	}
-	folder, err := openFolder(c.DataDir, identity{ID: c.ID, Cluster: c.ClusterName}, c.Logger.Named("host"))
+	folder, err := openFolder(c.DataDir, identity{ID: c.ID, Cluster: c.ClusterName}, c.LogStore,
+		c.Logger.Named("host"))
 	if err != nil {
 		return cluster.Parts{}, err
 	}
 	return cluster.Parts{
-		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.self.Lost,
-		Close: folder.close, FreeSpace: freeSpace(c.DataDir),
+		Logs: folder.logs, LogStore: folder.logs.kind, Stable: folder.store, Snapshots: folder.snapshots,
+		Lost: folder.self.Lost, Close: folder.close, FreeSpace: freeSpace(c.DataDir),
 	}, nil
 }

@@ -30,12 +30,14 @@ func CheckPeers(peers []Peer) error {
 		faults = append(faults, cluster.CheckName(fmt.Sprintf("peers[%d].id", i), p.ID))
 		faults = append(faults, cluster.CheckAdvertisedAddr(fmt.Sprintf("peers[%d].address", i), p.Address))
 		if first, again := ids[p.ID]; again {
-			faults = append(faults, fmt.Errorf("peers[%d].id is %q, as is peers[%d].id: allowed is each node once", i, p.ID,
-				first))
+			faults = append(
+				faults, fmt.Errorf("peers[%d].id is %q, as is peers[%d].id: allowed is each node once", i, p.ID,
+					first))
 		}
 		if first, again := addresses[p.Address]; again {
-			faults = append(faults, fmt.Errorf("peers[%d].address is %q, as is peers[%d].address: allowed is an address of its "+
-				"own for each", i, p.Address, first))
+			faults = append(
+				faults, fmt.Errorf("peers[%d].address is %q, as is peers[%d].address: allowed is an address of its "+
+					"own for each", i, p.Address, first))
 		}
 		ids[p.ID], addresses[p.Address] = i, i
 		if p.IsVoter() {
@@ -44,8 +46,9 @@ func CheckPeers(peers []Peer) error {
 	}
 	switch {
 	case len(peers) == 0:
-		faults = append(faults, errors.New("peers is empty: allowed are 1 or more nodes, each with id, address and perhaps "+
-			"voter"))
+		faults = append(faults, errors.New(
+			"peers is empty: allowed are 1 or more nodes, each with id, address and perhaps "+
+				"voter"))
 	case voters == 0:
 		faults = append(faults, errors.New("no peer has voter true: at least one must, or no node could lead"))
 	}
@@ -62,8 +65,9 @@ func checkOwnPeer(peers []Peer, id string) error {
 	case i < 0:
 		return fmt.Errorf("peers has no id %q: the data folder belongs to that node, so it must be one of them", id)
 	case !peers[i].IsVoter():
-		return fmt.Errorf("peers[%d].voter is false: node %q, whose data folder this is, must be a voter, because it has "+
-			"the state", i, id)
+		return fmt.Errorf(
+			"peers[%d].voter is false: node %q, whose data folder this is, must be a voter, because it has "+
+				"the state", i, id)
 	}
 	return nil
 }

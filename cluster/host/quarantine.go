@@ -166,7 +166,8 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 		for _, other := range others {
 			digest := other.digestAt(point.Index)
 			switch {
-			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) || slices.Contains(same, other.ID) ||
+			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) ||
+				slices.Contains(same, other.ID) ||
 				digest == "":
 			case digest == point.Digest:
 				same = append(same, other.ID)
@@ -183,8 +184,9 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 	if len(found) == 0 {
 		found = append(found, fmt.Sprintf("the folder has no checkpoint from index %d on", least))
 	}
-	return Agreement{}, fmt.Errorf("it is not proved that node %s holds the state of a majority of the voters %s (%s); "+
-		"provide the digests of more members, or let it start over", own.ID,
+	return Agreement{}, fmt.Errorf(
+		"it is not proved that node %s holds the state of a majority of the voters %s (%s); "+
+			"provide the digests of more members, or let it start over", own.ID,
 		strings.Join(own.Voters, ", "), strings.Join(found, "; "))
 }
 
@@ -214,7 +216,7 @@ func StartOver(dataDir string, logger hclog.Logger) (folder string, err error) {
 	if err == nil && reason == "" {
 		err = fmt.Errorf("node %s is not in quarantine: it has no need to start over", r.owner.ID)
 	}
-	if err := errors.Join(err, r.store.Close()); err != nil {
+	if err := errors.Join(err, r.closeStores()); err != nil {
 		return "", errors.Join(err, r.lock.release())
 	}
 	f := &dataFolder{path: dataDir, log: logger, self: r.owner, lock: r.lock}

@@ -38,7 +38,10 @@ func TestAQuarantineIsLiftedOnlyWhenAMajorityHoldsTheSame(t *testing.T) {
 			others: []FolderDigests{digests("n1", "green", a30)},
 			says:   "is not proved",
 		},
-		"they agree before the quarantine only": {others: []FolderDigests{digests("n1", "blue", a20)}, says: "is not proved"},
+		"they agree before the quarantine only": {
+			others: []FolderDigests{digests("n1", "blue", a20)},
+			says:   "is not proved",
+		},
 		"there is no common index": {
 			others: []FolderDigests{digests("n1", "blue", IndexDigest{35, "a"})},
 			says:   "is not proved",
@@ -47,7 +50,8 @@ func TestAQuarantineIsLiftedOnlyWhenAMajorityHoldsTheSame(t *testing.T) {
 	} {
 		own := digests("n2", "blue", a20, a30, a40)
 		own.Voters = []string{"n1", "n2", "n3"}
-		own.Quarantine = "node n2 holds another state than the majority: at checkpoint 25 its digest is 1 and theirs is 2"
+		own.Quarantine = "node n2 holds another state than the majority: at checkpoint 25 its digest is 1 " +
+			"and theirs is 2"
 		proof, err := findAgreement(own, c.others)
 		if c.at == 0 && (err == nil || !strings.Contains(err.Error(), c.says)) || c.at > 0 &&
 			(err != nil || proof.Index != c.at) {

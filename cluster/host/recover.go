@@ -72,13 +72,24 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return &stoppedNode{
-		folder: dataDir, owner: owner, lock: lock, store: store, logs: raftguard.NewChecksum(store),
-		logger: logger,
-	}, nil
+	r := &stoppedNode{folder: dataDir, owner: owner, lock: lock, store: store, logger: logger}
+	log, err := (folderLogs{dataDir, store, logger}).openExisting()
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.log, r.logs = log, raftguard.NewChecksum(log)
+	return r, nil
 }
 
-func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
+func (r *stoppedNode) close() error { return errors.Join(r.closeStores(), r.lock.release()) }
+
+func (r *stoppedNode) closeStores() error {
+	var err error
+	if r.log != nil {
+		err = r.log.close()
+	}
+	return errors.Join(err, r.store.Close())
+}
 
 // readOwner reads the identity of a folder. It returns an error before anything is created in a folder that is not a
 // data folder.
@@ -98,7 +109,8 @@ type stoppedNode struct {
 	peers  []Peer
 	lock   *folderLock
 	store  *boltstore.Store
-	logs   raft.LogStore
+	log    *logStore     // nil until it is open
+	logs   raft.LogStore // log, verified with each read
 	logger hclog.Logger
 }
 
@@ -128,7 +140,7 @@ func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots in %s: %w", r.folder, err)
 	}
-	if err := raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger); err != nil {
+	if err := r.prepare(snapshots); err != nil {
 		return nil, err
 	}
 	history, err := raftguard.CheckHistory(r.logs, r.store, snapshots)
@@ -136,12 +148,17 @@ func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	case err != nil:
 		return nil, err
 	case history.Lost != "" || history.Empty && lost != "":
-		return nil, fmt.Errorf("%s has lost data (%s): what is left cannot be recovered; recover another member, or restore "+
-			"a backup into a new cluster", r.folder, lost)
+		return nil, fmt.Errorf(
+			"%s has lost data (%s): what is left cannot be recovered; recover another member, or restore "+
+				"a backup into a new cluster", r.folder, lost)
 	case history.Empty:
 		return nil, fmt.Errorf("%s holds no state: there is nothing to recover; a new node joins by itself", r.folder)
 	}
 	return snapshots, nil
+}
+
+func (r *stoppedNode) prepare(snapshots raft.SnapshotStore) error {
+	return raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger)
 }
 
 // replayState reads the whole state into a state machine, as raft would.

@@ -33,7 +33,8 @@ func openTransport(c cluster.Config, s Security) (transport, *streamLayer, error
 		return transport{}, nil, err
 	}
 	return transport{raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true, Logger: transportLog{log},
+		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true,
+		Logger: transportLog{log},
 	})}, layer, nil
 }
 

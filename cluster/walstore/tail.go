@@ -1,0 +1,157 @@
+package walstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// verifyFolder verifies the files of a log and repairs its end, so that raft-wal finds nothing to repair.
+func verifyFolder(c Config) error {
+	persisted, err := loadState(c.State)
+	if err != nil {
+		return err
+	}
+	if len(persisted.Segments) == 0 {
+		return &CorruptError{Path: c.Folder, Reason: "the list of its segments is missing"}
+	}
+	mark, err := openMark(c.Folder)
+	if err != nil {
+		return err
+	}
+	bound, err := mark.read()
+	if err := errors.Join(err, mark.close()); err != nil {
+		return err
+	}
+	for i, info := range persisted.Segments {
+		if i == len(persisted.Segments)-1 && info.SealTime.IsZero() {
+			break
+		}
+		if err := verifySealed(c.Folder, info); err != nil {
+			return err
+		}
+	}
+	return repairTail(c, persisted, bound)
+}
+
+// verifySealed checks that a complete segment is there with its index. Its header is verified by raft-wal, its entries
+// by their own checksums.
+func verifySealed(folder string, info types.SegmentInfo) error {
+	path := filepath.Join(folder, segment.FileName(info))
+	stat, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &CorruptError{Path: path, Reason: fmt.Sprintf("it is missing, with the entries %d to %d", info.MinIndex,
+			info.MaxIndex)}
+	}
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	if need := info.IndexStart + 4*(info.MaxIndex-info.BaseIndex+1); uint64(stat.Size()) < need {
+		return &CorruptError{Path: path, Reason: fmt.Sprintf("it is truncated: %d of %d bytes are left", stat.Size(), need)}
+	}
+	return nil
+}
+
+// repairTail verifies the last segment. An incomplete write at its end is removed if it was not acknowledged.
+func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
+	info := persisted.Segments[len(persisted.Segments)-1]
+	if !info.SealTime.IsZero() {
+		return &CorruptError{Path: c.Folder, Reason: "the list of its segments has no last one"}
+	}
+	path := filepath.Join(c.Folder, segment.FileName(info))
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		if bound >= info.BaseIndex {
+			return &CorruptError{Path: path, Reason: fmt.Sprintf("it is missing, with the entries %d to %d", info.BaseIndex,
+				bound)}
+		}
+		return nil // the crash came before its first entry, and raft-wal makes it again
+	}
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer func() { _ = file.Close() }() // what must last is synced
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	found := scanSegment(data)
+	if err := checkTail(path, data, found, info, bound); err != nil {
+		return err
+	}
+	if err := dropTornWrite(c, file, data, found); err != nil {
+		return err
+	}
+	if found.indexAt == 0 {
+		return nil
+	}
+	return completeRotation(c.State, persisted, found)
+}
+
+// checkTail returns an error if entries of the last segment are lost that were, or may have been, acknowledged.
+func checkTail(path string, data []byte, found segmentScan, info types.SegmentInfo, bound uint64) error {
+	last := info.BaseIndex + uint64(found.entries) - 1
+	if last < bound {
+		return &CorruptError{Path: path, Reason: fmt.Sprintf("its entries can be read up to entry %d, and entry %d was "+
+			"acknowledged", last, bound)}
+	}
+	if hasLaterBatch(data, found.end) {
+		return &CorruptError{Path: path, Reason: fmt.Sprintf("what follows entry %d cannot be read, and later entries can",
+			last)}
+	}
+	if found.entries == 0 {
+		return nil
+	}
+	header := data[:fileHeaderBytes]
+	if binary.LittleEndian.Uint64(header[8:]) != info.BaseIndex || binary.LittleEndian.Uint64(header[16:]) != info.ID ||
+		binary.LittleEndian.Uint64(header[24:]) != info.Codec {
+		return &CorruptError{Path: path, Reason: "its header is that of another segment"}
+	}
+	return nil
+}
+
+// dropTornWrite zeroes what follows the complete batches. raft-wal would leave it there, and take the parts that later
+// appends do not overwrite for entries.
+func dropTornWrite(c Config, file *os.File, data []byte, found segmentScan) error {
+	rest := data[found.end:]
+	written := len(rest)
+	for written > 0 && rest[written-1] == 0 {
+		written--
+	}
+	if written == 0 {
+		return nil
+	}
+	c.Logger.Warn("dropped a write at the end of the log that a crash had interrupted; it was not acknowledged",
+		"file", file.Name(), "offset", found.end, "bytes", written)
+	_, err := file.WriteAt(make([]byte, written), int64(found.end))
+	if err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("repair the end of %s: %w", file.Name(), err)
+	}
+	return nil
+}
+
+// completeRotation records that the last segment is complete, and the one after it. A crash between the last write to a
+// segment and this step leaves a segment that raft-wal opens, but never appends to.
+func completeRotation(state StateStore, persisted types.PersistentState, found segmentScan) error {
+	tail := &persisted.Segments[len(persisted.Segments)-1]
+	tail.SealTime = time.Now()
+	tail.MaxIndex = tail.BaseIndex + uint64(found.entries) - 1
+	tail.IndexStart = uint64(found.indexAt)
+	next := tail.MaxIndex + 1
+	persisted.Segments = append(persisted.Segments, types.SegmentInfo{
+		ID: persisted.NextSegmentID, BaseIndex: next, MinIndex: next, Codec: tail.Codec, SizeLimit: tail.SizeLimit,
+		CreateTime: tail.SealTime,
+	})
+	persisted.NextSegmentID++
+	return saveState(state, persisted)
+}
