@@ -53,10 +53,12 @@ func (n *Node) checkNotice(notice Notice) error {
 	leader := n.leaderID()
 	switch {
 	case notice.From != notice.Leader:
-		return newError(Unsafe, true, nil, "node %s sends a notice in the name of %s; only the leader itself may do that",
+		return newError(Unsafe, true, nil, "node %s sends a notice in the name of %s; only the leader "+
+			"itself may do that",
 			notice.From, notice.Leader)
 	case leader != "" && leader != notice.From:
-		return newError(Unsafe, true, nil, "node %s sends a notice, but the leader known to node %s is %s; only the leader "+
+		return newError(Unsafe, true, nil, "node %s sends a notice, but the leader known to node %s is %s; "+
+			"only the leader "+
 			"may do that",
 			notice.From, n.config.ID, leader)
 	case leader == "" && n.isMember(n.config.ID) && !n.isMember(notice.From):

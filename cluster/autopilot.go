@@ -31,7 +31,8 @@ func (l *leadership) runAutopilot() {
 // reconcile makes at most one change of each kind. Each change is confirmed before the next one begins.
 func (l *leadership) reconcile(limiter logLimiter) {
 	for _, step := range []func([]NodeHealth) (about string, err error){
-		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember, l.notifyRemoved,
+		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember,
+		l.notifyRemoved,
 	} {
 		about, err := step(l.listHealth())
 		if l.ctx.Err() != nil {
@@ -77,16 +78,18 @@ func (l *leadership) addWaitingNode(list []NodeHealth) (string, error) {
 func (l *leadership) addNonvoter(h NodeHealth) error {
 	n := l.node
 	if written := n.ledger.Format(); h.Status.FeatureLevel < written {
-		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level "+
+		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has "+
+			"entries of level "+
 			"%d; upgrade it first", h.ID, h.Status.Version, h.Status.FeatureLevel, written)
 	}
 	address := cmp.Or(h.Status.RaftAddr, h.RaftAddr) // versions below feature level 5 report it only by gossip
 	n.log.Info("adding a new node", "member", h.ID, "raft", address)
 	timeout := n.config.scaleTimeout(stepTimeout)
-	return l.configurationError(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
+	return l.configurationError(
+		n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
 }
 
-// notifyAdmitted tells nodes without state that the configuration contains them as non-voters. This must be true for
+// notifyAdmitted notifies nodes without state that the configuration contains them as non-voters. This must be true for
 // the whole cluster and not only for a leader that has been replaced, so sendNotice confirms the leadership after the
 // configuration was read.
 func (l *leadership) notifyAdmitted(list []NodeHealth) (about string, failed error) {
@@ -171,7 +174,7 @@ func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
 	return "", nil
 }
 
-// notifyRemoved tells former members that still run with their old state that they were removed.
+// notifyRemoved notifies former members that still run with their old state that they were removed.
 func (l *leadership) notifyRemoved(list []NodeHealth) (about string, failed error) {
 	for _, h := range list {
 		if h.Role != RoleNone || !h.Answered || h.Status.Leader != "" || h.Status.LastIndex == 0 {

@@ -23,7 +23,7 @@ type BackupInfo struct {
 // acknowledged before the call; with Stale it contains what this node has applied. If Save fails, the data written so
 // far is not a valid backup. The error is an *Error unless out or ctx failed.
 func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupInfo, error) {
-	state, err := n.freezeLedger(ctx, o)
+	state, err := n.captureState(ctx, o)
 	if err != nil {
 		return BackupInfo{}, err
 	}
@@ -35,7 +35,7 @@ func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupIn
 	return BackupInfo{m, sum}, err
 }
 
-func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.StateSnapshot, error) {
+func (n *Node) captureState(ctx context.Context, o ReadOptions) (fsm.StateSnapshot, error) {
 	if err := n.checkServing(); err != nil {
 		return fsm.StateSnapshot{}, err
 	}

@@ -43,14 +43,18 @@ func decideBootstrap(self Peer, peers []Peer) bootstrapDecision {
 	candidates := []Peer{self}
 	for _, p := range peers {
 		if p.HasState {
-			return bootstrapDecision{clusterExists: true, waitReason: fmt.Sprintf("%s belongs to a cluster already", p.ID)}
+			return bootstrapDecision{
+				clusterExists: true,
+				waitReason:    fmt.Sprintf("%s belongs to a cluster already", p.ID),
+			}
 		}
 		if p.Expect == 0 {
 			continue
 		}
 		if p.Expect != self.Expect {
 			return bootstrapDecision{intent: self.Intent, waitReason: fmt.Sprintf(
-				"%s expects %d nodes and this one %d; start all of them with the same number", p.ID, p.Expect, self.Expect)}
+				"%s expects %d nodes and this one %d; start all of them with the same number", p.ID,
+				p.Expect, self.Expect)}
 		}
 		candidates = append(candidates, p)
 	}
@@ -61,8 +65,11 @@ func decideBootstrap(self Peer, peers []Peer) bootstrapDecision {
 	slices.SortFunc(candidates, func(a, b Peer) int { return cmp.Compare(a.ID, b.ID) })
 	intent := intentDigest(candidates)
 	if self.Intent != "" && self.Intent != intent {
-		return bootstrapDecision{intent: self.Intent, waitReason: "the set of nodes has changed since this node announced " +
-			"it; stop all nodes of the new cluster, then start exactly as many as are expected"}
+		return bootstrapDecision{
+			intent: self.Intent,
+			waitReason: "the set of nodes has changed since this node announced " +
+				"it; stop all nodes of the new cluster, then start exactly as many as are expected",
+		}
 	}
 	for _, c := range candidates {
 		if c.ID != self.ID && c.Intent != intent {
@@ -175,7 +182,7 @@ func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
 	return list, unasked, silent
 }
 
-// toPeer returns what the node said about itself. Versions below feature level 5 omit fields that they announce by
+// toPeer converts the node's own report about itself. Versions below feature level 5 omit fields that they announce by
 // gossip; these are taken from gossiped.
 func (a peerAnswer) toPeer(gossiped Peer) Peer {
 	p := gossiped

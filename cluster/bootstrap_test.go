@@ -56,16 +56,19 @@ func TestDeliberation(t *testing.T) {
 		},
 		{
 			name: "all have agreed but this node", self: testPeer("a"),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed))}, intent: agreed, wait: "this node",
+			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed))}, intent: agreed,
+			wait: "this node",
 		},
 		{
 			name: "all have agreed", self: testPeer("b", intends(agreed)),
-			peers: []Peer{testPeer("a", intends(agreed)), testPeer("c", intends(agreed))}, form: "a b c", intent: agreed,
+			peers: []Peer{testPeer("a", intends(agreed)), testPeer("c", intends(agreed))},
+			form:  "a b c", intent: agreed,
 		},
 		{
 			name: "a fourth came after the agreement", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d")}, intent: agreed,
-			wait: "4 of 3",
+			peers:  []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d")},
+			intent: agreed,
+			wait:   "4 of 3",
 		},
 		{
 			name: "another set is here than was agreed on", self: testPeer("a", intends(agreed)),
@@ -82,8 +85,9 @@ func TestDeliberation(t *testing.T) {
 			form:  "a b c", intent: agreed,
 		},
 		{
-			name: "they disagree about the number", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c", expects(5))},
-			wait: "c expects 5",
+			name: "they disagree about the number", self: testPeer("a"),
+			peers: []Peer{testPeer("b"), testPeer("c", expects(5))},
+			wait:  "c expects 5",
 		},
 		{
 			name: "a cluster exists already", self: testPeer("a", intends(agreed)),

@@ -30,8 +30,8 @@ type Checkpoint struct {
 type checkpoints struct {
 	// last is the index of the newest checkpoint that was applied on this node.
 	last atomic.Uint64
-	// frozen holds the newest state whose digest is still to be computed.
-	frozen chan *fsm.Checkpointed
+	// undigested holds the newest state whose digest is still to be computed.
+	undigested chan *fsm.Checkpointed
 
 	mu sync.Mutex
 	// points are the checkpoints of each member, this node included, oldest first; recordedAt is when the newest was
@@ -44,20 +44,20 @@ type checkpoints struct {
 
 func newCheckpoints() *checkpoints {
 	return &checkpoints{
-		frozen: make(chan *fsm.Checkpointed, 1), points: map[string][]Checkpoint{}, recordedAt: map[string]time.Time{},
+		undigested: make(chan *fsm.Checkpointed, 1), points: map[string][]Checkpoint{}, recordedAt: map[string]time.Time{},
 		logged: map[string]bool{},
 	}
 }
 
-// offerFrozen is called on raft's goroutine and never blocks: it replaces a state whose digest computation has not
+// queueDigest is called on raft's goroutine and never blocks: it replaces a state whose digest computation has not
 // started.
-func (c *checkpoints) offerFrozen(frozen *fsm.Checkpointed) {
-	c.last.Store(frozen.Index())
+func (c *checkpoints) queueDigest(state *fsm.Checkpointed) {
+	c.last.Store(state.Index())
 	select {
-	case <-c.frozen:
+	case <-c.undigested:
 	default:
 	}
-	c.frozen <- frozen
+	c.undigested <- state
 }
 
 // recordPoint stores a checkpoint of a member. It returns false if the checkpoint is known already.
@@ -103,12 +103,12 @@ func (c *checkpoints) newestFirst(id string) []Checkpoint {
 func (n *Node) digestCheckpoints() {
 	for {
 		select {
-		case frozen := <-n.checkpoints.frozen:
-			sum, err := frozen.Digest(n.ctx)
+		case state := <-n.checkpoints.undigested:
+			sum, err := state.Digest(n.ctx)
 			if err != nil {
 				return // the node is shutting down
 			}
-			n.checkpoints.recordPoint(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
+			n.checkpoints.recordPoint(n.config.ID, Checkpoint{state.Index(), hex.EncodeToString(sum[:digestBytes])})
 			n.compareCheckpoints()
 		case <-n.ctx.Done():
 			return

@@ -49,8 +49,9 @@ func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, er
 	case <-done:
 		return result.changed, result.err
 	case <-ctx.Done():
-		return false, newError(Deadline, false, ctx.Err(), "the membership change was not confirmed in time; check with "+
-			"`quorate cluster members`, and repeat it if it was not made")
+		return false, newError(Deadline, false, ctx.Err(),
+			"the membership change was not confirmed in time; check with "+
+				"`quorate cluster members`, and repeat it if it was not made")
 	}
 }
 

@@ -85,13 +85,15 @@ func (n *Node) logDiskChange(d DiskStatus) {
 func (n *Node) diskWarning(d DiskStatus) string {
 	var warnings []string
 	if d.Low {
-		warnings = append(warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB "+
-			"(disk-reserve): while it leads, it refuses commands that make the ledger grow; free disk "+
-			"space", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
+		warnings = append(
+			warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB "+
+				"(disk-reserve): while it leads, it refuses commands that make the ledger grow; free disk "+
+				"space", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
 	}
 	if d.Slow {
 		warnings = append(warnings, fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v "+
-			"(disk-slow): look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond), n.config.DiskSlow))
+			"(disk-slow): look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond),
+			n.config.DiskSlow))
 	}
 	return strings.Join(warnings, "; ")
 }
@@ -103,7 +105,8 @@ func (n *Node) checkDiskSpace(commands []quota.Command) *Error {
 	if !d.Low || !slices.ContainsFunc(commands, growsLedger) {
 		return nil
 	}
-	return newError(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it "+
+	return newError(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve "+
+		"is %d MiB): it "+
 		"accepts releases and renewals, but no commands that make the ledger grow; free disk space, or stop it so that "+
 		"another node leads",
 		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)

@@ -102,10 +102,12 @@ func (n *Node) logDivergence(b digestTally, wrong []string) {
 	switch {
 	case again:
 	case b.disputed:
-		n.log.Error("the members hold different states and none has a majority; no member is stopped: find out which state "+
+		n.log.Error("the members hold different states and none has a majority; no member is stopped: find "+
+			"out which state "+
 			"is right, and replace the other members", "checkpoint", b.index, "states", b.digests)
 	default:
-		n.log.Error("members hold another state than the majority; they stop serving: replace them by new ones with empty "+
+		n.log.Error("members hold another state than the majority; they stop serving: replace them by new "+
+			"ones with empty "+
 			"data folders",
 			"checkpoint", b.index, "members", wrong, "states", b.digests)
 	}
@@ -113,7 +115,8 @@ func (n *Node) logDivergence(b digestTally, wrong []string) {
 
 func (n *Node) divergenceError(b digestTally) error {
 	return fmt.Errorf("node %s holds another state than the majority: at checkpoint %d its digest is %s and theirs is "+
-		"%s; its data cannot be trusted: stop it, put its data folder aside for analysis, and let it join again with an "+
+		"%s; its data cannot be trusted: stop it, put its data folder aside for analysis, and let it "+
+		"join again with an "+
 		"empty one", n.config.ID, b.index,
 		b.digests[n.config.ID], b.majority)
 }

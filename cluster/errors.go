@@ -48,7 +48,8 @@ const (
 // String returns the stable code of the reason.
 func (r Reason) String() string {
 	names := [...]string{
-		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
+		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED",
+		"DEADLINE", "TOO_LARGE",
 		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL", "UNSAFE", "UNKNOWN_MEMBER", "BUSY", "DAMAGED",
 	}
 	if int(r) < len(names) {

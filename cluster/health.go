@@ -23,7 +23,7 @@ const (
 type PeerClient interface {
 	// Status queries the status of a node.
 	Status(ctx context.Context, m Member) (NodeStatus, error)
-	// Notify tells a node about its place in the configuration.
+	// Notify informs a node of its role in the configuration.
 	Notify(ctx context.Context, m Member, notice Notice) error
 }
 
@@ -183,7 +183,8 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 	}
 	c.Answered, c.Status = true, standing
 	if standing.Wall != 0 { // versions before 0.5 do not report it
-		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(time.Millisecond)
+		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(
+			time.Millisecond)
 	}
 	if last > standing.LastIndex {
 		c.Trailing = last - standing.LastIndex

@@ -39,15 +39,15 @@ func (w instrumentedFSM) ApplyBatch(entries []*raft.Log) []any {
 	return responses
 }
 
-// Snapshot freezes the ledger for a snapshot.
+// Snapshot captures the state of the ledger for a snapshot.
 func (w instrumentedFSM) Snapshot() (raft.FSMSnapshot, error) {
 	began := time.Now()
-	frozen, err := w.FSM.Snapshot()
+	snapshot, err := w.FSM.Snapshot()
 	if err != nil {
 		w.observer.SnapshotEnded(SnapshotReport{FreezeTime: time.Since(began), Err: err})
 		return nil, err
 	}
-	return instrumentedSnapshot{FSMSnapshot: frozen, observer: w.observer, freezeTime: time.Since(began)}, nil
+	return instrumentedSnapshot{FSMSnapshot: snapshot, observer: w.observer, captureTime: time.Since(began)}, nil
 }
 
 // Restore replaces the ledger by a snapshot.
@@ -61,8 +61,8 @@ func (w instrumentedFSM) Restore(from io.ReadCloser) error {
 type instrumentedSnapshot struct {
 	raft.FSMSnapshot
 
-	observer   Observer
-	freezeTime time.Duration
+	observer    Observer
+	captureTime time.Duration
 }
 
 // Persist writes the snapshot.
@@ -70,7 +70,7 @@ func (s instrumentedSnapshot) Persist(sink raft.SnapshotSink) error {
 	began, counted := time.Now(), &countingSink{SnapshotSink: sink}
 	err := s.FSMSnapshot.Persist(counted)
 	s.observer.SnapshotEnded(SnapshotReport{
-		FreezeTime: s.freezeTime, WriteTime: time.Since(began), Bytes: counted.bytes,
+		FreezeTime: s.captureTime, WriteTime: time.Since(began), Bytes: counted.bytes,
 		Err: err,
 	})
 	return err

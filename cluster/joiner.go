@@ -28,7 +28,7 @@ type joiner struct {
 // promotionKey is the key in the stable store under which a node remembers that it is to become a voter.
 var promotionKey = []byte("quorate-candidate")
 
-// Notice tells a node about its place in the configuration. Only the leader sends notices.
+// Notice informs a node of its role in the configuration. Only the leader sends notices.
 type Notice struct {
 	// Leader is the id of the leader. From is the id in the sender's certificate; empty in plain text.
 	Leader, From string
@@ -68,7 +68,8 @@ func (j *joiner) waitMessage(id string) string {
 		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster adds it", id)
 	}
 	return fmt.Sprintf("node %s has lost data (%s): it neither votes nor confirms anything, and waits until the leader "+
-		"of its cluster has demoted it and admits it again; if no majority of the others is left, see \"A data folder that "+
+		"of its cluster has demoted it and admits it again; if no majority of the others is left, see \"A "+
+		"data folder that "+
 		"lost a part\" in docs/operations.md", id, j.lost)
 }
 

@@ -50,7 +50,8 @@ func (n *Node) watchLeadership() {
 
 func (n *Node) beginLeadership() *leadership {
 	l := &leadership{
-		node: n, term: n.raft.CurrentTerm(), queue: newProposalQueue(), startedAt: time.Now(), configLock: newConfigLock(),
+		node: n, term: n.raft.CurrentTerm(), queue: newProposalQueue(), startedAt: time.Now(),
+		configLock:  newConfigLock(),
 		healthTable: newHealthTable(),
 		clockMoved:  make(chan struct{}, 1),
 	}

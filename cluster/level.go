@@ -141,7 +141,8 @@ func (n *Node) checkFormat(format uint32) *Error {
 	if format < fsm.RaisedFrom {
 		return nil
 	}
-	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all members have it, "+
+	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all "+
+		"members have it, "+
 		"so the leader raises the cluster to it after a while, or now with `quorate cluster level "+
 		"--raise`", format, n.ledger.Format())
 }
@@ -154,7 +155,8 @@ func (n *Node) checkAllUnderstand(format uint32) *Error {
 	if len(behind) == 0 {
 		return nil
 	}
-	return newError(NotUpgraded, true, nil, "this needs feature level %d on all members, and these are not known to have "+
+	return newError(NotUpgraded, true, nil, "this needs feature level %d on all members, and these are "+
+		"not known to have "+
 		"it: %s; upgrade or start them, or remove them from the cluster", format, strings.Join(behind, ", "))
 }
 

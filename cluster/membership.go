@@ -22,8 +22,9 @@ func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 	}
 	isNew, err := n.parts.Discovery.Join(ctx, address)
 	if err != nil {
-		return false, newError(Unsafe, true, err, "no node of this cluster answers at the gossip address %s; check the "+
-			"address, the cluster name, and that the node runs", address)
+		return false, newError(Unsafe, true, err,
+			"no node of this cluster answers at the gossip address %s; check the "+
+				"address, the cluster name, and that the node runs", address)
 	}
 	return isNew, nil
 }
@@ -34,8 +35,9 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 		h, known := findNode(l.listHealth(), id)
 		switch {
 		case !known:
-			return false, newError(UnknownMember, true, nil, "no node %q is known; start it with the cluster name of this "+
-				"cluster, and with --join or `quorate cluster join ADDRESS`", id)
+			return false, newError(UnknownMember, true, nil,
+				"no node %q is known; start it with the cluster name of this "+
+					"cluster, and with --join or `quorate cluster join ADDRESS`", id)
 		case h.Role == RoleVoter && h.Status.Instance != "":
 			return true, l.demoteVoter(id)
 		case h.Role == RoleVoter || h.Role == RoleNonVoter:
@@ -43,8 +45,10 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 		case h.Role == RoleWaiting:
 			return true, l.addNonvoter(h)
 		}
-		return false, newError(Unsafe, true, nil, "%s is not a member and is not known to be new: it has data from before "+
-			"it was removed or of another cluster, or it does not answer; stop it, empty its data folder and start it again", id)
+		return false, newError(Unsafe, true, nil,
+			"%s is not a member and is not known to be new: it has data from before "+
+				"it was removed or of another cluster, or it does not answer; stop it, empty its data folder "+
+				"and start it again", id)
 	})
 }
 
@@ -58,7 +62,8 @@ func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error)
 		case h.Status.Instance != "":
 			return false, newError(Unsafe, true, nil, "%s has no data yet; wait until it is admitted", id)
 		case !h.Healthy && !force:
-			return false, l.unhealthyError("%s is not ready for a vote: %s; wait, or repeat it with --force", id, h.Problem)
+			return false, l.unhealthyError(
+				"%s is not ready for a vote: %s; wait, or repeat it with --force", id, h.Problem)
 		}
 		return true, l.promoteToVoter(h.Member)
 	})
@@ -103,13 +108,15 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 		case err != nil:
 			return false, err
 		case h.Role != RoleVoter:
-			return false, newError(Unsafe, true, nil, "%s is not a voter and cannot lead; promote it first, or name one of %s",
+			return false, newError(Unsafe, true, nil,
+				"%s is not a voter and cannot lead; promote it first, or name one of %s",
 				id, joinIDs(votersOf(l.listHealth())))
 		case !h.Healthy:
 			return false, l.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
 		}
 		l.node.log.Info("transferring the leadership", "to", id)
-		err = awaitFuture(ctx, l.node.raft.LeadershipTransferToServer(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr)))
+		err = awaitFuture(
+			ctx, l.node.raft.LeadershipTransferToServer(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr)))
 		return true, l.transferError(err)
 	})
 }
@@ -173,12 +180,14 @@ func (l *leadership) checkQuorumWithout(list []NodeHealth, id string) error {
 		}
 	}
 	if least := l.node.config.MinQuorum; len(rest) < least {
-		return newError(Unsafe, true, nil, "without %s there would be %d voters (%s), and min-quorum is %d; add a member "+
+		return newError(Unsafe, true, nil, "without %s there would be %d voters (%s), and min-quorum is "+
+			"%d; add a member "+
 			"first, or repeat it with --force", id, len(rest), joinIDs(rest), least)
 	}
 	if healthy, needed := countHealthy(rest), len(rest)/2+1; healthy < needed {
-		return l.unhealthyError("without %s only %d of %d voters would be healthy, and decisions need %d; repair one of "+
-			"them first, or repeat it with --force", id, healthy, len(rest), needed)
+		return l.unhealthyError(
+			"without %s only %d of %d voters would be healthy, and decisions need %d; repair one of "+
+				"them first, or repeat it with --force", id, healthy, len(rest), needed)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func newNode(config Config, parts Parts) *Node {
 	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
-		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.offerFrozen,
+		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.queueDigest,
 	})
 	return n
 }

@@ -25,8 +25,8 @@ func (a peerAnswer) isCurrent() bool {
 	return a.failures == 0 && !a.answeredAt.IsZero() && time.Since(a.answeredAt) <= maxAnswerAge
 }
 
-// peerAnswers holds the last answers of the other nodes. Unlike peerDirectory, which holds hearsay from gossip, each
-// answer comes from the node itself, so decisions may be based on it (docs/adr/0053).
+// peerAnswers holds the last answers of the other nodes. Unlike the entries of peerDirectory, which come from gossip,
+// each answer comes from the node itself, so decisions may be based on it (docs/adr/0053).
 type peerAnswers struct {
 	mu   sync.Mutex
 	byID map[string]peerAnswer
@@ -62,7 +62,8 @@ func (a *peerAnswers) recordAnswer(id string, status NodeStatus, err error) (cha
 // time.
 func sameAnnouncement(a, b NodeStatus) bool {
 	return a.Version == b.Version && a.FeatureLevel == b.FeatureLevel && a.ClusterLevel == b.ClusterLevel &&
-		a.RaftAddr == b.RaftAddr && a.HTTPAddr == b.HTTPAddr && a.ClusterName == b.ClusterName && a.Instance == b.Instance &&
+		a.RaftAddr == b.RaftAddr && a.HTTPAddr == b.HTTPAddr && a.ClusterName == b.ClusterName &&
+		a.Instance == b.Instance &&
 		a.Expect == b.Expect && a.Intent == b.Intent && (a.LastIndex == 0) == (b.LastIndex == 0)
 }
 

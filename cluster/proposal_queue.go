@@ -122,7 +122,8 @@ func (q *proposalQueue) enqueue(proposals []*proposal, batched bool) *Error {
 		list, shares = &q.large, 2
 	}
 	if !list.hasRoomFor(commands, bytes, shares) {
-		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once",
+		return newError(Overloaded, true, nil,
+			"%d commands with %d bytes wait already; try again later, with fewer at once",
 			list.commands, list.bytes)
 	}
 	now := time.Now()
@@ -199,7 +200,8 @@ type batchBuilder struct {
 func (e *batchBuilder) fillFrom(list *proposalList, limit int) {
 	count := 0
 	for _, p := range list.proposals[:limit] {
-		full := e.commands+p.commands > fsm.MaxEntryCommands || e.bytes+len(p.part.Data)+entryOverhead > fsm.MaxEntryBytes
+		full := e.commands+p.commands > fsm.MaxEntryCommands ||
+			e.bytes+len(p.part.Data)+entryOverhead > fsm.MaxEntryBytes
 		if full && len(e.batch) > 0 {
 			break
 		}

@@ -304,7 +304,8 @@ func TestLargeCallsLeaveRoomForSmallOnes(t *testing.T) {
 	for ; err == nil && taken < 1000; taken++ {
 		err = q.enqueue([]*proposal{newTestProposal(10, largestPart)}, false)
 	}
-	if _, bytes := q.queuedSize(); err == nil || err.Reason != Overloaded || !err.NotApplied || bytes > maxQueuedBytes/2 {
+	if _, bytes := q.queuedSize(); err == nil || err.Reason != Overloaded || !err.NotApplied ||
+		bytes > maxQueuedBytes/2 {
 		t.Fatalf("after %d large calls %d bytes wait: %v", taken, bytes, err)
 	}
 	if err := q.enqueue([]*proposal{newTestProposal(1000, 1000)}, false); err != nil {

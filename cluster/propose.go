@@ -94,7 +94,8 @@ func splitCommands(commands []quota.Command) ([]*proposal, error) {
 		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
 			return []*proposal{{commands: len(commands), part: part, done: make(chan proposalResult, 1)}}, nil
 		case len(commands) == 1:
-			return nil, newError(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
+			return nil, newError(TooLarge, true, err,
+				"one command takes more than the %d bytes of a log entry; divide it",
 				fsm.MaxEntryBytes-entryOverhead)
 		}
 		pieces = max(pieces, 1+size/largestPart)
@@ -251,7 +252,8 @@ func (l *leadership) awaitApply(future raft.ApplyFuture) (applyResponse, *Error)
 	done, ok := future.Response().(applyResponse)
 	if !ok {
 		cause, _ := future.Response().(error)
-		return applyResponse{}, newError(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID)
+		return applyResponse{}, newError(Halted, false, cause, "node %s stopped while it applied the entry",
+			l.node.config.ID)
 	}
 	return done, nil
 }

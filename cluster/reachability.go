@@ -144,6 +144,7 @@ func (n *Node) checkLeaderReachable(leader Member) error {
 	if leader.ID == n.config.ID || since < n.config.scaleTimeout(unreachableAfter) {
 		return nil
 	}
-	return newError(NoLeader, true, err, "node %s cannot confirm reads with leader %s for %v: %v", n.config.ID, leader.ID,
+	return newError(NoLeader, true, err, "node %s cannot confirm reads with leader %s for %v: %v",
+		n.config.ID, leader.ID,
 		since.Round(time.Second), err)
 }

@@ -37,9 +37,9 @@ type RestoreOptions struct {
 }
 
 // Restore replaces the state of the whole cluster by that of a backup, at one index of the log, or changes nothing
-// (docs/adr/0039). It works only on the established leader, one restore at a time. Whatever can be checked without the
-// file is checked before the file is read. The file is read once, up to MaxBackupBytes, into a temporary file of the
-// data folder, and verified before its first byte is proposed.
+// (docs/adr/0039). It works only on the established leader, one restore at a time. All checks that do not need the file
+// are made before the file is read. The file is read once, up to MaxBackupBytes, into a temporary file of the data
+// folder, and verified before its first byte is proposed.
 //
 // An error is an *Error: unless it says NotApplied, the state may have been replaced or may still be.
 func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (RestoreResult, error) {
@@ -102,8 +102,9 @@ func (r stateReplacement) replaceState(ctx context.Context, state *os.File,
 		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {
 			return replacementStep{}, full
 		}
-		return replacementStep{}, newError(LeadershipLost, true, err, "the backup could not be written to the log, and "+
-			"nothing was changed; try again")
+		return replacementStep{}, newError(LeadershipLost, true, err,
+			"the backup could not be written to the log, and "+
+				"nothing was changed; try again")
 	}
 	done, err := r.applyStep(fsm.EndReplacement(r.id, contents.SnapshotSHA256))
 	if err != nil {
@@ -153,7 +154,8 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 func (r stateReplacement) applyStep(data []byte, err error) (replacementStep, error) {
 	n := r.leadership.node
 	if err != nil {
-		return replacementStep{}, newError(TooLarge, true, err, "a step of the restore cannot be written as a log entry")
+		return replacementStep{}, newError(TooLarge, true, err,
+			"a step of the restore cannot be written as a log entry")
 	}
 	if r.leadership.ctx.Err() != nil {
 		return replacementStep{}, n.notLeaderError()
@@ -170,10 +172,12 @@ func (n *Node) stepResult(future raft.ApplyFuture) (replacementStep, error) {
 	switch {
 	case !ok:
 		cause, _ := future.Response().(error)
-		return replacementStep{}, newError(Halted, false, cause, "node %s stopped while it applied the entry", n.config.ID)
+		return replacementStep{}, newError(Halted, false, cause,
+			"node %s stopped while it applied the entry", n.config.ID)
 	case answer.Refused != nil:
-		return replacementStep{}, newError(Busy, true, answer.Refused, "the restore was abandoned, and nothing was changed; "+
-			"try again")
+		return replacementStep{}, newError(Busy, true, answer.Refused,
+			"the restore was abandoned, and nothing was changed; "+
+				"try again")
 	}
 	return replacementStep{answer, future.Index()}, nil
 }

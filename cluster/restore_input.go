@@ -52,8 +52,10 @@ func (n *Node) checkRestoreSpace(needed int64) *Error {
 	if d.Free < 0 || d.Free-needed >= n.config.DiskReserve {
 		return nil
 	}
-	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore needs up to %d "+
-		"MiB more for a while, beside the reserve of %d MiB (disk-reserve): a backup is kept as a file, in the log and in a "+
+	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore "+
+		"needs up to %d "+
+		"MiB more for a while, beside the reserve of %d MiB (disk-reserve): a backup is kept as a file, in "+
+		"the log and in a "+
 		"snapshot; free disk space; nothing was changed",
 		n.config.ID, d.Free/mebibyte, (needed+mebibyte-1)/mebibyte, n.config.DiskReserve/mebibyte)
 }

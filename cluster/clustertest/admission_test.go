@@ -52,8 +52,8 @@ func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 			_, err := c.Leader().TransferLeader(t.Context(), "n4")
 			return err == nil && c.Leader().Status().ID == "n4"
 		})
-		n3 := c.StartNode("n3")
 		c.Isolate("n3")
+		n3 := c.StartNode("n3")
 		if n3.AuthorizePeer("n4") == nil {
 			t.Error("n3 admits n4 without having heard of it")
 		}

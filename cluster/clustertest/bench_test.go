@@ -2,6 +2,7 @@ package clustertest_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -10,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/cluster/boltstore"
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/logstoretest"
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
@@ -19,7 +20,7 @@ import (
 // stores in memory the cost of the software, with files that of three syncing nodes on one disk. Each write is an
 // allocation of its own.
 func BenchmarkPropose(b *testing.B) {
-	for _, store := range []string{"memory", "bolt"} {
+	for _, store := range []string{"memory", "bolt", "wal"} {
 		for _, callers := range []int{1, 16, 64, 256} {
 			b.Run(fmt.Sprintf("store=%s/callers=%d", store, callers), func(b *testing.B) {
 				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
@@ -64,11 +65,22 @@ func partsFor(b *testing.B, store string) func(id string) cluster.Parts {
 			logs := raft.NewInmemStore()
 			return cluster.Parts{Logs: logs, Stable: logs, Snapshots: snapshots}
 		}
-		logs, err := boltstore.Open(filepath.Join(folder, id+".db"), 0)
-		if err != nil {
+		own := filepath.Join(folder, id)
+		if err := os.MkdirAll(own, 0o700); err != nil {
 			b.Fatal(err)
 		}
-		return cluster.Parts{Logs: logs, Stable: logs, Snapshots: snapshots, Close: logs.Close}
+		for _, kind := range logstoretest.Kinds() {
+			if kind.Name != store {
+				continue
+			}
+			stores, err := kind.Open(own, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return cluster.Parts{Logs: stores.Logs, Stable: stores.Stable, Snapshots: snapshots, Close: stores.Close}
+		}
+		b.Fatalf("there is no log store %q", store)
+		return cluster.Parts{}
 	}
 }
 

@@ -241,7 +241,8 @@ func (c *Cluster) AwaitConverged() {
 		for _, n := range nodes {
 			s := n.Status()
 			first, _ := nodes[0].Digest()
-			if index, _ := n.Digest(); n.Ready() != nil || s.LastIndex != last || s.CommitIndex != last || index != first {
+			if index, _ := n.Digest(); n.Ready() != nil || s.LastIndex != last || s.CommitIndex != last ||
+				index != first {
 				return false
 			}
 		}

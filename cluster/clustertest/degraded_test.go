@@ -39,10 +39,12 @@ func TestOneOfThree(t *testing.T) {
 				info.Index == 0 {
 				t.Errorf("a stale read: %d, %+v, %v", used, info, err)
 			}
-			if _, _, err := clustertest.ReadUsed(alone, cluster.ReadOptions{Stale: true, MinIndex: info.Index}); err != nil {
+			if _, _, err := clustertest.ReadUsed(alone,
+				cluster.ReadOptions{Stale: true, MinIndex: info.Index}); err != nil {
 				t.Errorf("a read from an index that is there: %v", err)
 			}
-			if _, _, err := clustertest.ReadUsed(alone, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader &&
+			if _, _, err := clustertest.ReadUsed(alone,
+				cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader &&
 				cluster.ReasonOf(err) != cluster.Deadline {
 				t.Errorf("a linearizable read: %v, want NO_LEADER or DEADLINE", err)
 			}

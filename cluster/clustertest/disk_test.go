@@ -48,7 +48,8 @@ func startWithSmallDisks(t *testing.T, size int) (*clustertest.Cluster, map[stri
 			disks[id] = d
 		}
 		return cluster.Parts{
-			Logs: d, Stable: d.disk, Snapshots: d.disk.Snapshots, FreeSpace: func() (int64, error) { return d.free.Load(), nil },
+			Logs: d, Stable: d.disk, Snapshots: d.disk.Snapshots,
+			FreeSpace: func() (int64, error) { return d.free.Load(), nil },
 		}
 	}
 	c := clustertest.Start(t, size, clustertest.WithParts(parts), clustertest.WithConfig(func(c *cluster.Config) {
@@ -78,7 +79,8 @@ func TestANearlyFullDiskTakesWhatFreesAndNothingThatGrows(t *testing.T) {
 			}
 		}
 		if leader.Ready() != nil || !strings.Contains(leader.Status().Warning, "disk-reserve") {
-			t.Errorf("ready: %v, problem %q; want a warning of a node that serves", leader.Ready(), leader.Status().Warning)
+			t.Errorf("ready: %v, problem %q; want a warning of a node that serves", leader.Ready(),
+				leader.Status().Warning)
 		}
 		for _, n := range c.Followers() {
 			if p := n.Status().Warning; p != "" {

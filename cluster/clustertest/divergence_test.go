@@ -64,7 +64,8 @@ func TestEqualStatesAgree(t *testing.T) {
 			for _, n := range c.Nodes() {
 				for _, m := range n.Comparison() {
 					if m.Finding != cluster.Agrees || m.Index != last {
-						t.Fatalf("%s says that %s at %d %q, want agreement at %d", n.Status().ID, m.ID, m.Index, m.Finding, last)
+						t.Fatalf("%s says that %s at %d %q, want agreement at %d", n.Status().ID, m.ID, m.Index,
+							m.Finding, last)
 					}
 				}
 			}
@@ -93,7 +94,8 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 				time.Sleep(70 * time.Second)
 				wantQuarantined(t, n)
 				if n.CountDiffering() != 1 || c.Leader().CountDiffering() != 1 {
-					t.Errorf("found to differ: %d here, %d at the leader; want 1", n.CountDiffering(), c.Leader().CountDiffering())
+					t.Errorf("found to differ: %d here, %d at the leader; want 1", n.CountDiffering(),
+						c.Leader().CountDiffering())
 				}
 				if found := comparisonFindings(c.Leader()); found[bad] != cluster.Differs || len(found) != 3 {
 					t.Errorf("the leader finds %v", found)
@@ -112,7 +114,8 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 				c.StartNode(bad)
 				c.AwaitConverged()
 				time.Sleep(130 * time.Second)
-				if found := comparisonFindings(c.Leader()); found[bad] != cluster.Agrees || c.Leader().CountDiffering() != 0 {
+				if found := comparisonFindings(c.Leader()); found[bad] != cluster.Agrees ||
+					c.Leader().CountDiffering() != 0 {
 					t.Errorf("with new data the leader finds %v", found)
 				}
 				c.CheckEqual()
@@ -124,7 +127,8 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 func wantQuarantined(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	for what, err := range map[string]error{"ready": n.Ready(), "read": staleRead(n), "write": writeOne(n)} {
-		if cluster.ReasonOf(err) != cluster.Halted || !strings.Contains(err.Error(), "another state than the majority") ||
+		if cluster.ReasonOf(err) != cluster.Halted ||
+			!strings.Contains(err.Error(), "another state than the majority") ||
 			!strings.Contains(err.Error(), "empty one") {
 			t.Errorf("%s: %v; want HALTED with the reason and the way out", what, err)
 		}

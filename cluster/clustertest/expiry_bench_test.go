@@ -15,7 +15,7 @@ import (
 // caller.
 func BenchmarkExpiry(b *testing.B) {
 	const leases = 100_000
-	for _, store := range []string{"memory", "bolt"} {
+	for _, store := range []string{"memory", "bolt", "wal"} {
 		b.Run("store="+store, func(b *testing.B) {
 			for b.Loop() {
 				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))

@@ -78,7 +78,8 @@ func TestLedgerTimeStandsStillWithoutALeaderAndNeverGoesBack(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		later := c.MustPropose(clustertest.NewAllocate("later", 1)).Allocation.Info().GrantedAt
-		if grown := time.Duration(later-after) * time.Millisecond; grown < time.Minute || grown > time.Minute+time.Second {
+		if grown := time.Duration(later-after) * time.Millisecond; grown < time.Minute ||
+			grown > time.Minute+time.Second {
 			t.Errorf("ledger time grew by %v in a minute with a leader", grown)
 		}
 	})

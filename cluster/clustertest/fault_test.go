@@ -53,7 +53,8 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 		if !errors.Is(broken.Err(), errDiskFull) {
 			t.Errorf("the node stopped because of %v, want the disk's error", broken.Err())
 		}
-		if _, err := clustertest.Propose(broken, clustertest.NewAllocate("b", 1)); cluster.ReasonOf(err) != cluster.Halted {
+		if _, err := clustertest.Propose(broken,
+			clustertest.NewAllocate("b", 1)); cluster.ReasonOf(err) != cluster.Halted {
 			t.Errorf("a write on the broken node: %v, want HALTED", err)
 		}
 		if _, _, err := clustertest.ReadUsed(broken,
@@ -118,7 +119,8 @@ func TestAStoppedNodeAnswersSoAndStopsOnce(t *testing.T) {
 		if err := n.Shutdown(t.Context()); err != nil {
 			t.Errorf("the second stop: %v", err)
 		}
-		if _, err := clustertest.Propose(n, clustertest.NewAllocate("a", 1)); cluster.ReasonOf(err) != cluster.ShuttingDown {
+		if _, err := clustertest.Propose(n, clustertest.NewAllocate("a", 1)); cluster.ReasonOf(
+			err) != cluster.ShuttingDown {
 			t.Errorf("a write: %v, want SHUTTING_DOWN", err)
 		}
 		if _, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.ShuttingDown {
@@ -142,10 +144,11 @@ func TestADamagedLogIsRefusedAtTheStart(t *testing.T) {
 		}
 		net := simnet.New(1)
 		defer net.Close()
-		_, err = cluster.Open(t.Context(), cluster.Config{ID: "n1", RaftAddr: "n1:1", HTTPAdvertise: "n1:2"}, cluster.Parts{
-			Logs: disk, Stable: disk, Snapshots: disk.Snapshots, Transport: net.Transport("n1:1"),
-			Discovery: clustertest.NoPeers(),
-		})
+		_, err = cluster.Open(
+			t.Context(), cluster.Config{ID: "n1", RaftAddr: "n1:1", HTTPAdvertise: "n1:2"}, cluster.Parts{
+				Logs: disk, Stable: disk, Snapshots: disk.Snapshots, Transport: net.Transport("n1:1"),
+				Discovery: clustertest.NoPeers(),
+			})
 		var hole *raftguard.HoleError
 		if !errors.As(err, &hole) {
 			t.Errorf("a log with a hole: %v, want a *HoleError", err)

@@ -17,11 +17,11 @@ import (
 
 const preciousWrites = 20
 
-// onFolders runs nodes on real data folders below root.
-func onFolders(t *testing.T, root string) clustertest.Option {
+// onFolders runs nodes on real data folders below root, with a log store.
+func onFolders(t *testing.T, root, logStore string) clustertest.Option {
 	t.Helper()
 	return clustertest.WithParts(func(id string) cluster.Parts {
-		parts, err := openFolder(root, id)
+		parts, err := openFolder(root, id, logStore)
 		if err != nil {
 			t.Fatalf("open the folder of %s: %v", id, err)
 		}
@@ -29,9 +29,10 @@ func onFolders(t *testing.T, root string) clustertest.Option {
 	})
 }
 
-func openFolder(root, id string) (cluster.Parts, error) {
+func openFolder(root, id, logStore string) (cluster.Parts, error) {
 	return host.OpenStores(cluster.Config{
-		ID: id, ClusterName: "test", DataDir: filepath.Join(root, id), RaftAddr: id + ":1", HTTPAdvertise: id + ":2",
+		LogStore: logStore, ID: id, ClusterName: "test", DataDir: filepath.Join(root, id), RaftAddr: id + ":1",
+		HTTPAdvertise: id + ":2",
 	})
 }
 
@@ -39,31 +40,44 @@ func openFolder(root, id string) (cluster.Parts, error) {
 // follower's folder loses a part. Together with the third node, which missed the writes, the follower must not lead:
 // the writes are on a majority and would be lost for all. With a complete folder the two of them continue.
 func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
-	parts := []string{"identity.json", "raft.db", "snapshots"}
 	logs := map[string]func(*cluster.Config){"long logs": func(*cluster.Config) {}, "short logs": shortLogs}
-	for name, change := range logs {
-		for gone := range 1 << len(parts) {
-			var names []string
-			for i, part := range parts {
-				if gone&(1<<i) != 0 {
-					names = append(names, part)
+	for _, logStore := range []string{cluster.LogStoreBolt, cluster.LogStoreWAL} {
+		parts := []string{"identity.json", "raft.db", "snapshots"}
+		if logStore == cluster.LogStoreWAL {
+			parts = append(parts, "wal")
+		}
+		for name, change := range logs {
+			for gone := range 1 << len(parts) {
+				var names []string
+				for i, part := range parts {
+					if gone&(1<<i) != 0 {
+						names = append(names, part)
+					}
 				}
-			}
-			t.Run(fmt.Sprintf("%s, without %v", name, names), func(t *testing.T) {
-				if isQuick := len(names) < 2 && name == "long logs" || len(names) == 2 && name == "short logs"; !isQuick {
-					verify.Only(t)
-				}
-				root := t.TempDir()
-				synctest.Test(t, func(t *testing.T) {
-					c := clustertest.Start(t, 3, onFolders(t, root), clustertest.WithConfig(change))
-					loseParts(t, c, root, names)
+				t.Run(fmt.Sprintf("%s, %s, without %v", logStore, name, names), func(t *testing.T) {
+					if isQuick := len(names) < 2 && name == "long logs" || len(names) == 2 && name == "short logs" &&
+						logStore == cluster.LogStoreBolt; !isQuick {
+						verify.Only(t)
+					}
+					root := t.TempDir()
+					synctest.Test(t, func(t *testing.T) {
+						c := clustertest.Start(t, 3, onFolders(t, root, logStore), clustertest.WithConfig(change))
+						loseParts(t, c, lossOf{root: root, logStore: logStore, names: names, all: len(names) == len(parts)})
+					})
 				})
-			})
+			}
 		}
 	}
 }
 
-func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string) {
+// lossOf says which parts of a folder are lost.
+type lossOf struct {
+	root, logStore string
+	names          []string
+	all            bool
+}
+
+func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
 	t.Helper()
 	c.CreateTree()
 	leader := c.Leader().Status().ID
@@ -81,14 +95,14 @@ func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string
 		c.Stop(id)
 	}
 	c.Heal()
-	for _, name := range names {
-		if err := os.RemoveAll(filepath.Join(root, damaged, name)); err != nil {
+	for _, name := range loss.names {
+		if err := os.RemoveAll(filepath.Join(loss.root, damaged, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.StartNode(behind)
-	parts, refused := openFolder(root, damaged)
-	lost := refused != nil || parts.Lost != "" || len(names) == 3
+	parts, refused := openFolder(loss.root, damaged, loss.logStore)
+	lost := refused != nil || parts.Lost != "" || loss.all
 	if refused == nil {
 		if err := parts.Close(); err != nil {
 			t.Fatal(err)
@@ -106,7 +120,7 @@ func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string
 	}
 	c.StartNode(leader)
 	if refused != nil { // the way out that the refusal names
-		if err := os.RemoveAll(filepath.Join(root, damaged)); err != nil {
+		if err := os.RemoveAll(filepath.Join(loss.root, damaged)); err != nil {
 			t.Fatal(err)
 		}
 		c.StartNode(damaged)
@@ -116,8 +130,9 @@ func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string
 	awaitVoters(c, 3)
 	wantAcknowledged(t, c)
 	c.AwaitConverged()
-	if lost && len(names) == 0 || !lost && slices.Contains(names, "raft.db") {
-		t.Errorf("the folder without %v: lost is %v", names, lost)
+	log := slices.Contains(loss.names, "raft.db") || slices.Contains(loss.names, "wal")
+	if lost && len(loss.names) == 0 || !lost && log {
+		t.Errorf("the folder without %v: lost is %v", loss.names, lost)
 	}
 }
 

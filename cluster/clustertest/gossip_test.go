@@ -15,8 +15,9 @@ import (
 // forgedMember is what an attacker announces in the name of a member: other addresses, an old version, another intent.
 func forgedMember(id string) cluster.Peer {
 	return cluster.Peer{
-		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5, Intent: "another",
-		Alive: true,
+		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5,
+		Intent: "another",
+		Alive:  true,
 	}
 }
 

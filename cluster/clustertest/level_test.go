@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // raiseLevelAfter sets RaiseLevelAfter.
@@ -133,7 +134,7 @@ func TestAMembersWordAboutTheLevelStopsNobody(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		c.CreateTree()
 		c.OverrideStatus(c.Leader().Status().ID, func(s *cluster.NodeStatus) { s.ClusterLevel = math.MaxUint32 })
-		time.Sleep(time.Hour)
+		time.Sleep(verify.Scale(20*time.Minute, time.Hour))
 		for _, n := range c.Nodes() {
 			if n.Err() != nil || n.Ready() != nil {
 				t.Errorf("%s stopped: %v, %v", n.Status().ID, n.Err(), n.Ready())

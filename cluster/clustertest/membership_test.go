@@ -32,7 +32,9 @@ func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Conte
 
 func removeMember(t *testing.T, c *clustertest.Cluster, id string, force bool) (bool, error) {
 	t.Helper()
-	return retryChange(t, c, func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Remove(ctx, id, force) })
+	return retryChange(t, c, func(ctx context.Context, n *cluster.Node) (bool, error) {
+		return n.Remove(ctx, id, force)
+	})
 }
 
 func wantRefused(t *testing.T, err error, says string) {
@@ -61,13 +63,13 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 1, clustertest.WithConfig(change))
 				c.CreateTree()
-				load := c.StartLoad(4)
-				time.Sleep(10 * time.Second)
+				load, pause := c.StartLoad(4), verify.Scale(2*time.Second, 5*time.Second)
+				time.Sleep(2 * pause)
 				for size := 2; size <= 5; size++ {
 					c.AddNode(fmt.Sprint("n", size))
 					awaitVoters(c, size)
 				}
-				time.Sleep(5 * time.Second)
+				time.Sleep(pause)
 				for _, id := range []string{c.Leader().Status().ID, c.Followers()[0].Status().ID} {
 					if changed, err := removeMember(t, c, id, false); err != nil || !changed {
 						t.Fatalf("remove %s: %v, %v", id, changed, err)
@@ -75,7 +77,7 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 					c.Stop(id)
 				}
 				awaitVoters(c, 3)
-				time.Sleep(5 * time.Second)
+				time.Sleep(pause)
 				if acknowledged, _ := load.Stop(); acknowledged < 1000 {
 					t.Errorf("only %d writes were acknowledged", acknowledged)
 				}
@@ -88,7 +90,8 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 
 func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.StabilizationTime = time.Minute }))
+		c := clustertest.Start(
+			t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.StabilizationTime = time.Minute }))
 		c.CreateTree()
 		c.AddNode("n2")
 		c.Eventually("n2 healthy", func() bool { return c.Health()["n2"].Healthy })
@@ -301,9 +304,10 @@ func TestTheDeadAreRemovedOnlyIfAsked(t *testing.T) {
 	for after, want := range map[time.Duration]int{0: 5, time.Minute: 3} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := clustertest.Start(t, 5, clustertest.WithConfig(func(c *cluster.Config) { c.RemoveDeadAfter = after }))
+				c := clustertest.Start(
+					t, 5, clustertest.WithConfig(func(c *cluster.Config) { c.RemoveDeadAfter = after }))
 				c.CreateTree()
-				dead := c.Followers()
+				dead, silence := c.Followers(), verify.Scale(3*time.Minute, 10*time.Minute)
 				c.Isolate(dead[0].Status().ID)
 				time.Sleep(30 * time.Second)
 				c.Heal()
@@ -312,12 +316,12 @@ func TestTheDeadAreRemovedOnlyIfAsked(t *testing.T) {
 					t.Fatalf("there are %d voters although no member was silent for a minute", voters)
 				}
 				c.Isolate(dead[0].Status().ID, dead[1].Status().ID)
-				time.Sleep(10 * time.Minute)
+				time.Sleep(silence)
 				if voters, _ := c.Voters(); voters != want {
-					t.Errorf("two were silent for ten minutes, and there are %d voters, want %d", voters, want)
+					t.Errorf("two were silent for %v, and there are %d voters, want %d", silence, voters, want)
 				}
 				c.Isolate(dead[2].Status().ID)
-				time.Sleep(10 * time.Minute)
+				time.Sleep(silence)
 				if want == 3 {
 					if voters, _ := c.Voters(); voters != 3 {
 						t.Errorf("one of three is silent, and there are %d voters", voters)

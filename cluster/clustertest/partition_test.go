@@ -32,7 +32,8 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 				1)); cluster.ReasonOf(err) != cluster.NoLeader {
 				t.Errorf("a write to the minority: %v, want NO_LEADER", err)
 			}
-			if _, _, err := clustertest.ReadUsed(old, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader {
+			if _, _, err := clustertest.ReadUsed(old,
+				cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader {
 				t.Errorf("a linearizable read from the minority: %v, want NO_LEADER", err)
 			}
 			_, info, err := clustertest.ReadUsed(old, cluster.ReadOptions{Stale: true})

@@ -233,7 +233,8 @@ func provokeStaleRead(t *testing.T, c *clustertest.Cluster, jitter time.Duration
 			ctx, cancel := context.WithTimeout(t.Context(), late)
 			defer cancel()
 			if index, err := old.ReadIndex(ctx); err == nil && index < acknowledged {
-				t.Errorf("a deposed leader confirmed a read at %d, below the acknowledged write at %d", index, acknowledged)
+				t.Errorf("a deposed leader confirmed a read at %d, below the acknowledged write at %d",
+					index, acknowledged)
 			}
 			return true
 		}

@@ -14,16 +14,16 @@ import (
 // wantUnready polls nodes until one of them is not ready for a reason that contains this text.
 func wantUnready(t *testing.T, says string, nodes ...*cluster.Node) {
 	t.Helper()
-	if last := awaitUnready(says, nodes); last != nil {
+	if last := awaitUnready(says, 30*time.Second, nodes); last != nil {
 		t.Errorf("not ready: %v, want %q", last, says)
 	}
 }
 
 // awaitUnready returns nil once one of the nodes is not ready for a reason that contains this text, otherwise the last
 // reason.
-func awaitUnready(says string, nodes []*cluster.Node) error {
+func awaitUnready(says string, limit time.Duration, nodes []*cluster.Node) error {
 	var last error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 		for _, n := range nodes {
 			if last = n.Ready(); last != nil && strings.Contains(last.Error(), says) {
 				return nil
@@ -52,7 +52,7 @@ func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 			for _, n := range followers {
 				c.Isolate(n.Status().ID)
 			}
-			silent = awaitUnready("has not heard from leader "+leader+" for 2", followers)
+			silent = awaitUnready("has not heard from leader "+leader+" for 2", 4*time.Second, followers)
 			wantUnready(t, "knows no leader; a majority of the voters must be up and reach each other", followers...)
 			c.Heal()
 			c.AwaitConverged()

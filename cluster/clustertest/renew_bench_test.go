@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // operation is a renewal.
 func BenchmarkRenewals(b *testing.B) {
 	const leases, perSecond = 100_000, 100_000 / 30
-	for _, store := range []string{"memory", "bolt"} {
+	for _, store := range []string{"memory", "bolt", "wal"} {
 		b.Run("store="+store, func(b *testing.B) {
 			c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
 			c.Network().SetDelay(nil)
@@ -39,7 +38,8 @@ func BenchmarkRenewals(b *testing.B) {
 						b.Errorf("renewal %d: %+v, %v", i, outcomes, err)
 					}
 					took := int64(time.Since(began))
-					for last := longest.Load(); took > last && !longest.CompareAndSwap(last, took); last = longest.Load() {
+					for last := longest.Load(); took > last &&
+						!longest.CompareAndSwap(last, took); last = longest.Load() {
 					}
 				})
 			}
@@ -52,14 +52,4 @@ func BenchmarkRenewals(b *testing.B) {
 			b.ReportMetric(float64(longest.Load())/1e6, "ms-longest")
 		})
 	}
-}
-
-// processorTime returns the CPU time that this process has used so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -49,7 +49,8 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 		c.CreateTree()
 		for i := range 20 {
 			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
-			contents, err := backup.Read(bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{},
+			contents, err := backup.Read(
+				bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{},
 				nil)
 			if err != nil || contents.Counts.Held != uint64(i+1) || contents.Stale {
 				t.Fatalf("after %d grants the backup holds %+v, %v", i+1, contents, err)
@@ -60,10 +61,12 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 		c.Eventually("no leader is known", func() bool { _, known := alone.Leader(); return !known })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := alone.Save(ctx, cluster.ReadOptions{}, new(bytes.Buffer)); cluster.ReasonOf(err) != cluster.NoLeader {
+		if _, err := alone.Save(ctx, cluster.ReadOptions{},
+			new(bytes.Buffer)); cluster.ReasonOf(err) != cluster.NoLeader {
 			t.Errorf("a node without a leader saves as if it had one: %v", err)
 		}
-		contents, err := backup.Read(bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{},
+		contents, err := backup.Read(
+			bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{},
 			nil)
 		if err != nil || !contents.Stale || contents.Counts.Held != 20 {
 			t.Errorf("its stale backup is %+v, %v", contents, err)
@@ -241,7 +244,8 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 			leader := c.Leader()
 			answer := make(chan error, 1)
 			go func() {
-				_, err := leader.Restore(context.Background(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file))
+				_, err := leader.Restore(context.Background(), cluster.RestoreOptions{RaiseLevel: true},
+					bytes.NewReader(file))
 				answer <- err
 			}()
 			time.Sleep(time.Duration(step) * 2 * time.Millisecond)
@@ -252,7 +256,8 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 			state := c.CheckEqual() // a snapshot can be taken: nothing is left unfinished
 			used, _, failed := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{})
 			restored := used == 41
-			if failed != nil || !restored && used != 42 || restored == bytes.Contains(state, []byte("after-the-backup")) {
+			if failed != nil || !restored && used != 42 ||
+				restored == bytes.Contains(state, []byte("after-the-backup")) {
 				t.Errorf("step %d: %d are used, %v: neither all nor nothing was restored", step, used, failed)
 			}
 			var unclear *cluster.Error
@@ -291,13 +296,15 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 		leader := c.Leader()
 		before := leader.Level().Current
 		options := cluster.RestoreOptions{Size: 100 << 20}
-		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe ||
+		if _, err := leader.Restore(t.Context(), options,
+			untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe ||
 			!strings.Contains(err.Error(), "--raise-level") {
 			t.Errorf("a restore that would raise the level: %v", err)
 		}
 		options.RaiseLevel = true
 		disks[leader.Status().ID].free.Store(diskReserve + 300<<20 - 1)
-		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.DiskFull {
+		if _, err := leader.Restore(t.Context(), options,
+			untouchedReader{t}); cluster.ReasonOf(err) != cluster.DiskFull {
 			t.Errorf("a restore without disk space: %v", err)
 		}
 		if now := leader.Level().Current; now != before {

@@ -144,7 +144,8 @@ func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := logs.StoreLog(&raft.Log{Index: last + i, Term: end.Term, Type: raft.LogCommand, Data: data}); err != nil {
+		if err := logs.StoreLog(
+			&raft.Log{Index: last + i, Term: end.Term, Type: raft.LogCommand, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,9 @@ func (c *Cluster) CreateTree() {
 		Meta: quota.ChangeMeta{Actor: "test", Reason: "workload"},
 		Trees: []quota.TreeSpec{{
 			Name: Tree, Resources: []quota.Resource{{Name: Resource, Unit: quota.Count}},
-			Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: Resource, Limit: quota.AtMost(TreeLimit)}}}},
+			Nodes: []quota.NodeSpec{
+				{Limits: []quota.ResourceLimit{{Resource: Resource, Limit: quota.AtMost(TreeLimit)}}},
+			},
 		}},
 	})
 }

@@ -118,7 +118,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 10 * time.Second
 	c.TCPTimeout = 2 * time.Second
-	// A node that crashed may come back under another address soon.
+	// A node that crashed may soon restart under another address.
 	c.DeadNodeReclaimTime = 5 * time.Second
 	// This only affects sending. Received compressed messages are refused by checkedTransport.
 	c.EnableCompression = false
@@ -157,7 +157,7 @@ func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error)
 	return sockets, nil
 }
 
-// resolveAddress splits host:port into an IP address and a port number, as memberlist wants them.
+// resolveAddress splits host:port into an IP address and a port number, as memberlist requires.
 func resolveAddress(address string) (string, int, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -49,8 +49,9 @@ type acceptedKeys struct {
 }
 
 var (
-	errCompressed = errors.New("it is compressed; members do not compress, and what inflates could take any amount of " +
-		"memory")
+	errCompressed = errors.New(
+		"it is compressed; members do not compress, and what inflates could take any amount of " +
+			"memory")
 	errEmpty      = errors.New("it is empty")
 	errEncryption = errors.New("it is not encrypted with a key of this node")
 )
@@ -141,7 +142,8 @@ func checkFields(kind byte, fields map[string]field) error {
 func checkNode(fields map[string]field, name string) error {
 	err := errors.Join(checkName(fields, name), checkAddress(fields, "Addr"))
 	if size := len(fields["Meta"].text); size > memberlist.MetaMaxSize {
-		err = errors.Join(err, fmt.Errorf("a node has %d bytes of metadata, more than %d", size, memberlist.MetaMaxSize))
+		err = errors.Join(
+			err, fmt.Errorf("a node has %d bytes of metadata, more than %d", size, memberlist.MetaMaxSize))
 	}
 	if size := len(fields["Vsn"].text); size != versionSize {
 		err = errors.Join(err, fmt.Errorf("a node has %d versions, which must be %d", size, versionSize))
@@ -183,7 +185,8 @@ func checkNodes(from byteSource) error {
 	}
 	count, extra := header["Nodes"].number, header["UserStateLen"].number
 	if count < 0 || count > maxNames || extra != 0 {
-		return fmt.Errorf("it describes %d nodes and has %d bytes of user state; allowed are %d nodes and no user state",
+		return fmt.Errorf(
+			"it describes %d nodes and has %d bytes of user state; allowed are %d nodes and no user state",
 			count, extra, maxNames)
 	}
 	for range count {

@@ -65,7 +65,11 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 		{"an array", []byte{aliveMessage, 0x96, 0, 0, 0, 0, 0, 0}, "not a map"},
 		{"a field twice", []byte{ackMessage, 0x82, 0xa1, 'a', 1, 0xa1, 'a', 1}, "is duplicated"},
 		{"a map in a map", []byte{ackMessage, 0x81, 0xa1, 'a', 0x81, 0xa1, 'a', 1}, "neither a text nor a number"},
-		{"four gigabytes that do not come", []byte{ackMessage, 0x81, 0xa1, 'a', 0xc6, 0xff, 0xff, 0xff, 0xff}, "longer than"},
+		{
+			"four gigabytes that do not come",
+			[]byte{ackMessage, 0x81, 0xa1, 'a', 0xc6, 0xff, 0xff, 0xff, 0xff},
+			"longer than",
+		},
 		{"a message of users", []byte{8, 'x'}, "type 8"},
 		{"long", make([]byte, maxPacket+1), "members send less"},
 	} {
@@ -128,7 +132,8 @@ func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			wantStreamCheck(t, nil, append(bytes.Clone(c.message), "what follows"...), c.message, c.refuse)
 			whole := forge.EncryptedStream(testKey, c.message)
-			wantStreamCheck(t, [][]byte{otherKey, testKey}, append(bytes.Clone(whole), "what follows"...), whole, c.refuse)
+			wantStreamCheck(t, [][]byte{otherKey, testKey}, append(bytes.Clone(whole), "what follows"...),
+				whole, c.refuse)
 			wantStreamCheck(t, [][]byte{testKey}, c.message, nil, "not encrypted with a key")
 			wantStreamCheck(t, [][]byte{otherKey}, whole, nil, "not encrypted with a key")
 		})

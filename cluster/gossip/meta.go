@@ -34,8 +34,9 @@ func encodeMeta(clusterName string, p cluster.Peer) ([]byte, error) {
 		return nil, fmt.Errorf("encode the metadata of node %s: %w", p.ID, err)
 	}
 	if len(data) > memberlist.MetaMaxSize {
-		return nil, fmt.Errorf("the metadata of node %s has %d bytes, and gossip carries %d: use a shorter cluster name, "+
-			"shorter addresses or a shorter version", p.ID, len(data), memberlist.MetaMaxSize)
+		return nil, fmt.Errorf(
+			"the metadata of node %s has %d bytes, and gossip carries %d: use a shorter cluster name, "+
+				"shorter addresses or a shorter version", p.ID, len(data), memberlist.MetaMaxSize)
 	}
 	return data, nil
 }

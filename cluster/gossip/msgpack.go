@@ -61,7 +61,8 @@ func readMapSize(from byteSource) (int, error) {
 		return 0, err
 	}
 	if head[0]&0xf0 != 0x80 { // a map of at most 15 fields; memberlist's have at most 7
-		return 0, fmt.Errorf("a message begins with %#x, which is not a map of fewer than %d fields", head[0], maxFields)
+		return 0, fmt.Errorf("a message begins with %#x, which is not a map of fewer than %d fields",
+			head[0], maxFields)
 	}
 	return int(head[0] & 0x0f), nil
 }

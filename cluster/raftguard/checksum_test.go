@@ -47,17 +47,20 @@ func TestChecksumIsInvisible(t *testing.T) {
 
 func TestChecksumFindsEveryChange(t *testing.T) {
 	changes := map[string]func(*raft.Log){
-		"index":             func(e *raft.Log) { e.Index++ },
-		"term":              func(e *raft.Log) { e.Term++ },
-		"type":              func(e *raft.Log) { e.Type = raft.LogNoop },
-		"data":              func(e *raft.Log) { e.Data[3] ^= 1 },
-		"shorter data":      func(e *raft.Log) { e.Data = e.Data[:4] },
-		"no data":           func(e *raft.Log) { e.Data = nil },
-		"extensions":        func(e *raft.Log) { e.Extensions[len(e.Extensions)-1] ^= 1 },
-		"the sum":           func(e *raft.Log) { e.Extensions[5] ^= 1 },
-		"the mark":          func(e *raft.Log) { e.Extensions[0] ^= 1 },
-		"no extensions":     func(e *raft.Log) { e.Extensions = nil },
-		"a byte moves over": func(e *raft.Log) { e.Data = append(e.Data, e.Extensions[8]); e.Extensions = e.Extensions[:8] },
+		"index":         func(e *raft.Log) { e.Index++ },
+		"term":          func(e *raft.Log) { e.Term++ },
+		"type":          func(e *raft.Log) { e.Type = raft.LogNoop },
+		"data":          func(e *raft.Log) { e.Data[3] ^= 1 },
+		"shorter data":  func(e *raft.Log) { e.Data = e.Data[:4] },
+		"no data":       func(e *raft.Log) { e.Data = nil },
+		"extensions":    func(e *raft.Log) { e.Extensions[len(e.Extensions)-1] ^= 1 },
+		"the sum":       func(e *raft.Log) { e.Extensions[5] ^= 1 },
+		"the mark":      func(e *raft.Log) { e.Extensions[0] ^= 1 },
+		"no extensions": func(e *raft.Log) { e.Extensions = nil },
+		"a byte moves over": func(e *raft.Log) {
+			e.Data = append(e.Data, e.Extensions[8])
+			e.Extensions = e.Extensions[:8]
+		},
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ const heartbeatRounds = 20
 
 func TestControl695StockHeartbeatsDiverge(t *testing.T) {
 	if diverged := divergedRounds(t, raftguard.UnsafeAsyncHeartbeats()); diverged == 0 {
-		t.Errorf("stock raft never diverged in %d rounds: either raft#695 is mended, then drop the guard, or this schedule "+
+		t.Errorf("stock raft never diverged in %d rounds: either raft#695 is mended, then drop the guard, "+
+			"or this schedule "+
 			"no longer shows it, then mend the schedule", heartbeatRounds)
 	}
 }

@@ -106,7 +106,8 @@ func wantStuck(t *testing.T, c *cluster, installs *atomic.Int64) {
 	before := installs.Load()
 	time.Sleep(10 * time.Second)
 	if n := installs.Load() - before; n < 100 || c.a.fsm.hasCommand("after") {
-		t.Errorf("%d snapshots installed in 10 s, caught up: %v; either raft#697 is mended, then drop the guard, or this "+
+		t.Errorf("%d snapshots installed in 10 s, caught up: %v; either raft#697 is mended, then drop the "+
+			"guard, or this "+
 			"schedule no longer shows it, then mend the schedule", n, c.a.fsm.hasCommand("after"))
 	}
 	t.Logf("%d snapshots in 20 s brought a no further than index %d", installs.Load(), c.a.raft.AppliedIndex())

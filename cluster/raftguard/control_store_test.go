@@ -35,8 +35,9 @@ func TestControlStockRaftCarriesOnAfterAStoreError(t *testing.T) {
 				time.Sleep(time.Minute)
 				writes, failed := disk.writesAfterFailure()
 				if !failed || writes == 0 || node.State() != raft.Leader {
-					t.Errorf("failed: %v, writes since: %d, state: %v; either raft stops at store errors now, then drop the "+
-						"fail-stop store, or this no longer provokes one", failed, writes, node.State())
+					t.Errorf(
+						"failed: %v, writes since: %d, state: %v; either raft stops at store errors now, then drop the "+
+							"fail-stop store, or this no longer provokes one", failed, writes, node.State())
 				}
 			})
 		})

@@ -89,8 +89,9 @@ func (p storedState) missingPart() string {
 		return fmt.Sprintf("its term is gone: it says %d, and what it holds is of term %d", p.term,
 			max(p.lastTerm, p.snapshotTerm, p.voted))
 	case p.first > p.snapshot+1:
-		return fmt.Sprintf("entry %d and what came before it is gone: the log begins at entry %d and the newest snapshot "+
-			"reaches to entry %d",
+		return fmt.Sprintf(
+			"entry %d and what came before it is gone: the log begins at entry %d and the newest snapshot "+
+				"reaches to entry %d",
 			p.first-1, p.first, p.snapshot)
 	case max(p.last, p.snapshot) < p.recorded:
 		return fmt.Sprintf("its newest snapshot is gone: it reached to entry %d, and what is left reaches to entry %d",
@@ -186,7 +187,8 @@ type LostHistoryError struct {
 
 // Error names what is missing and what to do.
 func (e *LostHistoryError) Error() string {
-	return fmt.Sprintf("the stores of this node have lost state (%s), and it must not take part with what is left; start "+
+	return fmt.Sprintf("the stores of this node have lost state (%s), and it must not take part with what "+
+		"is left; start "+
 		"it with empty stores, so that it joins again as a new one, or restore the cluster from a backup when no other "+
 		"server is intact", e.Reason)
 }

@@ -20,7 +20,8 @@ func sendThrough(t *testing.T, inner *raft.InmemTransport, body *strings.Reader)
 	peer.Connect(inner.LocalAddr(), inner)
 	go func() {
 		var response raft.InstallSnapshotResponse
-		err := peer.InstallSnapshot("node", inner.LocalAddr(), &raft.InstallSnapshotRequest{Size: body.Size()}, &response,
+		err := peer.InstallSnapshot("node", inner.LocalAddr(),
+			&raft.InstallSnapshotRequest{Size: body.Size()}, &response,
 			body)
 		answers <- raft.RPCResponse{Response: &response, Error: err}
 	}()

@@ -28,7 +28,7 @@ func TestSnapshotsNeverGoBack(t *testing.T) {
 	create := func(index uint64) (raft.SnapshotSink, error) {
 		return snapshots.Create(1, index, 1, raft.Configuration{}, 1, nil)
 	}
-	for _, index := range []uint64{10, 10, 20} { // the same again is no step back
+	for _, index := range []uint64{10, 10, 20} { // repeating an index is not a step back
 		sink, err := create(index)
 		if err == nil {
 			err = sink.Close()

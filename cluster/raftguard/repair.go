@@ -31,11 +31,13 @@ func RepairTail(logs raft.LogStore, snapshots raft.SnapshotStore, logger hclog.L
 		return false, err
 	}
 	if err := logs.DeleteRange(first, last); err != nil {
-		return false, fmt.Errorf("drop the log entries %d to %d, which contradict snapshot %s: %w", first, last, newest.ID,
+		return false, fmt.Errorf("drop the log entries %d to %d, which contradict snapshot %s: %w", first,
+			last, newest.ID,
 			err)
 	}
 	logger.Warn("dropped a log that contradicts the newest snapshot; the leader will send what is missing",
-		"snapshot", newest.ID, "snapshot-index", newest.Index, "snapshot-term", newest.Term, "first", first, "last", last)
+		"snapshot", newest.ID, "snapshot-index", newest.Index, "snapshot-term", newest.Term, "first",
+		first, "last", last)
 	return true, nil
 }
 

@@ -33,7 +33,8 @@ type CorruptSnapshotError struct {
 // Error names the snapshot and what to do.
 func (e *CorruptSnapshotError) Error() string {
 	return fmt.Sprintf("the newest snapshot %s is corrupt (%v) and cannot be replaced from this disk (%s); remove the "+
-		"data folder and let this server join again as a new one, or restore the cluster from a backup when no other server "+
+		"data folder and let this server join again as a new one, or restore the cluster from a backup when "+
+		"no other server "+
 		"is intact", e.Path, e.Cause, e.Gap)
 }
 
@@ -64,7 +65,7 @@ func SweepSnapshots(base string) ([]string, error) {
 	return swept, nil
 }
 
-// VerifySnapshots makes sure that raft will start from the newest snapshot below base, the folder of the file store
+// VerifySnapshots checks that raft will start from the newest snapshot below base, the folder of the file store
 // snapshots. raft itself silently skips a corrupt snapshot and may start from an earlier state.
 //
 // The newest snapshot must be listed, match the store's checksum and satisfy check, which reads the state to its end. A

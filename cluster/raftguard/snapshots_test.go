@@ -174,7 +174,8 @@ func TestSweepRemovesOnlyUnfinishedSnapshots(t *testing.T) {
 	unfinished := fmt.Sprintf("1-10-%d.tmp", time.Now().UnixMilli())
 	mustStore(t, os.MkdirAll(filepath.Join(f.base, "snapshots", unfinished), 0o755))
 	mustStore(t, os.WriteFile(filepath.Join(f.base, "snapshots", unfinished, "state.bin"), []byte("half"), 0o600))
-	mustStore(t, os.WriteFile(filepath.Join(f.base, "snapshots", "note.tmp"), []byte("a file of another program"), 0o600))
+	mustStore(t, os.WriteFile(filepath.Join(f.base, "snapshots", "note.tmp"),
+		[]byte("a file of another program"), 0o600))
 	swept, err := raftguard.SweepSnapshots(f.base)
 	if err != nil || len(swept) != 1 || swept[0] != unfinished {
 		t.Errorf("swept %v, %v", swept, err)

@@ -17,7 +17,7 @@ type Transport struct {
 	acks map[raft.ServerID]ack
 }
 
-// ack says that a server accepted, as a follower in term, a message that was sent at sent.
+// ack records that a server accepted, as a follower in term, a message that was sent at sent.
 type ack struct {
 	term uint64
 	sent time.Time

@@ -175,7 +175,10 @@ func TestRealTransportHandsHeartbeatsToTheMainLoop(t *testing.T) {
 
 			sender := raftguard.NewTransport(realTransport(t))
 			began := time.Now()
-			heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{Addr: []byte("a")}, Term: 1, Leader: []byte("a")}
+			heartbeat := &raft.AppendEntriesRequest{
+				RPCHeader: raft.RPCHeader{Addr: []byte("a")}, Term: 1,
+				Leader: []byte("a"),
+			}
 			mustStore(t, sender.AppendEntries("b", receiver.LocalAddr(), heartbeat, &raft.AppendEntriesResponse{}))
 			close(stop)
 			if n := <-queued; (n == 1) == (name == "stock") || n+int(async.Load()) != 1 {

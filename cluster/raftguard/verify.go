@@ -19,8 +19,10 @@ type HoleError struct {
 
 // Error names the missing entry and what to do.
 func (e *HoleError) Error() string {
-	return fmt.Sprintf("the log in the data folder reaches from entry %d to entry %d but lacks entry %d, and the newest "+
-		"snapshot reaches only to entry %d; remove the data folder and let this server join again as a new one, or restore "+
+	return fmt.Sprintf("the log in the data folder reaches from entry %d to entry %d but lacks entry %d, "+
+		"and the newest "+
+		"snapshot reaches only to entry %d; remove the data folder and let this server join again as a new "+
+		"one, or restore "+
 		"the cluster from a backup when no other server is intact", e.First, e.Last, e.Missing, e.Snapshot)
 }
 
