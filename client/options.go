@@ -19,6 +19,8 @@ type settings struct {
 	attemptTimeout time.Duration
 	patience       time.Duration
 	interceptors   []connect.Interceptor
+	once           bool
+	batches        int // calls or batches of one method under way at a time; 0 if calls are not joined
 }
 
 func defaultSettings() settings {
@@ -26,6 +28,7 @@ func defaultSettings() settings {
 		attemptTimeout: 5 * time.Second,
 		patience:       30 * time.Second,
 		notice:         func(error) {},
+		batches:        defaultBatches,
 	}
 }
 
@@ -39,6 +42,12 @@ func WithPatience(d time.Duration) Option {
 // call. The default is 5 seconds.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
+}
+
+// WithoutRetries makes one attempt at each call, for callers with retries of their own. A call that fails moves the
+// client on to the next server as usual. Renewals of leases are retried nevertheless.
+func WithoutRetries() Option {
+	return func(s *settings) { s.once = true }
 }
 
 // WithTLS sets which servers the client trusts and which certificate it presents. Addresses without a scheme then use
@@ -60,10 +69,23 @@ func WithNotice(notice func(failure error)) Option {
 	return func(s *settings) { s.notice = notice }
 }
 
-// WithInterceptors adds interceptors to every call, the first one outermost. They see one call, not its attempts. The
-// interceptor of connectrpc.com/otelconnect continues the trace of the caller in the servers.
+// WithInterceptors adds interceptors to every call, the first one outermost. They see one call, not its attempts and
+// not the batch that it is joined into. Only calls for which they set the same headers are joined, except for the
+// headers of traces. The interceptor of connectrpc.com/otelconnect continues the trace of the caller in the servers; a
+// batch continues that of its first call.
 func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
+}
+
+// WithoutJoining sends every call on its own. By default, concurrent calls of Allocate, Release and Renew are joined
+// into calls of BatchAllocate, BatchRelease and BatchRenew: while two calls of a method are under way, further ones
+// wait and are then sent together. A call is sent on its own if none waits beside it, or if it is a dry run, has
+// poll_ms, releases only some items or sets their state, or is larger than 8 KiB.
+//
+// A caller whose context ends stops waiting. Its call was certainly not carried out if it was not sent yet, which
+// MayBeDone reports. A server that hangs holds up joined calls until the attempt times out.
+func WithoutJoining() Option {
+	return func(s *settings) { s.batches = 0 }
 }
 
 func newHTTPClient(secure *tls.Config) *http.Client {

@@ -17,11 +17,11 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 )
 
-// fakeLog remembers one step of one thing.
+// fakeLog is an activity log with one step of one series.
 type fakeLog struct {
 	key  activity.Key
 	step activity.Step
-	// minIndex is what was asked for last.
+	// minIndex is the index of the latest request.
 	minIndex uint64
 }
 
@@ -40,20 +40,26 @@ func TestGetActivity(t *testing.T) {
 	log := &fakeLog{
 		key: activity.Key{Tree: "cern", Resource: "gpu"},
 		step: activity.Step{
-			From: noon, Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWait: 6, States: []quota.NamedCount{{Name: "free", Count: 7}},
+			From: noon, Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWait: 6,
+			States: []quota.NamedCount{{Name: "free", Count: 7}},
 		},
 	}
 	d := oneNode(t)
 	service := handlers.NewActivity(d.node, log)
-	got, err := service.GetActivity(t.Context(), &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
+	got, err := service.GetActivity(t.Context(),
+		&quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &quoratev1.GetActivityResponse{
 		Steps: []*quoratev1.ActivityStep{{
-			From: timestamppb.New(noon), Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWaitMs: 6, States: map[string]int64{"free": 7},
+			From: timestamppb.New(noon), Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWaitMs: 6,
+			States: map[string]int64{"free": 7},
 		}},
-		Read: &quoratev1.ReadInfo{Index: 7, ServedBy: "n1", Consistency: quoratev1.Consistency_CONSISTENCY_STALE, AgeMs: 1000},
+		Read: &quoratev1.ReadInfo{
+			Index: 7, ServedBy: "n1",
+			Consistency: quoratev1.Consistency_CONSISTENCY_STALE, AgeMs: 1000,
+		},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || log.minIndex != 5 {
 		t.Errorf("min index %d; want (-), got (+):\n%s", log.minIndex, diff)
@@ -63,8 +69,11 @@ func TestGetActivity(t *testing.T) {
 		code    connect.Code
 		field   string
 	}{
-		"nothing seen":       {&quoratev1.GetActivityRequest{Tree: "cern"}, connect.CodeNotFound, "node"},
-		"resource of a node": {&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Resource: "gpu"}, connect.CodeInvalidArgument, "node"},
+		"nothing seen": {&quoratev1.GetActivityRequest{Tree: "cern"}, connect.CodeNotFound, "node"},
+		"resource of a node": {
+			&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Resource: "gpu"},
+			connect.CodeInvalidArgument, "node",
+		},
 		"linearizable": {&quoratev1.GetActivityRequest{Tree: "cern", Read: &quoratev1.ReadOptions{
 			Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 		}}, connect.CodeInvalidArgument, "read.consistency"},

@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// BenchmarkAdmit measures what every call passes before it is decoded: observation, place, and a small body.
+// BenchmarkAdmit measures the work for each call before it is decoded: observation, taking a place, and reading a small
+// body.
 func BenchmarkAdmit(b *testing.B) {
 	server, err := New(Config{
 		Node: &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(),

@@ -19,20 +19,22 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// TestAnswersMustBeTaken: a caller that does not receive its answer loses its place, and a stream that lasts longer
-// than any answer goes on.
+// TestAnswersMustBeTaken: a caller that does not read its answer loses its place, while a stream may last longer than
+// the time limit of answers.
 func TestAnswersMustBeTaken(t *testing.T) {
 	d := oneNode(t)
 	mux := http.NewServeMux()
 	mux.Handle("/", d.Handler())
 	mux.Handle("/large", d.FrontEnd(func(Services) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
+		return http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
 	}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
-	mux.Handle(restorePath, d.admission.EndWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(1500 * time.Millisecond)
-		_, _ = io.WriteString(w, "restored")
-	})))
+	mux.Handle(restorePath, d.admission.EndWithServer(t.Context(),
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(1500 * time.Millisecond)
+			_, _ = io.WriteString(w, "restored")
+		})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	d.admission.LimitConnections(server)
 	if want := admission.LongestDeadline + d.admission.Limits.SendPatience; server.WriteTimeout != want {
@@ -54,18 +56,23 @@ func TestAnswersMustBeTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the call has a place", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
-	eventually(t, "the call has lost its place", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
+	eventually(t, "the call has lost its place",
+		func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
 		t.Errorf("a stream that lasted longer was answered %v", got)
 	}
 }
 
-// TestPanicsDoNotFillTheLog: each is answered, and few are logged.
+// TestPanicsDoNotFillTheLog: every panic is answered with an error, and only a few are logged.
 func TestPanicsDoNotFillTheLog(t *testing.T) {
 	d := oneNode(t)
 	log, now := &page{}, time.Unix(0, 0)
-	d.observer.Failures = &observe.FailureLog{Log: hclog.New(&hclog.LoggerOptions{Output: log}), Now: func() time.Time { return now }}
-	handler := d.observer.RecoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	d.observer.Failures = &observe.FailureLog{
+		Log: hclog.New(&hclog.LoggerOptions{Output: log}),
+		Now: func() time.Time { return now },
+	}
+	handler := d.observer.RecoverPanics(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
 	for range 50 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -83,7 +90,8 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// TestFewCallsAreTracedOnDemand: a caller cannot have all of its calls traced, and members are not limited again.
+// TestFewCallsAreTracedOnDemand: the rate of traces that a caller requests is limited, and a member does not limit
+// relayed calls again.
 func TestFewCallsAreTracedOnDemand(t *testing.T) {
 	d := oneNode(t)
 	spans, err := observe.NewTraces(noop.NewTracerProvider())
@@ -116,7 +124,7 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 	}
 }
 
-// TestRelayedAnswersAreBounded: another member cannot make this one keep an answer of any size.
+// TestRelayedAnswersAreBounded: a relayed answer that exceeds the size limit is refused.
 func TestRelayedAnswersAreBounded(t *testing.T) {
 	for size, fits := range map[int64]bool{relay.MaxAnswer: true, relay.MaxAnswer + 1: false} {
 		answer := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless{}, size))}

@@ -15,10 +15,11 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// protocols are the three that typed clients speak.
+// protocols are the three protocols of typed clients.
 var protocols = map[string][]connect.ClientOption{
-	"connect": nil, "connect json": {connect.WithProtoJSON()}, "connect gzip": {connect.WithSendGzip()}, "connect get": {connect.WithHTTPGet()},
-	"grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
+	"connect": nil, "connect json": {connect.WithProtoJSON()}, "connect gzip": {connect.WithSendGzip()},
+	"connect get": {connect.WithHTTPGet()},
+	"grpc":        {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
 }
 
 func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
@@ -29,7 +30,8 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if granted.GetFence() != 1 || granted.GetIndex() != 2 || granted.GetRepeated() || granted.GetAllocation().GetClaims()[0].GetAmounts()["cores"] != 8 {
+			if granted.GetFence() != 1 || granted.GetIndex() != 2 || granted.GetRepeated() ||
+				granted.GetAllocation().GetClaims()[0].GetAmounts()["cores"] != 8 {
 				t.Errorf("granted %v", granted)
 			}
 			again, err := client.Allocate(t.Context(), request("a", "cern:physics/higgs", 8))
@@ -37,29 +39,34 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 				t.Errorf("repeated: %v, %v", again, err)
 			}
 			_, err = client.Allocate(t.Context(), request("b", "cern:physics/higgs", 13))
-			if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "cern:physics/higgs holds 8 of 10 cores, 13 requested, 11 missing") {
+			if connect.CodeOf(err) != connect.CodeResourceExhausted ||
+				!strings.Contains(err.Error(), "cern:physics/higgs holds 8 of 10 cores, 13 requested, 11 missing") {
 				t.Errorf("denied: %v", err)
 			}
 			decision, ok := detailOf[*quoratev1.Decision](err)
-			if !ok || len(decision.GetViolations()) != 2 || decision.GetViolations()[1].GetNode() != "physics" || !decision.GetNeverFits() {
+			if !ok || len(decision.GetViolations()) != 2 || decision.GetViolations()[1].GetNode() != "physics" ||
+				!decision.GetNeverFits() {
 				t.Errorf("decision %v", decision)
 			}
 			if decision.GetIndex() <= granted.GetIndex() {
 				t.Errorf("denied at index %d, after a grant at %d", decision.GetIndex(), granted.GetIndex())
 			}
 			read, err := client.GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
-			if err != nil || read.GetRead().GetServedBy() != "n1" || read.GetRead().GetConsistency() != quoratev1.Consistency_CONSISTENCY_LINEARIZABLE {
+			if err != nil || read.GetRead().GetServedBy() != "n1" ||
+				read.GetRead().GetConsistency() != quoratev1.Consistency_CONSISTENCY_LINEARIZABLE {
 				t.Errorf("read %v, %v", read, err)
 			}
 			released, err := client.Release(t.Context(), &quoratev1.ReleaseRequest{Id: "a"})
-			if err != nil || released.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RELEASED || released.GetAllocation().GetEndedAt() == nil {
+			ended := released.GetAllocation()
+			if err != nil || ended.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RELEASED ||
+				ended.GetEndedAt() == nil {
 				t.Errorf("released %v, %v", released, err)
 			}
 		})
 	}
 }
 
-// TestBadInput is what a caller reads for each mistake.
+// TestBadInput checks the error for each kind of invalid request.
 func TestBadInput(t *testing.T) {
 	d := oneNode(t)
 	allocate := func(change func(*quoratev1.AllocateRequest)) func() error {
@@ -87,28 +94,91 @@ func TestBadInput(t *testing.T) {
 		field string
 		says  string
 	}{
-		"unknown tree":     {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Tree = "cren" }), connect.CodeNotFound, "claims[0].tree", `no tree "cren"`},
-		"unknown node":     {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Node = "physics/hgigs" }), connect.CodeNotFound, "claims[0].node", `"physics/hgigs"`},
-		"unknown resource": {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts = map[string]int64{"coers": 1} }), connect.CodeNotFound, "claims[0].amounts[coers]", `"coers"`},
-		"negative amount":  {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = -1 }), connect.CodeInvalidArgument, `claims[0].amounts["cores"]`, `claims[0].amounts["cores"]`},
-		"huge amount":      {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = math.MaxInt64 }), connect.CodeInvalidArgument, "claims[0].amounts[cores]", "more than any request may name"},
-		"no id":            {allocate(func(r *quoratev1.AllocateRequest) { r.Id = "" }), connect.CodeInvalidArgument, "id", "id"},
-		"id with a space":  {allocate(func(r *quoratev1.AllocateRequest) { r.Id = "a b" }), connect.CodeInvalidArgument, "id", "id"},
-		"no claims":        {allocate(func(r *quoratev1.AllocateRequest) { r.Claims = nil }), connect.CodeInvalidArgument, "claims", "claims"},
-		"unknown mode":     {allocate(func(r *quoratev1.AllocateRequest) { r.Mode = 99 }), connect.CodeInvalidArgument, "mode", "mode"},
-		"claimed twice":    {allocate(func(r *quoratev1.AllocateRequest) { r.Claims = append(r.Claims, r.GetClaims()[0]) }), connect.CodeInvalidArgument, "claims[1].node", "twice"},
-		"id taken":         {allocate(func(r *quoratev1.AllocateRequest) { r.Id = "held" }), connect.CodeAlreadyExists, "id", "other content"},
-		"bad tree name":    {apply(func(t *quoratev1.Tree) { t.Name = "a b" }), connect.CodeInvalidArgument, "trees[0].name", "trees[0].name"},
-		"no resources":     {apply(func(t *quoratev1.Tree) { t.Resources = nil }), connect.CodeInvalidArgument, "trees[0].resources", "trees[0].resources"},
-		"duplicate node":   {apply(func(t *quoratev1.Tree) { t.Nodes = append(t.Nodes, t.GetNodes()[0]) }), connect.CodeInvalidArgument, "trees[0].nodes[3].path", "twice"},
-		"orphan":           {apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = "chemistry/higgs" }), connect.CodeInvalidArgument, "trees[0].nodes[0].path", "chemistry"},
-		"too deep":         {apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = strings.Repeat("a/", 16) + "a" }), connect.CodeInvalidArgument, "trees[0].nodes[0].path", "17 levels"},
-		"malformed path":   {apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = "physics//higgs" }), connect.CodeInvalidArgument, "trees[0].nodes[0].path", "physics//higgs"},
-		"unknown policy":   {apply(func(t *quoratev1.Tree) { t.Nodes[0].Policy = "strcit" }), connect.CodeInvalidArgument, "trees[0].nodes[0].policy", "strcit"},
-		"negative limit":   {apply(func(t *quoratev1.Tree) { t.Limits = cores(-1) }), connect.CodeInvalidArgument, `trees[0].limits["cores"].amount`, "limits"},
-		"limit of nothing": {apply(func(t *quoratev1.Tree) { t.Limits["cores"] = &quoratev1.Limit{} }), connect.CodeInvalidArgument, `trees[0].limits["cores"].value`, "limits"},
-		"policy breach":    {apply(func(t *quoratev1.Tree) { t.Nodes[2].Limits = cores(81) }), connect.CodeFailedPrecondition, "", "100"},
-		"node in use":      {apply(func(t *quoratev1.Tree) { t.Nodes = t.GetNodes()[2:] }), connect.CodeFailedPrecondition, "", "physics"},
+		"unknown tree": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Tree = "cren" }),
+			connect.CodeNotFound, "claims[0].tree", `no tree "cren"`,
+		},
+		"unknown node": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Node = "physics/hgigs" }),
+			connect.CodeNotFound, "claims[0].node", `"physics/hgigs"`,
+		},
+		"unknown resource": {allocate(func(r *quoratev1.AllocateRequest) {
+			r.Claims[0].Amounts = map[string]int64{"coers": 1}
+		}), connect.CodeNotFound, "claims[0].amounts[coers]", `"coers"`},
+		"negative amount": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = -1 }),
+			connect.CodeInvalidArgument, `claims[0].amounts["cores"]`, `claims[0].amounts["cores"]`,
+		},
+		"huge amount": {allocate(func(r *quoratev1.AllocateRequest) {
+			r.Claims[0].Amounts["cores"] = math.MaxInt64
+		}), connect.CodeInvalidArgument, "claims[0].amounts[cores]", "more than any request may name"},
+		"no id": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Id = "" }),
+			connect.CodeInvalidArgument, "id", "id",
+		},
+		"id with a space": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Id = "a b" }),
+			connect.CodeInvalidArgument, "id", "id",
+		},
+		"no claims": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Claims = nil }),
+			connect.CodeInvalidArgument, "claims", "claims",
+		},
+		"unknown mode": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Mode = 99 }), connect.CodeInvalidArgument,
+			"mode", "mode",
+		},
+		"claimed twice": {allocate(func(r *quoratev1.AllocateRequest) {
+			r.Claims = append(r.Claims, r.GetClaims()[0])
+		}), connect.CodeInvalidArgument, "claims[1].node", "twice"},
+		"id taken": {
+			allocate(func(r *quoratev1.AllocateRequest) { r.Id = "held" }), connect.CodeAlreadyExists,
+			"id", "other content",
+		},
+		"bad tree name": {
+			apply(func(t *quoratev1.Tree) { t.Name = "a b" }), connect.CodeInvalidArgument,
+			"trees[0].name", "trees[0].name",
+		},
+		"no resources": {
+			apply(func(t *quoratev1.Tree) { t.Resources = nil }), connect.CodeInvalidArgument,
+			"trees[0].resources", "trees[0].resources",
+		},
+		"duplicate node": {
+			apply(func(t *quoratev1.Tree) { t.Nodes = append(t.Nodes, t.GetNodes()[0]) }),
+			connect.CodeInvalidArgument, "trees[0].nodes[3].path", "twice",
+		},
+		"orphan": {
+			apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = "chemistry/higgs" }),
+			connect.CodeInvalidArgument, "trees[0].nodes[0].path", "chemistry",
+		},
+		"too deep": {
+			apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = strings.Repeat("a/", 16) + "a" }),
+			connect.CodeInvalidArgument, "trees[0].nodes[0].path", "17 levels",
+		},
+		"malformed path": {
+			apply(func(t *quoratev1.Tree) { t.Nodes[0].Path = "physics//higgs" }),
+			connect.CodeInvalidArgument, "trees[0].nodes[0].path", "physics//higgs",
+		},
+		"unknown policy": {
+			apply(func(t *quoratev1.Tree) { t.Nodes[0].Policy = "strcit" }),
+			connect.CodeInvalidArgument, "trees[0].nodes[0].policy", "strcit",
+		},
+		"negative limit": {
+			apply(func(t *quoratev1.Tree) { t.Limits = cores(-1) }), connect.CodeInvalidArgument,
+			`trees[0].limits["cores"].amount`, "limits",
+		},
+		"limit of nothing": {
+			apply(func(t *quoratev1.Tree) { t.Limits["cores"] = &quoratev1.Limit{} }),
+			connect.CodeInvalidArgument, `trees[0].limits["cores"].value`, "limits",
+		},
+		"policy breach": {
+			apply(func(t *quoratev1.Tree) { t.Nodes[2].Limits = cores(81) }),
+			connect.CodeFailedPrecondition, "", "100",
+		},
+		"node in use": {
+			apply(func(t *quoratev1.Tree) { t.Nodes = t.GetNodes()[2:] }),
+			connect.CodeFailedPrecondition, "", "physics",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.call()
@@ -128,7 +198,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	for range 2 {
 		answer, err := d.allocations().Allocate(t.Context(), dry)
-		if err != nil || answer.GetAllocation() != nil || answer.GetFence() != 0 || answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
+		if err != nil || answer.GetAllocation() != nil || answer.GetFence() != 0 ||
+			answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
 			t.Fatalf("got %v, %v", answer, err)
 		}
 	}
@@ -136,11 +207,13 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), dry); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("got %v", err)
 	}
-	result, err := d.trees().SetLimits(t.Context(), &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), DryRun: true})
+	result, err := d.trees().SetLimits(t.Context(),
+		&quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), DryRun: true})
 	if err != nil || len(result.GetResult().GetChanges()) != 1 || result.GetResult().GetRevision() != 1 {
 		t.Errorf("got %v, %v", result, err)
 	}
-	if _, err = d.trees().DeleteTree(t.Context(), &quoratev1.DeleteTreeRequest{Name: "cern", DryRun: true}); err != nil {
+	if _, err = d.trees().DeleteTree(t.Context(),
+		&quoratev1.DeleteTreeRequest{Name: "cern", DryRun: true}); err != nil {
 		t.Error(err)
 	}
 	if d.node.index != 1 {
@@ -152,10 +225,12 @@ func TestConfiguration(t *testing.T) {
 	d := oneNode(t)
 	trees := d.trees()
 	set := &quoratev1.SetLimitsRequest{
-		Tree: "cern", Node: "physics", Limits: cores(15), Actor: "ada", Reason: "less physics", RequestId: "r1", ExpectedRevision: proto.Uint64(1),
+		Tree: "cern", Node: "physics", Limits: cores(15), Actor: "ada", Reason: "less physics", RequestId: "r1",
+		ExpectedRevision: proto.Uint64(1),
 	}
 	first, err := trees.SetLimits(t.Context(), set)
-	if err != nil || first.GetResult().GetRevision() != 2 || len(first.GetResult().GetChanges()) != 1 || first.GetResult().GetIndex() != 2 {
+	if err != nil || first.GetResult().GetRevision() != 2 || len(first.GetResult().GetChanges()) != 1 ||
+		first.GetResult().GetIndex() != 2 {
 		t.Fatalf("got %v, %v", first, err)
 	}
 	again, err := trees.SetLimits(t.Context(), set)
@@ -167,20 +242,24 @@ func TestConfiguration(t *testing.T) {
 		t.Errorf("same request id, other content: %v", err)
 	}
 	set.RequestId = "r2"
-	if _, err = trees.SetLimits(t.Context(), set); connect.CodeOf(err) != connect.CodeAborted || problemOf(t, err).GetReason() != "REVISION_MISMATCH" {
+	if _, err = trees.SetLimits(t.Context(), set); connect.CodeOf(err) != connect.CodeAborted ||
+		problemOf(t, err).GetReason() != "REVISION_MISMATCH" {
 		t.Errorf("wrong revision: %v", err)
 	}
 	set.ExpectedRevision, set.Limits = nil, cores(5)
 	_, err = trees.SetLimits(t.Context(), set)
-	if breaches := problemOf(t, err).GetBreaches(); connect.CodeOf(err) != connect.CodeFailedPrecondition || len(breaches) != 1 || breaches[0].GetNode() != "physics" {
+	if breaches := problemOf(t, err).GetBreaches(); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		len(breaches) != 1 || breaches[0].GetNode() != "physics" {
 		t.Errorf("breach: %v", err)
 	}
 	history, err := trees.ListRevisions(t.Context(), &quoratev1.ListRevisionsRequest{})
-	if err != nil || len(history.GetRevisions()) != 2 || history.GetRevisions()[0].GetReason() != "less physics" || history.GetRevisions()[0].GetRequestId() != "r1" {
+	if err != nil || len(history.GetRevisions()) != 2 || history.GetRevisions()[0].GetReason() != "less physics" ||
+		history.GetRevisions()[0].GetRequestId() != "r1" {
 		t.Errorf("history: %v, %v", history, err)
 	}
 	got, err := trees.GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"})
-	if err != nil || got.GetRevision() != 2 || got.GetTree().GetPolicy() != "strict" || len(got.GetTree().GetNodes()) != 3 {
+	if err != nil || got.GetRevision() != 2 || got.GetTree().GetPolicy() != "strict" ||
+		len(got.GetTree().GetNodes()) != 3 {
 		t.Errorf("tree: %v, %v", got, err)
 	}
 	list, err := trees.ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
@@ -190,7 +269,8 @@ func TestConfiguration(t *testing.T) {
 	if _, err = trees.DeleteTree(t.Context(), &quoratev1.DeleteTreeRequest{Name: "cern"}); err != nil {
 		t.Error(err)
 	}
-	if _, err = trees.GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); connect.CodeOf(err) != connect.CodeNotFound {
+	if _, err = trees.GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); connect.CodeOf(
+		err) != connect.CodeNotFound {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -209,7 +289,9 @@ func TestUsageInPages(t *testing.T) {
 		}
 		for _, n := range page.GetNodes() {
 			r := n.GetResources()[0]
-			seen = append(seen, fmt.Sprintf("%s %d/%d free %d", n.GetNode(), r.GetSubtree(), r.GetEffective().GetAmount(), r.GetHeadroom()))
+			seen = append(
+				seen, fmt.Sprintf("%s %d/%d free %d", n.GetNode(), r.GetSubtree(), r.GetEffective().GetAmount(),
+					r.GetHeadroom()))
 		}
 		if ask.PageToken = page.GetNextPageToken(); ask.GetPageToken() == "" {
 			break
@@ -247,7 +329,10 @@ func TestAllocationsInPages(t *testing.T) {
 	if got := list(&quoratev1.ListAllocationsRequest{PageSize: 2}); got != "a0 a1 a2 a3 a4 " {
 		t.Errorf("got %s", got)
 	}
-	if got := list(&quoratev1.ListAllocationsRequest{Tree: "cern", Node: "operations", Labels: map[string]string{"odd": "1"}, PageSize: 1}); got != "a1 a3 " {
+	if got := list(&quoratev1.ListAllocationsRequest{
+		Tree: "cern", Node: "operations",
+		Labels: map[string]string{"odd": "1"}, PageSize: 1,
+	}); got != "a1 a3 " {
 		t.Errorf("got %s", got)
 	}
 	if got := list(&quoratev1.ListAllocationsRequest{Tree: "cern", Node: "physics"}); got != "" {
@@ -267,10 +352,13 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 	d := oneNode(t)
 	dry := request("dry", "cern:physics", 13)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
-	answer, err := d.allocations().BatchAllocate(t.Context(), &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{
-		request("a", "cern:physics/higgs", 8), request("bad id", "cern:physics", 1), request("b", "cern:physics/higgs", 3), dry,
-		request("c", "nowhere", 1), request("a", "cern:physics/higgs", 8), request("a", "cern:physics/higgs", 7), request("d", "cern:operations", 1),
-	}})
+	answer, err := d.allocations().BatchAllocate(t.Context(),
+		&quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{
+			request("a", "cern:physics/higgs", 8), request("bad id", "cern:physics", 1),
+			request("b", "cern:physics/higgs", 3), dry,
+			request("c", "nowhere", 1), request("a", "cern:physics/higgs", 8), request("a", "cern:physics/higgs", 7),
+			request("d", "cern:operations", 1),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,10 +368,12 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 		case o.GetFailure() != nil:
 			got = append(got, o.GetFailure().GetCode())
 		default:
-			got = append(got, fmt.Sprint("fence ", o.GetGranted().GetFence(), " repeated ", o.GetGranted().GetRepeated()))
+			got = append(
+				got, fmt.Sprint("fence ", o.GetGranted().GetFence(), " repeated ", o.GetGranted().GetRepeated()))
 		}
 	}
-	want := "fence 1 repeated false|invalid_argument|resource_exhausted|resource_exhausted|not_found|fence 1 repeated true|already_exists|fence 2 repeated false"
+	want := "fence 1 repeated false|invalid_argument|resource_exhausted|resource_exhausted|not_found|fence 1 " +
+		"repeated true|already_exists|fence 2 repeated false"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
@@ -310,7 +400,8 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 		}
 	}
 	before := d.node.index
-	answer, err := d.allocations().BatchRelease(t.Context(), &quoratev1.BatchReleaseRequest{Ids: []string{"b", "nobody", "a", "a", "bad id"}})
+	answer, err := d.allocations().BatchRelease(t.Context(),
+		&quoratev1.BatchReleaseRequest{Ids: []string{"b", "nobody", "a", "a", "bad id"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +411,8 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 			got = append(got, o.GetFailure().GetCode())
 			continue
 		}
-		got = append(got, fmt.Sprint(o.GetReleased().GetAllocation().GetId(), " ", o.GetReleased().GetAllocation().GetState(), " ", o.GetReleased().GetRepeated()))
+		got = append(got, fmt.Sprint(o.GetReleased().GetAllocation().GetId(), " ",
+			o.GetReleased().GetAllocation().GetState(), " ", o.GetReleased().GetRepeated()))
 	}
 	const released = " ALLOCATION_STATE_RELEASED"
 	want := "b" + released + " false|not_found|a" + released + " false|a" + released + " true|invalid_argument"
@@ -330,7 +422,8 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 	if d.node.index != before+1 {
 		t.Errorf("the batch took %d entries, want one", d.node.index-before)
 	}
-	if _, err = d.allocations().BatchRelease(t.Context(), &quoratev1.BatchReleaseRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	if _, err = d.allocations().BatchRelease(t.Context(),
+		&quoratev1.BatchReleaseRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("an empty batch: %v", err)
 	}
 }
@@ -341,11 +434,13 @@ func TestReads(t *testing.T) {
 	stale := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}
 	d.node.lead("")
 	answer, err := client.ListTrees(t.Context(), &quoratev1.ListTreesRequest{Read: stale})
-	if err != nil || answer.GetRead().GetConsistency() != quoratev1.Consistency_CONSISTENCY_STALE || answer.GetRead().GetAgeMs() != 7 || answer.GetRead().GetIndex() != 1 {
+	if err != nil || answer.GetRead().GetConsistency() != quoratev1.Consistency_CONSISTENCY_STALE ||
+		answer.GetRead().GetAgeMs() != 7 || answer.GetRead().GetIndex() != 1 {
 		t.Errorf("a stale read without a leader: %v, %v", answer, err)
 	}
 	d.node.lead("n1")
-	if _, err = client.ListTrees(t.Context(), &quoratev1.ListTreesRequest{Read: &quoratev1.ReadOptions{MinIndex: 1}}); err != nil {
+	if _, err = client.ListTrees(t.Context(),
+		&quoratev1.ListTreesRequest{Read: &quoratev1.ReadOptions{MinIndex: 1}}); err != nil {
 		t.Error(err)
 	}
 	_, err = client.ListTrees(t.Context(), &quoratev1.ListTreesRequest{Read: &quoratev1.ReadOptions{MinIndex: 9}})
@@ -365,11 +460,14 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status.GetServedBy() != "n1" || status.GetLeaderId() != "n2" || status.GetClusterName() != "test" || status.GetRevision() != 1 || status.GetTombstoneSpan().AsDuration() != 10*time.Minute {
+	if status.GetServedBy() != "n1" || status.GetLeaderId() != "n2" || status.GetClusterName() != "test" ||
+		status.GetRevision() != 1 || status.GetTombstoneSpan().AsDuration() != 10*time.Minute {
 		t.Errorf("got %v", status)
 	}
-	roles := fmt.Sprint(status.GetMembers()[0].GetRole(), status.GetMembers()[1].GetRole(), status.GetMembers()[2].GetReachable())
-	if roles != "ROLE_FOLLOWER ROLE_LEADER false" || !strings.Contains(status.GetMembers()[2].GetProblem(), "n3 does not answer") {
+	roles := fmt.Sprint(status.GetMembers()[0].GetRole(), status.GetMembers()[1].GetRole(),
+		status.GetMembers()[2].GetReachable())
+	if roles != "ROLE_FOLLOWER ROLE_LEADER false" ||
+		!strings.Contains(status.GetMembers()[2].GetProblem(), "n3 does not answer") {
 		t.Errorf("got %s, %v", roles, status.GetMembers()[2])
 	}
 	local, err := client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
@@ -377,7 +475,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("local: %v, %v", local, err)
 	}
 	c.lead("")
-	if status, err = client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{}); err != nil || !strings.Contains(status.GetProblem(), "no leader") {
+	if status, err = client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{}); err != nil ||
+		!strings.Contains(status.GetProblem(), "no leader") {
 		t.Errorf("without a leader: %v, %v", status, err)
 	}
 	_ = second

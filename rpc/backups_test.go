@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 )
 
-// slowBackups save when the test lets them.
+// slowBackups is a backup store that blocks until the test releases it.
 type slowBackups struct{ goOn chan struct{} }
 
 func (b slowBackups) Save(_ context.Context, _ cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error) {
@@ -29,7 +29,7 @@ func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (
 	return cluster.RestoreResult{}, nil
 }
 
-// TestTooManyBackups: each walks over the whole state, so few are saved at a time.
+// TestTooManyBackups: concurrent backups are limited, because each walks over the whole state.
 func TestTooManyBackups(t *testing.T) {
 	gates, err := admission.NewLimiters(admission.Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
@@ -37,11 +37,13 @@ func TestTooManyBackups(t *testing.T) {
 	}
 	slow := slowBackups{make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(handlers.SnapshotService{Backups: slow, Saving: gates.Backups}))
+	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(
+		handlers.SnapshotService{Backups: slow, Saving: gates.Backups}))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	save := func() error {
-		stream, err := quoratev1connect.NewSnapshotServiceClient(server.Client(), server.URL).Save(t.Context(), &quoratev1.SaveRequest{})
+		stream, err := quoratev1connect.NewSnapshotServiceClient(server.Client(), server.URL).Save(t.Context(),
+			&quoratev1.SaveRequest{})
 		if err != nil {
 			return err
 		}

@@ -20,9 +20,9 @@ const (
 // maxOrigins bounds how many origins may be named.
 const maxOrigins = 16
 
-// Browsers say which web pages may call a server. A browser carries the calls of every page that its user looks at,
-// from inside the user's network, so that neither an address nor a firewall tells a page from its user. The zero
-// value serves pages of the server itself alone.
+// Browsers configures which web pages may call a server. A browser sends the calls of every page that its user opens
+// from inside the user's network, so that neither the address nor a firewall distinguishes a page from its user. The
+// zero value admits only pages of the server itself.
 type Browsers struct {
 	// Origins are those of other pages that may call and read, such as "https://quotas.example.org"; at most 16.
 	Origins []string
@@ -47,12 +47,12 @@ func (b Browsers) Check() error {
 	return nil
 }
 
-// Protect refuses what pages of others call, and answers browsers that ask what a page may do. It tells refused why, if
-// that is not nil.
+// Protect refuses calls of other pages and answers preflight requests. It calls refused with the reason, if that is not
+// nil.
 func (b Browsers) Protect(next http.Handler, refused func(reason string)) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range b.Origins {
-		_ = protection.AddTrustedOrigin(origin) // Check has said what is wrong with it; it is not trusted then
+		_ = protection.AddTrustedOrigin(origin) // Check has reported the error; the origin is not trusted
 	}
 	refuse := func(w http.ResponseWriter, reason, text string) {
 		if refused != nil {
@@ -88,7 +88,8 @@ func (b Browsers) Protect(next http.Handler, refused func(reason string)) http.H
 
 // Headers that pages may send and read beside those that every page may: those of Connect, gRPC-Web and ours.
 const (
-	allowedHeaders = "Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, X-User-Agent, X-Request-Id"
+	allowedHeaders = "Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, " +
+		"X-User-Agent, X-Request-Id"
 	exposedHeaders = "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After, X-Request-Id"
 )
 
@@ -113,12 +114,15 @@ func (b Browsers) checkHost(host string) error {
 	if name == "localhost" || err == nil && address.Unmap().IsLoopback() || slices.Contains(b.Hosts, name) {
 		return nil
 	}
-	return fmt.Errorf("the call is for host %q, and this server, which does not ask who calls, serves only its own machine: call it as "+
-		"localhost or 127.0.0.1, or start it with certificates, or with insecure where the network keeps strangers out", host)
+	return fmt.Errorf("the call is for host %q, and this server, which does not ask who calls, serves only its own "+
+		"machine: call it as "+
+		"localhost or 127.0.0.1, or start it with certificates, or with insecure where the network keeps strangers out",
+		host)
 }
 
-var errCrossSite = errors.New("a web page of another site sent this call, and no page of another site may: name its origin in the setting " +
-	"cors-origin if it should")
+var errCrossSite = errors.New(
+	"a web page of another site sent this call, and no page of another site may: name its origin in the setting " +
+		"cors-origin if it should")
 
 // checkSite refuses what a page of another site makes a browser send. What only follows a link to here changes
 // nothing and is shown to the user alone.

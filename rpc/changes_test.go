@@ -16,15 +16,20 @@ func TestNodesMove(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 8)); err != nil {
 		t.Fatal(err)
 	}
-	move := &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/bosons", Actor: "ada", RequestId: "r1"}
+	move := &quoratev1.MoveNodeRequest{
+		Tree: "cern", From: "physics/higgs", To: "physics/bosons", Actor: "ada",
+		RequestId: "r1",
+	}
 	dry := proto.CloneOf(move)
 	dry.DryRun = true
-	if planned, err := d.trees().MoveNode(t.Context(), dry); err != nil || len(planned.GetResult().GetChanges()) != 1 || planned.GetResult().GetRevision() != 1 {
+	if planned, err := d.trees().MoveNode(t.Context(), dry); err != nil || len(planned.GetResult().GetChanges()) != 1 ||
+		planned.GetResult().GetRevision() != 1 {
 		t.Errorf("dry run: %v, %v", planned, err)
 	}
 	for _, repeated := range []bool{false, true} {
 		moved, err := d.trees().MoveNode(t.Context(), move)
-		if err != nil || moved.GetResult().GetRevision() != 2 || moved.GetResult().GetRepeated() != repeated || moved.GetResult().GetChanges()[0].GetField() != "path" {
+		if err != nil || moved.GetResult().GetRevision() != 2 || moved.GetResult().GetRepeated() != repeated ||
+			moved.GetResult().GetChanges()[0].GetField() != "path" {
 			t.Errorf("moved %v, %v", moved, err)
 		}
 	}
@@ -32,7 +37,8 @@ func TestNodesMove(t *testing.T) {
 	if err != nil || held.GetAllocation().GetClaims()[0].GetPlaced() != "physics/bosons" {
 		t.Errorf("held %v, %v", held, err)
 	}
-	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/x"})
+	_, err = d.trees().MoveNode(
+		t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/x"})
 	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "from" {
 		t.Errorf("moved what is not there: %v", err)
 	}
@@ -52,7 +58,8 @@ func TestMaintenanceLetsEverythingIn(t *testing.T) {
 		return answer.GetResult()
 	}
 	set(true)
-	if got, err := d.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); err != nil || !got.GetTree().GetMaintenance() {
+	if got, err := d.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); err != nil ||
+		!got.GetTree().GetMaintenance() {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 50)); err != nil {
@@ -81,7 +88,8 @@ func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
 	}
 	var got []string
 	for _, o := range set(false).GetOver() {
-		got = append(got, fmt.Sprintf("%v %s, %v %s: %d of %d", o.GetHolderKind(), o.GetHolder(), o.GetKind(), o.GetResource(), o.GetUsed(), o.GetLimit()))
+		got = append(got, fmt.Sprintf("%v %s, %v %s: %d of %d", o.GetHolderKind(), o.GetHolder(), o.GetKind(),
+			o.GetResource(), o.GetUsed(), o.GetLimit()))
 	}
 	want := []string{
 		"HOLDER_KIND_USER ann, VIOLATION_KIND_UNSPECIFIED cores: 6 of 5",
@@ -94,10 +102,12 @@ func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
 
 func TestRollBack(t *testing.T) {
 	d := oneNode(t)
-	if _, err := d.trees().SetLimits(t.Context(), &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15)}); err != nil {
+	if _, err := d.trees().SetLimits(t.Context(),
+		&quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15)}); err != nil {
 		t.Fatal(err)
 	}
-	back, err := d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{Revision: 1, ExpectedRevision: proto.Uint64(2), Reason: "mistake"})
+	back, err := d.trees().RollBack(t.Context(),
+		&quoratev1.RollBackRequest{Revision: 1, ExpectedRevision: proto.Uint64(2), Reason: "mistake"})
 	if err != nil || back.GetResult().GetRevision() != 3 || back.GetResult().GetChanges()[0].GetAfter() != "20" {
 		t.Errorf("got %v, %v", back, err)
 	}
@@ -119,7 +129,7 @@ func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
 	other := cern()
 	other.Name, other.Policy = "desy", "capped"
 	everySetting(other)
-	other.Nodes[1].Borrow, other.Nodes[1].Lend, other.Nodes[1].Hard = nil, nil, false // no words of capped
+	other.Nodes[1].Borrow, other.Nodes[1].Lend, other.Nodes[1].Hard = nil, nil, false // "capped" has none
 	apply := func(r *quoratev1.ApplyTreesRequest) *quoratev1.ConfigurationResult {
 		t.Helper()
 		r.Reason, r.Actor = "because", "ada"
@@ -137,32 +147,39 @@ func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
 	if again := apply(&quoratev1.ApplyTreesRequest{Trees: all.GetTrees(), Prune: true}); len(again.GetChanges()) != 0 {
 		t.Errorf("applying what is there changed %v", again.GetChanges())
 	}
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "trees" {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		problemOf(t, err).GetField() != "trees" {
 		t.Errorf("no trees: %v", err)
 	}
-	if pruned := apply(&quoratev1.ApplyTreesRequest{Trees: all.GetTrees()[1:], Prune: true}); len(pruned.GetChanges()) == 0 || pruned.GetChanges()[0].GetTree() != "cern" {
+	if pruned := apply(&quoratev1.ApplyTreesRequest{Trees: all.GetTrees()[1:], Prune: true}); len(
+		pruned.GetChanges()) == 0 || pruned.GetChanges()[0].GetTree() != "cern" {
 		t.Errorf("pruning changed %v", pruned.GetChanges())
 	}
-	if all := apply(&quoratev1.ApplyTreesRequest{Prune: true}); len(all.GetChanges()) != 1 || all.GetChanges()[0].GetTree() != "desy" {
+	if all := apply(&quoratev1.ApplyTreesRequest{Prune: true}); len(all.GetChanges()) != 1 ||
+		all.GetChanges()[0].GetTree() != "desy" {
 		t.Errorf("pruning everything changed %v", all.GetChanges())
 	}
 }
 
 func TestAPlanTellsItsEffect(t *testing.T) {
 	d := oneNode(t)
-	if _, err := d.allocations().Allocate(t.Context(), request("big", "cern:physics/higgs", 11)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+	if _, err := d.allocations().Allocate(t.Context(),
+		request("big", "cern:physics/higgs", 11)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Fatal(err)
 	}
 	wanted := cern()
 	wanted.Nodes[0].Limits = cores(15)
 	wanted.Nodes[2].Limits = cores(0)
-	plan, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{wanted}, DryRun: true})
+	plan, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{wanted}, DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	result := plan.GetResult()
 	if len(result.GetChanges()) != 2 || len(result.GetAdmitted()) != 1 || result.GetAdmitted()[0] != "big" ||
-		len(result.GetRooms()) != 1 || result.GetRooms()[0].GetNode() != "operations" || result.GetRooms()[0].GetAfter() != 0 {
+		len(result.GetRooms()) != 1 || result.GetRooms()[0].GetNode() != "operations" ||
+		result.GetRooms()[0].GetAfter() != 0 {
 		t.Errorf("got %v", result)
 	}
 }
@@ -171,7 +188,8 @@ func TestOnlyAdminsSetLimits(t *testing.T) {
 	d := oneNode(t)
 	tree := cern()
 	tree.Admins = []string{"ada"}
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "ada"}); err != nil {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "ada"}); err != nil {
 		t.Fatal(err)
 	}
 	set := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), Actor: "bob"}
@@ -185,16 +203,18 @@ func TestOnlyAdminsSetLimits(t *testing.T) {
 	}
 }
 
-// TestABlankReasonIsNone: who has to say why must say something.
+// TestABlankReasonIsNone: a blank reason does not satisfy a tree that requires one.
 func TestABlankReasonIsNone(t *testing.T) {
 	d := oneNode(t)
 	tree := cern()
 	tree.RequireReason = true
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
 	set := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), Reason: " \t"}
-	if _, err := d.trees().SetLimits(t.Context(), set); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "reason" {
+	if _, err := d.trees().SetLimits(t.Context(), set); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		problemOf(t, err).GetField() != "reason" {
 		t.Errorf("a blank reason is good enough: %v", err)
 	}
 	set.Reason = " because "
@@ -207,10 +227,13 @@ func TestABlankReasonIsNone(t *testing.T) {
 	}
 }
 
-// everySetting sets what only some policies know.
+// everySetting sets the fields that only some policies accept.
 func everySetting(t *quoratev1.Tree) {
 	limits := []*quoratev1.PrincipalLimit{
-		{Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3}, Applications: 2, Description: "why"},
+		{
+			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3},
+			Applications: 2, Description: "why",
+		},
 		{Users: []string{"*"}, Applications: 1},
 	}
 	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}

@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// packed compresses a body.
+// packed compresses a body with gzip.
 func packed(t testing.TB, body []byte) []byte {
 	t.Helper()
 	var into bytes.Buffer
@@ -32,15 +32,16 @@ func packed(t testing.TB, body []byte) []byte {
 	return into.Bytes()
 }
 
-// repeated encodes n empty messages in a field.
+// repeated encodes a field with n empty messages.
 func repeated(field byte, n int) []byte { return bytes.Repeat([]byte{field<<3 | 2, 0}, n) }
 
-// nested puts a message into field 1 of another.
+// nested encodes a message as field 1 of another.
 func nested(inside []byte) []byte {
 	return append(binary.AppendUvarint([]byte{1<<3 | 2}, uint64(len(inside))), inside...)
 }
 
-// TestElementsAreCountedBeforeMessagesAreBuilt: each protocol, each encoding and each place that a request comes from.
+// TestElementsAreCountedBeforeMessagesAreBuilt: requests with too many elements are refused before decoding, in each
+// protocol, encoding and kind of caller.
 func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 	const many = 200_000
 	list := func(before, after string) []byte { return []byte(before + strings.Repeat("{},", many) + "{}" + after) }
@@ -49,10 +50,22 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 		path, field  string
 		binary, json []byte
 	}{
-		"Allocate":      {services + "AllocationService/Allocate", "claims", repeated(2, many), list(`{"claims":[`, `]}`)},
-		"BatchAllocate": {services + "AllocationService/BatchAllocate", "requests", repeated(1, many), list(`{"requests":[`, `]}`)},
-		"ApplyTrees":    {services + "TreeService/ApplyTrees", "trees[0].nodes", nested(repeated(5, many)), list(`{"trees":[{"nodes":[`, `]}]}`)},
-		"UpdateItems":   {services + "ItemService/UpdateItems", "updates", repeated(1, many), list(`{"updates":[`, `]}`)},
+		"Allocate": {
+			services + "AllocationService/Allocate", "claims", repeated(2, many),
+			list(`{"claims":[`, `]}`),
+		},
+		"BatchAllocate": {
+			services + "AllocationService/BatchAllocate", "requests", repeated(1, many),
+			list(`{"requests":[`, `]}`),
+		},
+		"ApplyTrees": {
+			services + "TreeService/ApplyTrees", "trees[0].nodes", nested(repeated(5, many)),
+			list(`{"trees":[{"nodes":[`, `]}]}`),
+		},
+		"UpdateItems": {
+			services + "ItemService/UpdateItems", "updates", repeated(1, many),
+			list(`{"updates":[`, `]}`),
+		},
 		"a batch of batches": {
 			services + "AllocationService/BatchAllocate", "",
 			nested(repeated(2, 3*many)), []byte(`{"requests":[{"claims":[` + strings.Repeat("{},", 3*many) + `{}]}]}`),
@@ -63,7 +76,8 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 		for _, asked := range []*testServer{follower, leader} {
 			for form, body := range map[string][]byte{"application/proto": a.binary, "application/json": a.json} {
 				t.Run(fmt.Sprintf("%s to %s as %s", name, asked.id, form), func(t *testing.T) {
-					got := send(t, "POST", asked.url+a.path, string(packed(t, body)), "Content-Type", form, "Content-Encoding", "gzip")
+					got := send(t, "POST", asked.url+a.path, string(packed(t, body)), "Content-Type", form,
+						"Content-Encoding", "gzip")
 					var refused struct {
 						Code    string
 						Details []struct {
@@ -76,7 +90,8 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 					if got.status != 400 || refused.Code != "invalid_argument" || len(got.body) > 1000 {
 						t.Fatalf("got %d %.300s", got.status, got.body)
 					}
-					if d := refused.Details; len(d) == 0 || d[0].Debug.Field != a.field || d[0].Debug.Reason != "INVALID" {
+					if d := refused.Details; len(d) == 0 || d[0].Debug.Field != a.field ||
+						d[0].Debug.Reason != "INVALID" {
 						t.Errorf("got %s, want the field %q", got.body, a.field)
 					}
 				})
@@ -84,7 +99,8 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 			t.Run(fmt.Sprintf("%s to %s by gRPC", name, asked.id), func(t *testing.T) {
 				body := packed(t, a.binary)
 				sent := binary.BigEndian.AppendUint32([]byte{1}, uint32(len(body)))
-				got := send(t, "POST", asked.url+a.path, string(append(sent, body...)), "Content-Type", "application/grpc-web+proto", "Grpc-Encoding", "gzip")
+				got := send(t, "POST", asked.url+a.path, string(append(sent, body...)), "Content-Type",
+					"application/grpc-web+proto", "Grpc-Encoding", "gzip")
 				if got.header.Get("Grpc-Status") != "3" || !strings.HasPrefix(got.header.Get("Grpc-Message"), a.field) {
 					t.Errorf("got %v", got)
 				}
@@ -96,7 +112,7 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 	}
 }
 
-// TestElementsOfReadsAreCounted: a read may come in an address, and a watch in a stream.
+// TestElementsOfReadsAreCounted: the bounds apply to requests in a URL (GET) and in a stream (watch) too.
 func TestElementsOfReadsAreCounted(t *testing.T) {
 	d := oneNode(t)
 	labels := map[string]string{}
@@ -109,19 +125,23 @@ func TestElementsOfReadsAreCounted(t *testing.T) {
 	}
 	const path = "/quorate.v1.AllocationService/ListAllocations"
 	address := path + "?encoding=json&message=" + url.QueryEscape(fmt.Sprintf(`{"labels":{%s"x":""}}`, labelText(32)))
-	if got := send(t, http.MethodGet, d.url+address, ""); got.status != 400 || !strings.Contains(got.body, "labels: must contain no more than 32 pairs") {
+	if got := send(t, http.MethodGet, d.url+address, ""); got.status != 400 ||
+		!strings.Contains(got.body, "labels: must contain no more than 32 pairs") {
 		t.Errorf("JSON: got %v", got)
 	}
 	address = path + "?encoding=proto&compression=gzip&base64=1&message=" + base64URL(packed(t, list))
-	if got := send(t, http.MethodGet, d.url+address, ""); got.status != 400 || !strings.Contains(got.body, "labels: must contain no more than 32 pairs") {
+	if got := send(t, http.MethodGet, d.url+address, ""); got.status != 400 ||
+		!strings.Contains(got.body, "labels: must contain no more than 32 pairs") {
 		t.Errorf("protobuf: got %v", got)
 	}
 	for name, options := range protocols {
-		stream, err := d.allocations(options...).WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)})
+		stream, err := d.allocations(options...).WatchAllocations(t.Context(),
+			&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument || !strings.Contains(stream.Err().Error(), "ids: must contain no more than 1000 items") {
+		if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument ||
+			!strings.Contains(stream.Err().Error(), "ids: must contain no more than 1000 items") {
 			t.Errorf("%s: got %v", name, stream.Err())
 		}
 	}
@@ -137,8 +157,8 @@ func labelText(n int) string {
 
 func base64URL(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// TestDecodedRequestsShareABound: what requests take when they are decoded counts against one total, and only while the
-// call goes on.
+// TestDecodedRequestsShareABound: the memory of decoded requests counts against one total, and only until the call
+// ends.
 func TestDecodedRequestsShareABound(t *testing.T) {
 	d := oneNode(t)
 	claims := make([]*quoratev1.AllocateRequest, 1000)
@@ -158,7 +178,7 @@ func TestDecodedRequestsShareABound(t *testing.T) {
 	}
 }
 
-// TestErrorsStayShort: an error quotes what it was sent, and does not grow with it.
+// TestErrorsStayShort: quotations of the request in an error have a bounded length.
 func TestErrorsStayShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	pairs := map[string]string{}
@@ -176,7 +196,8 @@ func TestErrorsStayShort(t *testing.T) {
 		"a key of a batch": func(d *testServer) error {
 			r := request("a", "cern:physics", 1)
 			r.Labels = pairs
-			answer, err := d.allocations().BatchAllocate(t.Context(), &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{r}})
+			answer, err := d.allocations().BatchAllocate(t.Context(),
+				&quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{r}})
 			if err != nil {
 				return err
 			}
@@ -226,10 +247,12 @@ func TestErrorsStayShort(t *testing.T) {
 	}
 }
 
-// TestAllFaultsOfASmallRequestAreNamed, since people mend them all at once.
+// TestAllFaultsOfASmallRequestAreNamed: an error lists every invalid field, so that a user can correct them all at
+// once.
 func TestAllFaultsOfASmallRequestAreNamed(t *testing.T) {
 	d := oneNode(t)
-	_, err := d.allocations().Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a b", Claims: []*quoratev1.Claim{{Node: "x"}}, ReserveMs: -1})
+	_, err := d.allocations().Allocate(t.Context(),
+		&quoratev1.AllocateRequest{Id: "a b", Claims: []*quoratev1.Claim{{Node: "x"}}, ReserveMs: -1})
 	for _, want := range []string{"id:", "claims[0].tree:", "reserve_ms:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
@@ -239,7 +262,8 @@ func TestAllFaultsOfASmallRequestAreNamed(t *testing.T) {
 	for range 100 {
 		r.Trees[0].Nodes = append(r.GetTrees()[0].GetNodes(), &quoratev1.Node{})
 	}
-	if _, err = d.trees().ApplyTrees(t.Context(), r); err == nil || !strings.Contains(err.Error(), "more violations are left out") {
+	if _, err = d.trees().ApplyTrees(t.Context(), r); err == nil ||
+		!strings.Contains(err.Error(), "more violations are left out") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 )
 
-// largeTree has more nodes than a read may show without waiting for its turn.
+// largeTree has so many nodes that reading it counts as expensive.
 func largeTree() *quoratev1.ApplyTreesRequest {
 	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
 	for i := range handlers.SmallRead {
@@ -22,7 +22,7 @@ func largeTree() *quoratev1.ApplyTreesRequest {
 	return &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}
 }
 
-// TestExpensiveReadsWaitForTheirTurn: while one has its turn, the others wait, and what is cheap does not.
+// TestExpensiveReadsWaitForTheirTurn: while one expensive read runs, the others wait and cheap reads do not.
 func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
@@ -47,7 +47,8 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 		}},
 		"a dry run": {true, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, dry); return err }},
 		"an explanation": {true, func(ctx context.Context) error {
-			_, err := allocations.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: want}})
+			_, err := allocations.Explain(ctx,
+				&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: want}})
 			return err
 		}},
 		"waiting requests": {true, func(ctx context.Context) error {
@@ -79,7 +80,8 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			return err
 		}},
 		"users": {true, func(ctx context.Context) error {
-			_, err := trees.ListPrincipals(ctx, &quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: quoratev1.HolderKind_HOLDER_KIND_USER})
+			_, err := trees.ListPrincipals(ctx,
+				&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: quoratev1.HolderKind_HOLDER_KIND_USER})
 			return err
 		}},
 		"a small tree": {false, func(ctx context.Context) error {
@@ -114,7 +116,9 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			_, err := items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: "cern"})
 			return err
 		}},
-		"an allocation": {false, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, want); return err }},
+		"an allocation": {
+			false, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, want); return err },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -123,38 +127,48 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			}
 			defer cancel()
 			err := read.call(ctx)
-			if waited := connect.CodeOf(err) == connect.CodeUnavailable || connect.CodeOf(err) == connect.CodeDeadlineExceeded; err != nil && !waited || waited != read.waits {
+			if waited := connect.CodeOf(err) == connect.CodeUnavailable ||
+				connect.CodeOf(err) == connect.CodeDeadlineExceeded; err != nil && !waited || waited != read.waits {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 }
 
-// TestTurnsEndWithTheirAnswers: in every protocol, whatever the answer is. A turn that went on would stop the second
-// call.
+// TestTurnsEndWithTheirAnswers: an expensive read ends its turn with its answer or error, in every protocol. Otherwise
+// the second call would wait for ever.
 func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
-	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}, {connect.WithProtoJSON()}} {
+	for _, options := range [][]connect.ClientOption{
+		nil,
+		{connect.WithGRPC()},
+		{connect.WithGRPCWeb()},
+		{connect.WithProtoJSON()},
+	} {
 		for range 3 {
-			if _, err := d.trees(options...).GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{}); err != nil {
+			if _, err := d.trees(options...).GetConfiguration(t.Context(),
+				&quoratev1.GetConfigurationRequest{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.trees(options...).GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "large"}); err != nil {
+			if _, err := d.trees(options...).GetTree(t.Context(),
+				&quoratev1.GetTreeRequest{Name: "large"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.allocations(options...).ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{Tree: "no"}); connect.CodeOf(err) == connect.CodeUnavailable {
+			if _, err := d.allocations(options...).ListWaiting(t.Context(),
+				&quoratev1.ListWaitingRequest{Tree: "no"}); connect.CodeOf(err) == connect.CodeUnavailable {
 				t.Fatal(err)
 			}
 			refused := &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{{Name: "empty"}}, DryRun: true}
-			if _, err := d.trees(options...).ApplyTrees(t.Context(), refused); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			if _, err := d.trees(options...).ApplyTrees(t.Context(),
+				refused); connect.CodeOf(err) != connect.CodeInvalidArgument {
 				t.Fatal(err)
 			}
 		}
 	}
-	// In the process, as front ends call.
+	// In-process calls, as front ends send them.
 	for range 3 {
 		if _, err := d.services.Trees.GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{}); err != nil {
 			t.Fatal(err)
@@ -162,12 +176,13 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	}
 	reads := d.admission.Expensive
 	if reads.IsRunning() || reads.CountWaiting() != 0 || d.admission.Limiters.Expensive.InUse.Load() != 0 {
-		t.Errorf("running %v, %d callers wait, %d inside", reads.IsRunning(), reads.CountWaiting(), d.admission.Limiters.Expensive.InUse.Load())
+		t.Errorf("running %v, %d callers wait, %d inside", reads.IsRunning(), reads.CountWaiting(),
+			d.admission.Limiters.Expensive.InUse.Load())
 	}
 }
 
-// TestLargeRequestsAreDecodedInTurn: while one is decoded, others wait, and small ones do not. The turn ends before
-// the request is carried out, also for one that is refused.
+// TestLargeRequestsAreDecodedInTurn: large requests are decoded one at a time and small ones do not wait. The turn ends
+// before the request is executed, also if it is refused.
 func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	leave, err := d.admission.Decoding.WaitTurn(t.Context(), nil, 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// The fake is at a level that was never raised, and has nothing to compare.
+// The fake is at a feature level that was never raised, and has no checkpoints.
 
 func (n *fakeNode) Level() cluster.FeatureLevel {
 	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: 4, Supported: 4}

@@ -28,7 +28,7 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test says who leads.
+// fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test chooses the leader.
 type fakeCluster struct {
 	mu      sync.Mutex
 	ledger  *ledger.Ledger
@@ -36,19 +36,22 @@ type fakeCluster struct {
 	leader  string
 	members []cluster.Member
 	changed chan struct{}
-	// news are all facts so far; those up to forgotten are not remembered.
+	// news are all facts so far; the first "forgotten" ones are no longer readable.
 	news      []cluster.WatchEvent
 	forgotten cluster.Position
 	more      chan struct{}
-	// hangUp closes connections that nobody uses. Without it every server waits a second for them in its shutdown.
+	// hangUp closes idle connections. Without it, the shutdown of every server waits a second for them.
 	hangUp []func()
 }
 
 func newFakeCluster() *fakeCluster {
-	return &fakeCluster{ledger: ledger.New(quota.DefaultBounds()), changed: make(chan struct{}), more: make(chan struct{})}
+	return &fakeCluster{
+		ledger: ledger.New(quota.DefaultBounds()), changed: make(chan struct{}),
+		more: make(chan struct{}),
+	}
 }
 
-// lead makes a node the leader; an empty id is a cluster without one.
+// lead makes a node the leader; an empty id leaves the cluster without a leader.
 func (c *fakeCluster) lead(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +64,7 @@ func (c *fakeCluster) apply(commands ...quota.Command) ([]ledger.Outcome, uint64
 	return c.applyAt(0, commands...)
 }
 
-// applyAt is apply at an instant of ledger time, unless it is later already.
+// applyAt applies a command at an instant of ledger time, or now if that is later.
 func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]ledger.Outcome, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +74,11 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
 		for _, fact := range c.ledger.TakeFacts() {
 			number++
-			c.news = append(c.news, cluster.WatchEvent{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
+			c.news = append(
+				c.news, cluster.WatchEvent{
+					Position: cluster.Position{Index: c.index, Number: number}, Fact: fact,
+					At: outcomes[i].Now,
+				})
 		}
 	}
 	close(c.more)
@@ -79,7 +86,7 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 	return outcomes, c.index
 }
 
-// ReadFeed is the feed: every node has applied everything.
+// ReadFeed reads the feed; every fake node has applied everything.
 func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,12 +94,17 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 		after = cluster.PositionAfter(c.index)
 	}
 	if after.Compare(c.forgotten) < 0 {
-		return cluster.FeedPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.FeedPage{}, &cluster.Error{
+			Reason: cluster.Forgotten, NotApplied: true,
+			Text: "it is not remembered",
+		}
 	}
-	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.WatchEvent, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
+	from, _ := slices.BinarySearchFunc(c.news, after,
+		func(n cluster.WatchEvent, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
 	to := min(len(c.news), from+most)
 	b := cluster.FeedPage{
-		Events: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
+		Events: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(),
+		Behind: len(c.news) - to, Changed: c.more,
 	}
 	if b.Behind > 0 {
 		b.Next = b.Events[len(b.Events)-1].Position
@@ -103,22 +115,22 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 // fakeNode is one node of a fakeCluster.
 type fakeNode struct {
 	*fakeCluster
-	handlers.Membership // of none: tests of it use real nodes
+	handlers.Membership // always nil: the tests of cluster management use real nodes
 
 	id string
-	// asked are the options of the latest read.
+	// asked holds the options of the latest read.
 	asked cluster.ReadOptions
-	// alone is true if it lent a sandbox.
+	// alone is true if the node has lent a sandbox.
 	alone bool
-	// proposing, if set, is called before a command is applied and may refuse it.
+	// proposing, if not nil, is called before a command is applied and may return an error to refuse it.
 	proposing func(ctx context.Context) error
 	reading   func(ctx context.Context) error
 	unready   error
-	// level is the feature level, 3 if not set; refused is a node that is no member.
+	// level is the feature level, 3 if unset; refused is a node that is not a member.
 	level   atomic.Uint32
 	refused string
-	// patient counts the calls of ProposeBatched.
-	patient int
+	// patient is the number of calls of ProposeBatched.
+	patient atomic.Int64
 }
 
 func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
@@ -135,7 +147,7 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]le
 }
 
 func (n *fakeNode) ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	n.patient++
+	n.patient.Add(1)
 	return n.Propose(ctx, commands...)
 }
 
@@ -220,7 +232,10 @@ func (n *fakeNode) WaitLeader(ctx context.Context) (cluster.Member, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return cluster.Member{}, &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: "no leader is known", Cause: ctx.Err()}
+			return cluster.Member{}, &cluster.Error{
+				Reason: cluster.NoLeader, NotApplied: true,
+				Text: "no leader is known", Cause: ctx.Err(),
+			}
 		}
 	}
 }
@@ -238,7 +253,10 @@ func (n *fakeNode) Status() cluster.NodeStatus {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return cluster.NodeStatus{ID: n.id, State: state, Term: 3, AppliedIndex: n.index, CommitIndex: n.index, LastIndex: n.index, Version: "test", FeatureLevel: 1}
+	return cluster.NodeStatus{
+		ID: n.id, State: state, Term: 3, AppliedIndex: n.index, CommitIndex: n.index,
+		LastIndex: n.index, Version: "test", FeatureLevel: 1,
+	}
 }
 
 func (n *fakeNode) Ready() error { return n.unready }
@@ -251,7 +269,7 @@ type testServer struct {
 	url  string
 }
 
-// openServer starts a server for one more node of the cluster; it ends with the test.
+// openServer starts a server for a new node of the cluster and stops it at the end of the test.
 func openServer(t testing.TB, c *fakeCluster, id string) *testServer {
 	t.Helper()
 	return openWith(t, c, id, admission.Limits{})
@@ -268,7 +286,10 @@ func openOn(t testing.TB, c *fakeCluster, id string, limits admission.Limits, ne
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.members = append(c.members, cluster.Member{ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id, Voter: true, Alive: true})
+	c.members = append(c.members, cluster.Member{
+		ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id,
+		Voter: true, Alive: true,
+	})
 	registry := prometheus.NewRegistry()
 	node := &fakeNode{fakeCluster: c, id: id}
 	server, err := New(Config{
@@ -316,12 +337,13 @@ func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.Tre
 	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
 }
 
-// overHTTP2 is a client as gRPC needs it.
+// overHTTP2 is an HTTP/2 client, which gRPC requires.
 var overHTTP2 = &http.Client{Transport: relay.NewPeerTransport(relay.TransportConfig{})}
 
 func (d *testServer) applyCERN(t testing.TB) {
 	t.Helper()
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}, Actor: "test"}); err != nil {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}, Actor: "test"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -329,7 +351,9 @@ func (d *testServer) applyCERN(t testing.TB) {
 // cern is a small strict tree: 100 cores, of which physics has 20 and operations 80.
 func cern() *quoratev1.Tree {
 	return &quoratev1.Tree{
-		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{
+			{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT},
+		},
 		Limits: cores(100),
 		Nodes: []*quoratev1.Node{
 			{Path: "physics/higgs", Limits: cores(10)},
@@ -345,10 +369,13 @@ func cores(n int64) map[string]*quoratev1.Limit {
 
 func request(id, place string, n int64) *quoratev1.AllocateRequest {
 	tree, node, _ := strings.Cut(place, ":")
-	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: tree, Node: node, Amounts: map[string]int64{"cores": n}}}}
+	return &quoratev1.AllocateRequest{
+		Id:     id,
+		Claims: []*quoratev1.Claim{{Tree: tree, Node: node, Amounts: map[string]int64{"cores": n}}},
+	}
 }
 
-// problemOf finds the typed detail of an error.
+// problemOf returns the Problem detail of an error.
 func problemOf(t *testing.T, err error) *quoratev1.Problem {
 	t.Helper()
 	detail, ok := detailOf[*quoratev1.Problem](err)

@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// twoNodes starts a cluster of two nodes of which the second leads.
+// twoNodes starts a cluster of two nodes; the second is the leader.
 func twoNodes(t *testing.T) (follower, leader *testServer) {
 	t.Helper()
 	c := newFakeCluster()
@@ -41,15 +41,18 @@ func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
 			}
 			_, err = client.Allocate(t.Context(), request("b", "cern:physics", 1))
 			decision, ok := detailOf[*quoratev1.Decision](err)
-			if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok || decision.GetViolations()[0].GetNode() != "physics" {
+			if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok ||
+				decision.GetViolations()[0].GetNode() != "physics" {
 				t.Errorf("denied %v", err)
 			}
 			bad := request("c d", "cern", 1)
-			if _, err = client.Allocate(t.Context(), bad); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "id" {
+			if _, err = client.Allocate(t.Context(), bad); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+				problemOf(t, err).GetField() != "id" {
 				t.Errorf("invalid %v", err)
 			}
 			for _, asked := range []*testServer{follower, leader} {
-				read, err := asked.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
+				read, err := asked.allocations(options...).GetAllocation(t.Context(),
+					&quoratev1.GetAllocationRequest{Id: "a"})
 				if err != nil || read.GetRead().GetServedBy() != asked.id {
 					t.Errorf("a read on %s: %v, %v", asked.id, read, err)
 				}
@@ -61,7 +64,8 @@ func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
 func TestCurlIsRelayed(t *testing.T) {
 	follower, _ := twoNodes(t)
 	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"21"}}]}`
-	if got := send(t, "POST", follower.url+allocatePath, body); got.status != 429 || !strings.Contains(got.body, `"missing":"1"`) {
+	if got := send(t, "POST", follower.url+allocatePath, body); got.status != 429 ||
+		!strings.Contains(got.body, `"missing":"1"`) {
 		t.Errorf("got %v", got)
 	}
 	if got := send(t, "GET", follower.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_relayed_total 1") {
@@ -71,7 +75,10 @@ func TestCurlIsRelayed(t *testing.T) {
 
 func TestNobodyRelaysTwice(t *testing.T) {
 	follower, leader := twoNodes(t)
-	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
+	for name, options := range map[string][]connect.ClientOption{
+		"connect": nil, "grpc": {connect.WithGRPC()},
+		"grpc-web": {connect.WithGRPCWeb()},
+	} {
 		marked := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 			return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 				r.Header().Set(wire.RelayedByHeader, "n9")
@@ -79,7 +86,8 @@ func TestNobodyRelaysTwice(t *testing.T) {
 			}
 		}))
 		_, err := follower.allocations(append(options, marked)...).Allocate(t.Context(), request("a", "cern", 1))
-		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || p.GetReason() != "NOT_LEADER" || !p.GetNotApplied() {
+		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || p.GetReason() != "NOT_LEADER" ||
+			!p.GetNotApplied() {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -124,7 +132,10 @@ func TestWaitingNodeBecomesTheLeader(t *testing.T) {
 func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
 	follower, leader := twoNodes(t)
 	leader.node.lead("")
-	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
+	for name, options := range map[string][]connect.ClientOption{
+		"connect": nil, "grpc": {connect.WithGRPC()},
+		"grpc-web": {connect.WithGRPCWeb()},
+	} {
 		for kind, call := range map[string]func(context.Context) error{
 			"write": func(ctx context.Context) error {
 				_, err := follower.allocations(options...).Allocate(ctx, request("a", "cern", 1))
@@ -140,7 +151,8 @@ func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				err := call(ctx)
-				if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no leader") || ctx.Err() != nil {
+				if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no leader") ||
+					ctx.Err() != nil {
 					t.Fatalf("got %v, with the context %v", err, ctx.Err())
 				}
 				if p := problemOf(t, err); p.GetReason() != "NO_LEADER" || !p.GetNotApplied() {
@@ -157,7 +169,7 @@ func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
 	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)})
 	c.lead("n3")
 	next.applyCERN(t)
-	c.lead("n2") // dead, and nobody has noticed
+	c.lead("n2") // stopped, but still considered the leader
 	answered := make(chan error, 1)
 	go func() {
 		_, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern", 1))
@@ -179,7 +191,8 @@ func TestLeaderThatCannotBeReached(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		_, err := follower.allocations().Allocate(ctx, request("a", "cern", 1))
 		cancel()
-		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || !p.GetNotApplied() || !strings.Contains(err.Error(), says) {
+		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || !p.GetNotApplied() ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("leader %s: got %v", id, err)
 		}
 	}
@@ -195,7 +208,7 @@ func closedPort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestLeaderDiesMidCall: the connection breaks after the request was sent, so nobody knows whether it was carried out.
+// TestLeaderDiesMidCall: the connection breaks after the request was sent, so its outcome is unknown.
 func TestLeaderDiesMidCall(t *testing.T) {
 	for name, die := range map[string]http.HandlerFunc{
 		"before it answers": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -215,7 +228,8 @@ func TestLeaderDiesMidCall(t *testing.T) {
 				c.lead("n2")
 				_, err := follower.allocations(options...).Allocate(t.Context(), request("a", "cern", 1))
 				p := problemOf(t, err)
-				if connect.CodeOf(err) != connect.CodeUnavailable || p.GetNotApplied() || p.GetReason() != "LEADERSHIP_LOST" {
+				if connect.CodeOf(err) != connect.CodeUnavailable || p.GetNotApplied() ||
+					p.GetReason() != "LEADERSHIP_LOST" {
 					t.Fatalf("got %v, %v", err, p)
 				}
 				if !strings.Contains(err.Error(), "repeat it under the same id") {
@@ -226,7 +240,7 @@ func TestLeaderDiesMidCall(t *testing.T) {
 	}
 }
 
-// serveHTTP2 starts a server that is not ours.
+// serveHTTP2 starts an HTTP/2 server with a handler of the test.
 func serveHTTP2(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -245,7 +259,8 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) string {
 	return listener.Addr().String()
 }
 
-// TestDeposedLeaderIsAskedOnce: the node that gossip names does not lead any more and says so before it does anything.
+// TestDeposedLeaderIsAskedOnce: the node that gossip names as leader was deposed and refuses the call before executing
+// it.
 func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
@@ -267,8 +282,8 @@ func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestTheRelayingNodeComesToLead: the leader hands the leadership to the very node that relayed the call, which then
-// carries it out, whole.
+// TestTheRelayingNodeComesToLead: the leadership moves to the node that relays the call, which then executes the whole
+// request itself.
 func TestTheRelayingNodeComesToLead(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +324,8 @@ func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
 	}
 	own, _ := leader.node.find("n1")
 	var failed *cluster.Error
-	if _, err = leader.RemoteReadIndex(t.Context(), own); !errors.As(err, &failed) || failed.Reason != cluster.NotLeader {
+	if _, err = leader.RemoteReadIndex(t.Context(), own); !errors.As(err, &failed) ||
+		failed.Reason != cluster.NotLeader {
 		t.Errorf("a follower confirmed: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -322,22 +338,35 @@ func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
 func TestProceduresAreLearnt(t *testing.T) {
 	known := procedures.New()
 	for path, changes := range map[string]bool{
-		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true, "/quorate.v1.AllocationService/Release": true,
+		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true,
+		"/quorate.v1.AllocationService/Release":      true,
 		"/quorate.v1.AllocationService/BatchRelease": true,
-		"/quorate.v1.TreeService/ApplyTrees":         true, "/quorate.v1.TreeService/SetLimits": true, "/quorate.v1.TreeService/DeleteTree": true,
-		"/quorate.v1.TreeService/MoveNode": true, "/quorate.v1.TreeService/SetMaintenance": true, "/quorate.v1.TreeService/RollBack": true,
-		"/quorate.v1.AllocationService/Confirm": true, "/quorate.v1.AllocationService/Cancel": true, "/quorate.v1.AllocationService/Explain": false,
-		"/quorate.v1.AllocationService/Renew": true, "/quorate.v1.AllocationService/BatchRenew": true, "/quorate.v1.AllocationService/ListWaiting": false,
-		"/quorate.v1.AllocationService/WatchAllocations": false, "/quorate.v1.ItemService/UpdateItems": true, "/quorate.v1.ItemService/ResetItems": true,
-		"/quorate.v1.ItemService/ListItems": false, "/quorate.v1.ItemService/CountItems": false, "/quorate.v1.ActivityService/GetActivity": false,
-		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false, "/quorate.v1.TreeService/ListPrincipals": false,
-		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
-		"/quorate.v1.ClusterService/GetLevel": false, "/quorate.v1.ClusterService/RaiseLevel": true, "/quorate.v1.ClusterService/Checkpoint": true,
+		"/quorate.v1.TreeService/ApplyTrees":         true, "/quorate.v1.TreeService/SetLimits": true,
+		"/quorate.v1.TreeService/DeleteTree": true,
+		"/quorate.v1.TreeService/MoveNode":   true, "/quorate.v1.TreeService/SetMaintenance": true,
+		"/quorate.v1.TreeService/RollBack":      true,
+		"/quorate.v1.AllocationService/Confirm": true, "/quorate.v1.AllocationService/Cancel": true,
+		"/quorate.v1.AllocationService/Explain": false,
+		"/quorate.v1.AllocationService/Renew":   true, "/quorate.v1.AllocationService/BatchRenew": true,
+		"/quorate.v1.AllocationService/ListWaiting":      false,
+		"/quorate.v1.AllocationService/WatchAllocations": false, "/quorate.v1.ItemService/UpdateItems": true,
+		"/quorate.v1.ItemService/ResetItems": true,
+		"/quorate.v1.ItemService/ListItems":  false, "/quorate.v1.ItemService/CountItems": false,
+		"/quorate.v1.ActivityService/GetActivity":  false,
+		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false,
+		"/quorate.v1.TreeService/ListPrincipals": false,
+		"/quorate.v1.TreeService/GetUsage":       false, "/quorate.v1.AllocationService/GetAllocation": false,
+		"/quorate.v1.ClusterService/GetStatus": false,
+		"/quorate.v1.ClusterService/GetLevel":  false, "/quorate.v1.ClusterService/RaiseLevel": true,
+		"/quorate.v1.ClusterService/Checkpoint":   true,
 		"/quorate.v1.ClusterService/GetDigests":   false,
 		"/quorate.v1.DebugService/GetDiagnostics": false,
-		"/quorate.v1.ClusterService/JoinMember":   true, "/quorate.v1.ClusterService/RemoveMember": true, "/quorate.v1.ClusterService/ListMembers": false,
-		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false, "/nothing": false,
-		"/quorate.v1.SnapshotService/Save": false, "/quorate.v1.SnapshotService/Restore": false, // it finds the leader by itself
+		"/quorate.v1.ClusterService/JoinMember":   true, "/quorate.v1.ClusterService/RemoveMember": true,
+		"/quorate.v1.ClusterService/ListMembers": false,
+		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false,
+		"/nothing": false,
+		// the node finds the new leader by itself
+		"/quorate.v1.SnapshotService/Save": false, "/quorate.v1.SnapshotService/Restore": false,
 	} {
 		if known[path].ChangesState != changes {
 			t.Errorf("%s changes: %v", path, !changes)
@@ -345,13 +374,14 @@ func TestProceduresAreLearnt(t *testing.T) {
 	}
 	for path, streams := range map[string]bool{
 		"/quorate.v1.AllocationService/WatchAllocations": true, "/quorate.v1.AllocationService/Allocate": false,
-		"/quorate.v1.SnapshotService/Save": true, "/quorate.v1.SnapshotService/Restore": true,
+		"/quorate.v1.AllocationService/AllocateStream": true,
+		"/quorate.v1.SnapshotService/Save":             true, "/quorate.v1.SnapshotService/Restore": true,
 	} {
 		if known[path].Streams != streams {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 52 {
+	if len(known) != 53 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

@@ -43,7 +43,8 @@ type FrontEnd struct {
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
 	a := s.admission
 	served := a.AdmitFrontEnd(withDefaultDeadline(a.LimitFrontEndBody(forbidCaching(make(s.services)))))
-	return s.screenCalls(s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, s.traces.TraceFrontEnd(served)))))
+	return s.screenCalls(
+		s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, s.traces.TraceFrontEnd(served)))))
 }
 
 // LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that
@@ -70,15 +71,11 @@ const localHost = "http://in-process"
 // localServices are clients of this server's API. What their calls pass is less than the network's callers do: a
 // front end was admitted and observed for the call that it serves, and its requests are no larger than that one.
 func (s *Server) localServices(streams context.Context, api http.Handler) Services {
-	a := s.admission
-	handler := a.EndWithServer(streams, a.LimitTime(s.forwarder.ForwardWrites(api)))
-	handler = observe.ShareRecord(a.ShareTicket(s.observer.RecoverPanics(handler)))
-	client := &inprocess.Transport{
-		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
-	}
+	client := s.localTransport(streams, api)
 	options := []connect.ClientOption{
 		connect.WithAcceptCompression("gzip", nil, nil), // it would only cost time
-		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.repeatWrites), connect.UnaryInterceptorFunc(s.skipEncoding)),
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.repeatWrites),
+			connect.UnaryInterceptorFunc(s.skipEncoding)),
 	}
 	return Services{
 		Allocations: quoratev1connect.NewAllocationServiceClient(client, localHost, options...),
@@ -87,13 +84,31 @@ func (s *Server) localServices(streams context.Context, api http.Handler) Servic
 	}
 }
 
-// repeatWrites repeats a write that another attempt may carry out, also when an answer was lost on the way: under the
-// same id it is carried out once.
+// localAllocations makes the calls of AllocateStream: one attempt each, on this node or through the leader.
+func (s *Server) localAllocations(streams context.Context, api http.Handler) quoratev1connect.AllocationServiceClient {
+	return quoratev1connect.NewAllocationServiceClient(s.localTransport(streams, api), localHost,
+		connect.WithAcceptCompression("gzip", nil, nil),
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.skipEncoding)))
+}
+
+// localTransport carries calls to this server's own API.
+func (s *Server) localTransport(streams context.Context, api http.Handler) *inprocess.Transport {
+	a := s.admission
+	handler := a.EndWithServer(streams, a.LimitTime(s.forwarder.ForwardWrites(api)))
+	handler = observe.ShareRecord(a.ShareTicket(s.observer.RecoverPanics(handler)))
+	return &inprocess.Transport{
+		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
+	}
+}
+
+// repeatWrites retries a write that another attempt may complete, also when its answer was lost: under the same id it
+// is executed once.
 func (s *Server) repeatWrites(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		for {
 			answer, err := next(ctx, r)
-			if err == nil || !s.procedures[r.Spec().Procedure].ChangesState || !isTransient(err) || !hasTime(ctx) || !relay.SleepContext(ctx, relay.RelayPause) {
+			if err == nil || !s.procedures[r.Spec().Procedure].ChangesState || !isTransient(err) || !hasTime(ctx) ||
+				!relay.SleepContext(ctx, relay.RelayPause) {
 				return answer, err
 			}
 		}
@@ -107,6 +122,9 @@ func directCalls(a handlers.AllocationService, i handlers.ItemService) map[strin
 		quoratev1connect.AllocationServiceAllocateProcedure:      callDirectly(a.Allocate),
 		quoratev1connect.AllocationServiceReleaseProcedure:       callDirectly(a.Release),
 		quoratev1connect.AllocationServiceRenewProcedure:         callDirectly(a.Renew),
+		quoratev1connect.AllocationServiceBatchAllocateProcedure: callDirectly(a.BatchAllocate),
+		quoratev1connect.AllocationServiceBatchReleaseProcedure:  callDirectly(a.BatchRelease),
+		quoratev1connect.AllocationServiceBatchRenewProcedure:    callDirectly(a.BatchRenew),
 		quoratev1connect.AllocationServiceGetAllocationProcedure: callDirectly(a.GetAllocation),
 		quoratev1connect.ItemServiceListItemsProcedure:           callDirectly(i.ListItems),
 	}
@@ -125,7 +143,7 @@ func callDirectly[Request, Response any](method func(context.Context, *Request) 
 }
 
 // skipEncoding hands the messages of frequent calls to the handler as they are, if this node can serve them. All other
-// calls go on through the transport.
+// calls use the transport.
 func (s *Server) skipEncoding(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		call, frequent := s.direct[r.Spec().Procedure]
@@ -140,8 +158,8 @@ func (s *Server) skipEncoding(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// hasTime reports whether another attempt could end before the deadline; if not, the reason why this one failed says
-// more.
+// hasTime reports whether another attempt could end before the deadline; if not, the error of this attempt is more
+// useful than a timeout.
 func hasTime(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return !limited || time.Until(deadline) > admission.AnswerMargin+relay.RelayPause

@@ -7,7 +7,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// BenchmarkFrontEndCalls measures what a front end pays for a pair of calls of the API in its own process.
+// BenchmarkFrontEndCalls measures a pair of in-process API calls of a front end.
 func BenchmarkFrontEndCalls(b *testing.B) {
 	d := oneNode(b)
 	for i := 0; b.Loop(); i++ {

@@ -20,8 +20,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out
-// once.
+// TestFrontEndsWriteAnywhere: every write of the API that a front end sends on a follower is executed exactly once.
 func TestFrontEndsWriteAnywhere(t *testing.T) {
 	follower, leader := twoNodes(t)
 	var s Services
@@ -39,12 +38,14 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 		func() error { _, err := s.Allocations.Allocate(ctx, leaseOf("a", "cern:physics", 1)); return err },
 		func() error { _, err := s.Allocations.Renew(ctx, &quoratev1.RenewRequest{Id: "a"}); return err },
 		func() error {
-			_, err := s.Allocations.BatchRenew(ctx, &quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{{Id: "a"}}})
+			_, err := s.Allocations.BatchRenew(ctx,
+				&quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{{Id: "a"}}})
 			return err
 		},
 		func() error { _, err := s.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: "a"}); return err },
 		func() error {
-			_, err := s.Allocations.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{request("b", "cern", 1)}})
+			_, err := s.Allocations.BatchAllocate(ctx,
+				&quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{request("b", "cern", 1)}})
 			return err
 		},
 		func() error {
@@ -100,7 +101,7 @@ func serveFrontEnd(t *testing.T, handler http.Handler) string {
 	return server.URL
 }
 
-// TestFrontEndsWatch: streams are open to front ends too, and end when the server does.
+// TestFrontEndsWatch: front ends can open streams, which end when the server stops.
 func TestFrontEndsWatch(t *testing.T) {
 	d := oneNode(t)
 	stream, err := d.services.Allocations.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -122,8 +123,8 @@ func TestFrontEndsWatch(t *testing.T) {
 	}
 }
 
-// TestFrontEndsShareTheirCallersPlaces: a call of a front end holds one place, which it gives back while a request
-// waits, its requests have its id, and its code is its own.
+// TestFrontEndsShareTheirCallersPlaces: a call of a front end takes one place in total and releases it while a request
+// waits, its API requests carry its request id, and it chooses its own status code.
 func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	d := fullNode(t)
 	var allocate func(ctx context.Context) error
@@ -162,10 +163,11 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 			return
 		}
 		answered <- response.StatusCode
-		_ = response.Body.Close() // it is empty
+		_ = response.Body.Close() // the feed is empty
 	}()
 	d.until(t, func() bool { return d.waiting("b") })
-	if calls, streams := d.admission.Limiters.Clients.Calls.InUse.Load(), d.admission.Limiters.Clients.Streams.InUse.Load(); calls != 0 || streams != 1 {
+	if calls, streams := d.admission.Limiters.Clients.Calls.InUse.Load(),
+		d.admission.Limiters.Clients.Streams.InUse.Load(); calls != 0 || streams != 1 {
 		t.Errorf("%d calls under way and %d that wait", calls, streams)
 	}
 	if id := <-seen; id != "the-callers-own" {
@@ -180,7 +182,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	})
 }
 
-// TestFrontEndsGetPanicsAsErrors: a bug in a handler is an error for the front end, which answers in its own words.
+// TestFrontEndsGetPanicsAsErrors: a panic in a handler reaches the front end as an error.
 func TestFrontEndsGetPanicsAsErrors(t *testing.T) {
 	d := oneNode(t)
 	d.node.proposing = func(context.Context) error { panic("a bug") }
@@ -195,7 +197,8 @@ func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
 	for name, s := range map[string]Services{"here": leader.services, "there": follower.services} {
 		_, err := s.Allocations.Allocate(t.Context(), request(name, "cern:physics", 21))
 		decision, ok := detailOf[*quoratev1.Decision](err)
-		if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok || decision.GetViolations()[0].GetMissing() != 1 {
+		if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok ||
+			decision.GetViolations()[0].GetMissing() != 1 {
 			t.Errorf("%s: a denial is %v", name, err)
 		}
 		_, err = s.Allocations.Allocate(t.Context(), request("two words", "cern", 1))
@@ -205,8 +208,8 @@ func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
 	}
 }
 
-// TestFrontEndsOutliveLeaders: one that refuses connections, one that has been deposed, one that dies before it
-// answers.
+// TestFrontEndsOutliveLeaders: calls of front ends succeed although the leader refuses connections, was deposed, or
+// stops before it answers.
 func TestFrontEndsOutliveLeaders(t *testing.T) {
 	for name, dead := range map[string]func(t *testing.T) string{
 		"refuses connections": closedPort,
@@ -238,7 +241,8 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1)); err != nil || attempts.Load() != 3 {
+		if _, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1)); err != nil ||
+			attempts.Load() != 3 {
 			t.Errorf("after %d attempts: %v", attempts.Load(), err)
 		}
 	})
@@ -258,7 +262,8 @@ func TestFrontEndsDoNotInsist(t *testing.T) {
 	leader.node.lead("")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := follower.services.Allocations.Allocate(ctx, request("a", "cern", 1)); problemOf(t, err).GetReason() != "NO_LEADER" {
+	if _, err := follower.services.Allocations.Allocate(ctx, request("a", "cern", 1)); problemOf(t,
+		err).GetReason() != "NO_LEADER" {
 		t.Errorf("without a leader: %v", err)
 	}
 	c := newFakeCluster()
@@ -267,7 +272,8 @@ func TestFrontEndsDoNotInsist(t *testing.T) {
 	c.lead("n2")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1)); !strings.Contains(err.Error(), "not known yet") {
+	if _, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1)); !strings.Contains(err.Error(),
+		"not known yet") {
 		t.Errorf("a leader without an address: %v", err)
 	}
 }

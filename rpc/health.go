@@ -22,7 +22,7 @@ func (s *Server) checkReady() error {
 	return s.node.Ready()
 }
 
-// serveLivez answers as long as the process does.
+// serveLivez answers 200 while the process runs.
 func serveLivez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // serveReadyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason.
@@ -54,10 +54,10 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text)) // the caller has gone
 }
 
-// healthChecker answers the health protocol of gRPC.
+// healthChecker serves the health protocol of gRPC.
 type healthChecker struct{ server *Server }
 
-// Check answers for the whole process and for each of its public services.
+// Check returns the health of the whole process or of one of its public services.
 func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	if r.Service != "" && !slices.Contains(procedures.PublicServices(), r.Service) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q here", r.Service))

@@ -27,14 +27,14 @@ const (
 	statusPath   = "/quorate.v1.ClusterService/GetStatus"
 )
 
-// answer is what plain HTTP gave.
+// answer is a plain HTTP response.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send is curl: no library between the test and the wire.
+// send sends a request over plain HTTP, without a client library.
 func send(t *testing.T, method, url, body string, header ...string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -57,7 +57,7 @@ func send(t *testing.T, method, url, body string, header ...string) answer {
 	return answer{response.StatusCode, response.Header, string(content)}
 }
 
-// TestCurl is what people get who type a call by hand.
+// TestCurl checks the answers to calls over plain HTTP.
 func TestCurl(t *testing.T) {
 	const higgs = `{"id":"a","claims":[{"tree":"cern","node":"physics/higgs","amounts":{"cores":"8"}}]}`
 	for name, c := range map[string]struct {
@@ -65,26 +65,66 @@ func TestCurl(t *testing.T) {
 		status             int
 		says               string
 	}{
-		"a grant shows zeroes, and numbers as strings": {"POST", allocatePath, higgs, 200, `"amounts":{"cores":"8"},"placed":"physics/higgs"`},
-		"amounts may be numbers":                       {"POST", allocatePath, strings.Replace(higgs, `"8"`, "8", 1), 200, `"fence":"1","repeated":false`},
-		"a denial":                                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"11"`, 1), 429, `"requested":"11","missing":"1"`},
-		"an unknown field":                             {"POST", allocatePath, `{"claimz":"a"}`, 400, `unknown field \"claimz\"`},
-		"an unknown field of a claim":                  {"POST", allocatePath, `{"id":"a","claims":[{"pool":"cern"}]}`, 400, `unknown field \"pool\"`},
-		"a fraction":                                   {"POST", allocatePath, strings.Replace(higgs, `"8"`, "1.5", 1), 400, "invalid value for int64"},
-		"an amount beyond 64 bits":                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"9223372036854775808"`, 1), 400, "invalid value for int64"},
-		"a word for an amount":                         {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"many"`, 1), 400, "invalid value for int64"},
-		"half a body":                                  {"POST", allocatePath, higgs[:20], 400, "unexpected"},
-		"no body":                                      {"POST", allocatePath, "", 400, "an empty request is {}"},
-		"a write by GET":                               {"GET", allocatePath, "", 405, ""},
-		"an unknown method":                            {"POST", "/quorate.v1.AllocationService/Alocate", "{}", 404, ""},
-		"a read by GET":                                {"GET", usagePath + "?encoding=json&message=" + url.QueryEscape(`{"tree":"cern","node":"physics"}`), "", 200, `"headroom":"20"`},
-		"a read by POST":                               {"POST", usagePath, `{"tree":"cern"}`, 200, `"effective":{"amount":"100"}`},
-		"status":                                       {"POST", statusPath, "{}", 200, `"leaderId":"n1"`},
-		"health":                                       {"POST", "/grpc.health.v1.Health/Check", `{}`, 200, "SERVING"},
-		"health of nobody":                             {"POST", "/grpc.health.v1.Health/Check", `{"service":"x"}`, 404, "not_found"},
-		"live":                                         {"GET", "/livez", "", 200, "ok"},
-		"ready":                                        {"GET", "/readyz", "", 200, "ok"},
-		"metrics":                                      {"GET", "/metrics", "", 200, `quorate_rpc_calls_total{code="ok",procedure="/quorate.v1.TreeService/ApplyTrees"} 1`},
+		"a grant shows zeroes, and numbers as strings": {
+			"POST", allocatePath, higgs, 200,
+			`"amounts":{"cores":"8"},"placed":"physics/higgs"`,
+		},
+		"amounts may be numbers": {
+			"POST", allocatePath, strings.Replace(higgs, `"8"`, "8", 1),
+			200, `"fence":"1","repeated":false`,
+		},
+		"a denial": {
+			"POST", allocatePath, strings.Replace(higgs, `"8"`, `"11"`, 1),
+			429, `"requested":"11","missing":"1"`,
+		},
+		"an unknown field": {
+			"POST", allocatePath, `{"claimz":"a"}`, 400,
+			`unknown field \"claimz\"`,
+		},
+		"an unknown field of a claim": {
+			"POST", allocatePath, `{"id":"a","claims":[{"pool":"cern"}]}`,
+			400, `unknown field \"pool\"`,
+		},
+		"a fraction": {
+			"POST", allocatePath, strings.Replace(higgs, `"8"`, "1.5", 1),
+			400, "invalid value for int64",
+		},
+		"an amount beyond 64 bits": {
+			"POST", allocatePath,
+			strings.Replace(higgs, `"8"`, `"9223372036854775808"`, 1), 400, "invalid value for int64",
+		},
+		"a word for an amount": {
+			"POST", allocatePath,
+			strings.Replace(higgs, `"8"`, `"many"`, 1), 400, "invalid value for int64",
+		},
+		"half a body":    {"POST", allocatePath, higgs[:20], 400, "unexpected"},
+		"no body":        {"POST", allocatePath, "", 400, "an empty request is {}"},
+		"a write by GET": {"GET", allocatePath, "", 405, ""},
+		"an unknown method": {
+			"POST",
+			"/quorate.v1.AllocationService/Alocate", "{}", 404, "",
+		},
+		"a read by GET": {
+			"GET",
+			usagePath + "?encoding=json&message=" + url.QueryEscape(`{"tree":"cern","node":"physics"}`), "", 200,
+			`"headroom":"20"`,
+		},
+		"a read by POST": {
+			"POST", usagePath, `{"tree":"cern"}`, 200,
+			`"effective":{"amount":"100"}`,
+		},
+		"status": {"POST", statusPath, "{}", 200, `"leaderId":"n1"`},
+		"health": {"POST", "/grpc.health.v1.Health/Check", `{}`, 200, "SERVING"},
+		"health of x": {
+			"POST", "/grpc.health.v1.Health/Check", `{"service":"x"}`,
+			404, "not_found",
+		},
+		"live":  {"GET", "/livez", "", 200, "ok"},
+		"ready": {"GET", "/readyz", "", 200, "ok"},
+		"metrics": {
+			"GET", "/metrics", "", 200,
+			`quorate_rpc_calls_total{code="ok",procedure="/quorate.v1.TreeService/ApplyTrees"} 1`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := send(t, c.method, oneNode(t).url+c.path, c.body)
@@ -163,7 +203,8 @@ func TestOversizedBodies(t *testing.T) {
 			if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
 				t.Fatal(err)
 			}
-			if response.StatusCode != 400 || body.Code != "invalid_argument" || !strings.Contains(body.Message, "larger than 4194304 bytes") {
+			if response.StatusCode != 400 || body.Code != "invalid_argument" ||
+				!strings.Contains(body.Message, "larger than 4194304 bytes") {
 				t.Errorf("got %d %v", response.StatusCode, body)
 			}
 		})
@@ -175,9 +216,12 @@ func TestOversizedMessagesOfTypedClients(t *testing.T) {
 	large := request("a", "cern", 1)
 	large.Labels = map[string]string{"x": strings.Repeat("x", codec.MaxBody)}
 	for name, options := range map[string][]connect.ClientOption{
-		"grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}, "grpc gzip": {connect.WithGRPC(), connect.WithSendGzip()},
+		"grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
+		"grpc gzip": {connect.WithGRPC(), connect.WithSendGzip()},
 	} {
-		if _, err := d.allocations(options...).Allocate(t.Context(), large); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "larger than") {
+		if _, err := d.allocations(options...).Allocate(t.Context(),
+			large); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+			!strings.Contains(err.Error(), "larger than") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -199,7 +243,10 @@ func TestReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"quorate.v1.AllocationService", "quorate.v1.TreeService", "quorate.v1.ClusterService", "grpc.health.v1.Health"} {
+	for _, want := range []string{
+		"quorate.v1.AllocationService", "quorate.v1.TreeService", "quorate.v1.ClusterService",
+		"grpc.health.v1.Health",
+	} {
 		found := false
 		for _, name := range names {
 			found = found || string(name) == want
@@ -290,7 +337,8 @@ func TestPanicIsAnswered(t *testing.T) {
 	d := oneNode(t)
 	d.node.proposing = func(context.Context) error { panic("boom") }
 	for name, options := range protocols {
-		if _, err := d.allocations(options...).Allocate(t.Context(), request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeInternal {
+		if _, err := d.allocations(options...).Allocate(t.Context(),
+			request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeInternal {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -308,7 +356,10 @@ func TestCallersDeadlineReachesTheNode(t *testing.T) {
 		left = time.Until(deadline)
 		return nil
 	}
-	for asked, most := range map[string]time.Duration{"": admission.DefaultDeadline, "1000": 800 * time.Millisecond, "999999999": admission.LongestDeadline} {
+	for asked, most := range map[string]time.Duration{
+		"": admission.DefaultDeadline, "1000": 800 * time.Millisecond,
+		"999999999": admission.LongestDeadline,
+	} {
 		header := []string{"X-Nothing", ""}
 		if asked != "" {
 			header = []string{"Connect-Timeout-Ms", asked}

@@ -31,8 +31,8 @@ func handlerOptions(
 	)...))
 }
 
-// newValidator knows the rules of every request beforehand, so that the first call is not slower than the second. All
-// servers of a process share it, since compiling the rules takes longer than everything else that a server does to
+// newValidator compiles the rules of every request in advance, so that the first call is not slower than the second.
+// All servers of a process share it, since compiling the rules takes longer than everything else that a server does to
 // begin.
 var newValidator = sync.OnceValues(compileRules)
 

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// leaseOf asks for a lease of a minute.
+// leaseOf returns a request for a lease of one minute.
 func leaseOf(id, place string, n int64) *quoratev1.AllocateRequest {
 	r := request(id, place, n)
 	r.TtlMs = 60_000
@@ -29,32 +29,39 @@ func TestLeases(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := granted.GetAllocation()
-			if a.GetTtlMs() != 60_000 || a.GetExpiresLedgerMs() != granted.GetLedgerTimeMs()+60_000 || a.GetUserData()["host"] != "x" {
+			if a.GetTtlMs() != 60_000 || a.GetExpiresLedgerMs() != granted.GetLedgerTimeMs()+60_000 ||
+				a.GetUserData()["host"] != "x" {
 				t.Errorf("granted %v", granted)
 			}
-			renewal := &quoratev1.RenewRequest{Id: "a", Fence: granted.GetFence(), UserData: map[string]string{"old": "", "new": "z"}}
+			renewal := &quoratev1.RenewRequest{
+				Id: "a", Fence: granted.GetFence(),
+				UserData: map[string]string{"old": "", "new": "z"},
+			}
 			renewed, err := client.Renew(t.Context(), renewal)
 			if err != nil {
 				t.Fatal(err)
 			}
 			b := renewed.GetAllocation()
-			if b.GetExpiresLedgerMs() <= a.GetExpiresLedgerMs() || b.GetExpiresLedgerMs() != renewed.GetLedgerTimeMs()+60_000 || renewed.GetIndex() <= granted.GetIndex() {
+			if b.GetExpiresLedgerMs() <= a.GetExpiresLedgerMs() ||
+				b.GetExpiresLedgerMs() != renewed.GetLedgerTimeMs()+60_000 || renewed.GetIndex() <= granted.GetIndex() {
 				t.Errorf("renewed %v after %v", renewed, granted)
 			}
 			if data := b.GetUserData(); len(data) != 2 || data["new"] != "z" {
 				t.Errorf("the data are %v", data)
 			}
 			renewal.Fence = 99
-			if _, err = client.Renew(t.Context(), renewal); connect.CodeOf(err) != connect.CodeAborted || problemOf(t, err).GetReason() != "FENCE_MISMATCH" {
+			if _, err = client.Renew(t.Context(), renewal); connect.CodeOf(err) != connect.CodeAborted ||
+				problemOf(t, err).GetReason() != "FENCE_MISMATCH" {
 				t.Errorf("with another fence: %v", err)
 			}
 			d.node.applyAt(quota.Instant(b.GetExpiresLedgerMs()), quota.Expire{Most: 10})
 			renewal.Fence = 0
-			if _, err = client.Renew(t.Context(), renewal); connect.CodeOf(err) != connect.CodeFailedPrecondition || problemOf(t, err).GetReason() != "ENDED" {
+			if _, err = client.Renew(t.Context(), renewal); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+				problemOf(t, err).GetReason() != "ENDED" {
 				t.Errorf("after its end: %v", err)
 			}
-			if d.node.patient != 3 {
-				t.Errorf("%d of 3 renewals waited for company", d.node.patient)
+			if d.node.patient.Load() != 3 {
+				t.Errorf("%d of 3 renewals waited for company", d.node.patient.Load())
 			}
 		})
 	}
@@ -68,9 +75,10 @@ func TestBatchesOfRenewalsHaveAnOutcomeForEach(t *testing.T) {
 		}
 	}
 	before := d.node.index
-	answer, err := d.allocations().BatchRenew(t.Context(), &quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{
-		{Id: "a"}, {Id: "two words"}, {Id: "nobody"}, {Id: "b", Fence: 99}, {Id: "b", TtlMs: 30_000},
-	}})
+	answer, err := d.allocations().BatchRenew(t.Context(),
+		&quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{
+			{Id: "a"}, {Id: "two words"}, {Id: "nobody"}, {Id: "b", Fence: 99}, {Id: "b", TtlMs: 30_000},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +88,15 @@ func TestBatchesOfRenewalsHaveAnOutcomeForEach(t *testing.T) {
 		}
 	}
 	last := answer.GetOutcomes()[4].GetRenewed()
-	if last.GetAllocation().GetTtlMs() != 30_000 || last.GetAllocation().GetExpiresLedgerMs() != last.GetLedgerTimeMs()+30_000 {
+	if last.GetAllocation().GetTtlMs() != 30_000 ||
+		last.GetAllocation().GetExpiresLedgerMs() != last.GetLedgerTimeMs()+30_000 {
 		t.Errorf("got %v", last)
 	}
-	if d.node.index != before+1 || d.node.patient != 1 {
+	if d.node.index != before+1 || d.node.patient.Load() != 1 {
 		t.Errorf("one batch took %d entries", d.node.index-before)
 	}
-	if answer, err := d.allocations().BatchRenew(t.Context(), &quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{{}}}); err != nil ||
+	if answer, err := d.allocations().BatchRenew(t.Context(),
+		&quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{{}}}); err != nil ||
 		answer.GetOutcomes()[0].GetFailure().GetProblem().GetField() != "id" || d.node.index != before+1 {
 		t.Errorf("a batch of nothing valid: %v, %v", answer, err)
 	}
@@ -105,15 +115,17 @@ func TestListingOnlyLeases(t *testing.T) {
 	}
 }
 
-// TestRenewByHand is what people get who type it.
+// TestRenewByHand checks the JSON answers of renewals over plain HTTP.
 func TestRenewByHand(t *testing.T) {
 	d := oneNode(t)
 	send(t, "POST", d.url+allocatePath, `{"id":"a","ttlMs":60000,"claims":[{"tree":"cern","amounts":{"cores":1}}]}`)
 	const path = "/quorate.v1.AllocationService/Renew"
-	if got := send(t, "POST", d.url+path, `{"id":"a"}`); got.status != 200 || !strings.Contains(got.body, `"expiresLedgerMs":"60003"`) {
+	if got := send(t, "POST", d.url+path, `{"id":"a"}`); got.status != 200 ||
+		!strings.Contains(got.body, `"expiresLedgerMs":"60003"`) {
 		t.Errorf("got %v", got)
 	}
-	if got := send(t, "POST", d.url+path, `{"id":"a","fence":7}`); got.status != 409 || !strings.Contains(got.body, "FENCE_MISMATCH") {
+	if got := send(t, "POST", d.url+path, `{"id":"a","fence":7}`); got.status != 409 ||
+		!strings.Contains(got.body, "FENCE_MISMATCH") {
 		t.Errorf("got %v", got)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// limited starts one leading node with limits.
+// limited starts a cluster of one node with the given limits.
 func limited(t *testing.T, limits admission.Limits) *testServer {
 	t.Helper()
 	c := newFakeCluster()
@@ -38,7 +38,7 @@ func limited(t *testing.T, limits admission.Limits) *testServer {
 	return d
 }
 
-// eventually is for what happens soon, on however slow a machine.
+// eventually polls until the condition holds, with a timeout for slow machines.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -48,11 +48,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// wantOverloaded checks what a caller learns: that nothing was done, why, and when to come back.
+// wantOverloaded checks that the error says that the call was not executed, the reason, and when to retry.
 func wantOverloaded(t *testing.T, err error, setting string) {
 	t.Helper()
 	var failed *connect.Error
-	if !errors.As(err, &failed) || failed.Code() != connect.CodeUnavailable || !strings.Contains(failed.Message(), setting) {
+	if !errors.As(err, &failed) || failed.Code() != connect.CodeUnavailable ||
+		!strings.Contains(failed.Message(), setting) {
 		t.Fatalf("got %v, want unavailable because of %s", err, setting)
 	}
 	if p := problemOf(t, err); p.GetReason() != "OVERLOADED" || !p.GetNotApplied() {
@@ -67,8 +68,8 @@ func wantOverloaded(t *testing.T, err error, setting string) {
 	}
 }
 
-// TestTooManyCalls: what comes beyond is answered at once in every protocol, and what keeps the cluster going is let
-// in.
+// TestTooManyCalls: calls beyond the limit are refused at once in every protocol; calls that keep the cluster running
+// are still admitted.
 func TestTooManyCalls(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 1})
 	goOn := make(chan struct{})
@@ -78,14 +79,16 @@ func TestTooManyCalls(t *testing.T) {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		done <- err
 	}()
-	eventually(t, "the first call is inside", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
+	eventually(t, "the first call is inside",
+		func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
 
 	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
 		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
 		wantOverloaded(t, err, "max-calls")
 	}
 	curl := send(t, "POST", d.url+allocatePath, `{"id":"b"}`)
-	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "max-calls") {
+	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" ||
+		!strings.Contains(curl.body, "max-calls") {
 		t.Errorf("curl got %v", curl)
 	}
 	if got := send(t, "GET", d.url+"/readyz", ""); got.status != http.StatusOK {
@@ -94,7 +97,8 @@ func TestTooManyCalls(t *testing.T) {
 	if got := send(t, "POST", d.url+"/"+grpchealth.HealthV1ServiceName+"/Check", "{}"); got.status != http.StatusOK {
 		t.Errorf("health: %v", got)
 	}
-	if _, err := peerv1connect.NewPeerServiceClient(overHTTP2, d.url).GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
+	if _, err := peerv1connect.NewPeerServiceClient(overHTTP2, d.url).GetStanding(t.Context(),
+		&peerv1.GetStandingRequest{}); err != nil {
 		t.Errorf("a question of another member: %v", err)
 	}
 
@@ -124,7 +128,8 @@ func TestTooManyStreams(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "b waits", func() bool {
-		return d.admission.Limiters.Clients.Streams.InUse.Load() == 1 && d.admission.Limiters.Clients.Calls.InUse.Load() == 0
+		return d.admission.Limiters.Clients.Streams.InUse.Load() == 1 &&
+			d.admission.Limiters.Clients.Calls.InUse.Load() == 0
 	})
 
 	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -143,17 +148,20 @@ func TestTooManyStreams(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the place of b is free", func() bool { return d.admission.Limiters.Clients.Streams.InUse.Load() == 0 })
+	eventually(t, "the place of b is free", func() bool {
+		return d.admission.Limiters.Clients.Streams.InUse.Load() == 0
+	})
 }
 
-// TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
+// TestTooManyConnections: a few connections beyond the limit get an answer, further ones are closed, and closed
+// connections free their places.
 func TestTooManyConnections(t *testing.T) {
 	d := limited(t, admission.Limits{Connections: 2})
 	overHTTP2.CloseIdleConnections()
 	inside := func(n int) func() bool {
 		return func() bool { return d.admission.Limiters.Callers.ConnectionCount() == n }
 	}
-	eventually(t, "nobody is there", inside(0))
+	eventually(t, "all callers have left", inside(0))
 	address := strings.TrimPrefix(d.url, "http://")
 	dial := func() net.Conn {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -168,7 +176,8 @@ func TestTooManyConnections(t *testing.T) {
 	eventually(t, "two are there", inside(2))
 
 	got := send(t, "POST", d.url+"/quorate.v1.TreeService/ListTrees", "{}")
-	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "max-connections") {
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" ||
+		!strings.Contains(got.body, "max-connections") {
 		t.Errorf("the third got %v", got)
 	}
 	_, err := d.trees(connect.WithGRPC()).ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
@@ -186,12 +195,13 @@ func TestTooManyConnections(t *testing.T) {
 	eventually(t, "a place is free", inside(1+admission.ExtraConnections))
 }
 
-// TestTheEdgeOfABody: as many bytes as are allowed, and one more.
-func TestTheEdgeOfABody(t *testing.T) {
+// TestBodySizeLimit sends bodies of exactly the allowed size and of one byte more.
+func TestBodySizeLimit(t *testing.T) {
 	d := oneNode(t)
 	frame := `{"id":"","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`
 	sized := func(n int) string { return strings.Repeat(" ", n-len(frame)) + frame }
-	if got := send(t, "POST", d.url+allocatePath, sized(codec.MaxBody)); !strings.Contains(got.body, "id") || strings.Contains(got.body, "larger") {
+	if got := send(t, "POST", d.url+allocatePath, sized(codec.MaxBody)); !strings.Contains(got.body, "id") ||
+		strings.Contains(got.body, "larger") {
 		t.Errorf("the largest body is answered %v", got)
 	}
 	for _, over := range []int{1, codec.Envelope, codec.Envelope + 1} {
@@ -200,12 +210,13 @@ func TestTheEdgeOfABody(t *testing.T) {
 			t.Errorf("%d bytes too many are answered %v", over, got)
 		}
 	}
-	if got := send(t, "GET", d.url+"/readyz", "", "X-Large", strings.Repeat("x", admission.MaxHeader+8<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
+	if got := send(t, "GET", d.url+"/readyz", "", "X-Large",
+		strings.Repeat("x", admission.MaxHeader+8<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("too large a header is answered %v", got)
 	}
 }
 
-// TestTooManyBytes: bodies count together, and those of calls that have ended do not.
+// TestTooManyBytes: the bodies of all running calls share one limit.
 func TestTooManyBytes(t *testing.T) {
 	d := oneNode(t)
 	allocate := func() error {
@@ -216,7 +227,7 @@ func TestTooManyBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	small, large := d.admission.Limiters.Clients.SmallBodies, d.admission.Limiters.Clients.LargeBodies
-	eventually(t, "nobody sends anything", func() bool { return small.InUse.Load() == 0 })
+	eventually(t, "no body is being received", func() bool { return small.InUse.Load() == 0 })
 	if err := large.TryAcquire(nil, admission.MaxLargeBodies); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +235,8 @@ func TestTooManyBytes(t *testing.T) {
 		t.Errorf("large bodies take the place of small ones: %v", err)
 	}
 	curl := send(t, "POST", d.url+allocatePath, strings.Repeat(" ", admission.SmallBody)+"{}")
-	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "beyond 64 KiB") {
+	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" ||
+		!strings.Contains(curl.body, "beyond 64 KiB") {
 		t.Errorf("a large body got %v", curl)
 	}
 	large.Release(nil, admission.MaxLargeBodies)
@@ -239,8 +251,8 @@ func TestTooManyBytes(t *testing.T) {
 	eventually(t, "all of it is given back", func() bool { return small.InUse.Load() == 0 && large.InUse.Load() == 0 })
 }
 
-// TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and
-// finds in what it did receive where to go on.
+// TestAStalledReaderIsCutOff: a watcher over TCP that stops reading does not delay others and loses its stream; the
+// data that it received has the position from which to continue.
 func TestAStalledReaderIsCutOff(t *testing.T) {
 	d := limited(t, admission.Limits{SendPatience: time.Second})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
@@ -252,36 +264,41 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := binary.BigEndian.AppendUint32([]byte{0}, 2)
-	_, err = fmt.Fprintf(c, "POST /quorate.v1.AllocationService/WatchAllocations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
-		"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s{}", len(body)+2, body)
+	_, err = fmt.Fprintf(
+		c, "POST /quorate.v1.AllocationService/WatchAllocations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+			"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s{}", len(body)+2, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the stream is open", func() bool { return d.admission.Limiters.Clients.Streams.InUse.Load() == 1 })
+	largeLabels := map[string]string{}
+	for i := range 32 {
+		largeLabels[fmt.Sprintf("label-%02d", i)] = strings.Repeat("x", 256)
+	}
 	n := 0
 	eventually(t, "the stream is cut", func() bool {
-		var commands []quota.Command
-		for range 200 { // nothing of this ever waits for the reader
-			n++
-			id := fmt.Sprintf("x%d", n)
-			commands = append(commands, wire.ToAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
+		for ; n < 1000; n++ { // 16 MB of events, more than the connection buffers; none waits for the reader
+			large := request(fmt.Sprintf("x%d", n), "cern:physics", 20)
+			large.Labels = largeLabels
+			d.node.apply(wire.ToAllocate(large), quota.Release{ID: large.GetId()})
 		}
-		d.node.apply(commands...)
 		return d.admission.Limiters.Clients.Streams.InUse.Load() == 0
 	})
-	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // drains the rest faster
 		t.Fatal(err)
 	}
 	index, number := lastPosition(t, c)
 	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: index, AfterNumber: number})
 	next := changes(t, stream, 1)[0]
 	page, err := d.node.ReadFeed(cluster.Position{Index: index, Number: number}, 1)
-	if err != nil || len(page.Events) != 1 || page.Events[0].Index != next.GetIndex() || page.Events[0].Number != next.GetNumber() {
-		t.Errorf("after %d:%d the stream goes on with %v, and the next fact is %v, %v", index, number, next, page.Events, err)
+	if err != nil || len(page.Events) != 1 || page.Events[0].Index != next.GetIndex() ||
+		page.Events[0].Number != next.GetNumber() {
+		t.Errorf("after %d:%d the stream goes on with %v, and the next fact is %v, %v", index, number, next,
+			page.Events, err)
 	}
 }
 
-// lastPosition reads what there is of a stream, and where it was then.
+// lastPosition reads the rest of a stream and returns its last position.
 func lastPosition(t *testing.T, from io.Reader) (index uint64, number uint32) {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(from), nil)
@@ -298,7 +315,7 @@ func lastPosition(t *testing.T, from io.Reader) (index uint64, number uint32) {
 		if _, err := io.ReadFull(response.Body, content); err != nil {
 			break
 		}
-		if head[0]&2 != 0 { // the end, if that still found its way
+		if head[0]&2 != 0 { // the end of the stream, if it was still sent
 			break
 		}
 		var message struct {

@@ -17,18 +17,20 @@ func (s *threeNodes) cluster(id string) quoratev1connect.ClusterServiceClient {
 	return quoratev1connect.NewClusterServiceClient(overHTTP2, s.url(id))
 }
 
-// settled repeats a call until it is answered, as clients do.
-func settled[Answer any](ctx context.Context, call func() (Answer, error)) (Answer, error) {
+// repeatCall repeats a call until it is answered, as clients do.
+func repeatCall[Answer any](ctx context.Context, call func() (Answer, error)) (Answer, error) {
 	for {
 		answer, err := call()
-		if code := connect.CodeOf(err); err == nil || code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded ||
+		if code := connect.CodeOf(err); err == nil || code != connect.CodeUnavailable &&
+			code != connect.CodeDeadlineExceeded ||
 			!relay.SleepContext(ctx, relay.RelayPause) {
 			return answer, err
 		}
 	}
 }
 
-// TestMembersOverTheAPI: any node is asked, the leader answers and changes, and what is refused says why.
+// TestMembersOverTheAPI: calls about members may go to any node, the leader executes them, and refusals give the
+// reason.
 func TestMembersOverTheAPI(t *testing.T) {
 	s := startThreeNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -39,7 +41,8 @@ func TestMembersOverTheAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if healthy = answer.GetHealthyVoters(); healthy == 3 && (answer.GetLeaderId() != answer.GetServedBy() || answer.GetFailureTolerance() != 1) {
+		if healthy = answer.GetHealthyVoters(); healthy == 3 &&
+			(answer.GetLeaderId() != answer.GetServedBy() || answer.GetFailureTolerance() != 1) {
 			t.Errorf("got %v", answer)
 		}
 		if !relay.SleepContext(ctx, relay.RelayPause) {
@@ -52,19 +55,22 @@ func TestMembersOverTheAPI(t *testing.T) {
 		says string
 	}{
 		"too few": {func() error {
-			_, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+			_, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 				return asked.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: "n1"})
 			})
 			return err
 		}, connect.CodeFailedPrecondition, "min-quorum is 3"},
-		"nobody": {func() error {
-			_, err := settled(ctx, func() (*quoratev1.PromoteMemberResponse, error) {
+		"unknown member": {func() error {
+			_, err := repeatCall(ctx, func() (*quoratev1.PromoteMemberResponse, error) {
 				return asked.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: "n9"})
 			})
 			return err
 		}, connect.CodeNotFound, `no member "n9"`},
 		"nowhere": {func() error {
-			_, err := asked.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "here"}})
+			_, err := asked.JoinMember(
+				ctx, &quoratev1.JoinMemberRequest{
+					Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "here"},
+				})
 			return err
 		}, connect.CodeInvalidArgument, "host:port"},
 		"neither": {func() error {
@@ -79,11 +85,11 @@ func TestMembersOverTheAPI(t *testing.T) {
 	s.removeTheLeader(ctx, t)
 }
 
-// removeTheLeader asks the leader itself, which hands the leadership over, and so is not the one who does it.
+// removeTheLeader sends the removal to the leader, which transfers the leadership; the new leader executes it.
 func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	leader := s.Leader().Status().ID
-	removed, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+	removed, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 		return s.cluster(leader).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
 	})
 	if err != nil || !removed.GetChanged() {
@@ -93,7 +99,7 @@ func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 		if id == leader {
 			continue
 		}
-		again, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+		again, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 			return s.cluster(id).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
 		})
 		if err != nil || again.GetChanged() {

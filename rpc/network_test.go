@@ -24,7 +24,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// fakeNetworks connect the listeners for nodes of a test.
+// fakeNetworks connects the node listeners of a test.
 type fakeNetworks struct {
 	mu        sync.Mutex
 	listeners map[string]chan net.Conn // by raft address
@@ -40,7 +40,7 @@ type fakeNetwork struct {
 	end   func()
 }
 
-// knownConn is a connection whose other side has proved its id.
+// knownConn is a connection with an authenticated peer id.
 type knownConn struct {
 	net.Conn
 	id string
@@ -64,7 +64,7 @@ func (w *fakeNetworks) note(what string) {
 	w.dialled = append(w.dialled, what)
 }
 
-// said is what was dialled since it was last asked.
+// said returns and clears the list of dialled addresses.
 func (w *fakeNetworks) said() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (n *fakeNetwork) DialNode(ctx context.Context, id, address string) (net.Con
 	to := n.listeners[address]
 	n.mu.Unlock()
 	if to == nil {
-		return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("nobody is at %s", address)}
+		return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("nothing listens at %s", address)}
 	}
 	near, far, err := tcpPair(ctx)
 	if err != nil {
@@ -119,10 +119,10 @@ func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
 	return near, far, err
 }
 
-// wired opens nodes that have listeners for each other; the last one leads, and all are at a feature level.
+// wired opens nodes with node listeners at the given feature level; the last one leads.
 func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string]*testServer) {
 	t.Helper()
-	w, c, doors := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
+	w, c, servers := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
 	for _, id := range ids {
 		n := w.of(t, id)
 		d := openOn(t, c, id, admission.Limits{}, n)
@@ -135,24 +135,25 @@ func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string
 				t.Error(err)
 			}
 		})
-		doors[id] = d
+		servers[id] = d
 	}
 	c.lead(ids[len(ids)-1])
 	for i := range c.members {
 		c.members[i].FeatureLevel = relay.InternalLevel
 	}
-	doors[ids[len(ids)-1]].applyCERN(t)
-	return w, doors
+	servers[ids[len(ids)-1]].applyCERN(t)
+	return w, servers
 }
 
-// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the listener for nodes, where raft's configuration
-// says that the leader is. What gossip says of its API and of its version is of no account at level 5.
+// TestNodesCallEachOtherAtTheirRaftAddress: from level 5 on, calls are relayed to the node listener at the raft address
+// of the leader. The API address and version in gossip are ignored.
 func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
-	w, doors := wired(t, relay.InternalLevel, "n1", "n2")
-	follower, leader := doors["n1"], doors["n2"]
+	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	follower, leader := servers["n1"], servers["n2"]
 	members := follower.node.members
 	members[1].FeatureLevel, members[1].HTTPAddr = relay.InternalLevel-1, closedPort(t)
-	if _, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
+	if _, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(),
+		request("a", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := follower.services.Allocations.Allocate(t.Context(), request("b", "cern:physics", 1)); err != nil {
@@ -167,16 +168,18 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if said := w.said(); said != "n2 at raft:n2" {
 		t.Errorf("dialled %s, want the listener for nodes, once", said)
 	}
-	if inside := leader.admission.Limiters.Clients.Calls.InUse.Load() + leader.admission.Limiters.Members.Calls.InUse.Load(); inside != 0 {
+	if inside := leader.admission.Limiters.Clients.Calls.InUse.Load() +
+		leader.admission.Limiters.Members.Calls.InUse.Load(); inside != 0 {
 		t.Errorf("%d calls are still inside", inside)
 	}
 }
 
-// TestEarlierMembersAreCalledAsBefore: below level 5 a member of an earlier version has no listener for nodes. One
-// that went back to such a version is found again although it said otherwise before.
+// TestEarlierMembersAreCalledAsBefore: below level 5, members of an earlier version have no node listener and are
+// called at their API address. A member that was downgraded is found again although it announced a node listener
+// before.
 func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
-	w, doors := wired(t, relay.InternalLevel-1, "n1", "n2")
-	follower := doors["n1"]
+	w, servers := wired(t, relay.InternalLevel-1, "n1", "n2")
+	follower := servers["n1"]
 	members := follower.node.members
 	members[1].FeatureLevel = relay.InternalLevel - 1
 	if _, err := follower.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
@@ -190,44 +193,49 @@ func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
 	if standing, err := follower.Status(t.Context(), wentBack); err != nil || standing.ID != "n2" {
 		t.Errorf("%v, %v", standing, err)
 	}
-	doors["n1"].node.level.Store(relay.InternalLevel)
+	servers["n1"].node.level.Store(relay.InternalLevel)
 	if _, err := follower.Status(t.Context(), wentBack); err == nil {
 		t.Error("at level 5 a member was asked where gossip says")
 	}
 }
 
-// TestStrangersMayOnlyAskHowANodeStands, and that they may.
-func TestStrangersMayOnlyAskHowANodeStands(t *testing.T) {
-	_, doors := wired(t, relay.InternalLevel, "n1", "n2")
-	stranger, leader := doors["n1"], doors["n2"]
+// TestStrangersMayOnlyReadNodeStatus: a node that is not a member can call only the node status.
+func TestStrangersMayOnlyReadNodeStatus(t *testing.T) {
+	_, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	stranger, leader := servers["n1"], servers["n2"]
 	leader.node.refused = "n1"
 	m, _ := leader.node.find("n2")
 	if _, err := stranger.Status(t.Context(), m); err != nil {
 		t.Error(err)
 	}
-	if _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil || !strings.Contains(err.Error(), "not a member") {
+	if _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil ||
+		!strings.Contains(err.Error(), "not a member") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := stranger.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := stranger.allocations().Allocate(t.Context(),
+		request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestHeadersOfNodesAreRefusedFromClients: those of ours, and what a proxy says of a client's certificate.
+// TestHeadersOfNodesAreRefusedFromClients: internal headers are refused, including those that a proxy sets for client
+// certificates.
 func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
-	_, doors := wired(t, relay.InternalLevel-1, "n1")
-	d := doors["n1"]
+	_, servers := wired(t, relay.InternalLevel-1, "n1")
+	d := servers["n1"]
 	const body = `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
 	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader, "n9"); got.status != http.StatusOK {
 		t.Errorf("a member of an earlier version relays: %v", got)
 	}
 	for _, name := range []string{"Client-Cert", "Client-Cert-Chain", "Quorate-Anything"} {
-		if got := send(t, "POST", d.url+allocatePath, body, name, "x"); got.status != http.StatusBadRequest || !strings.Contains(got.body, name) {
+		if got := send(t, "POST", d.url+allocatePath, body, name, "x"); got.status != http.StatusBadRequest ||
+			!strings.Contains(got.body, name) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	d.node.level.Store(relay.InternalLevel)
-	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader, "n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, wire.RelayedByHeader) {
+	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader,
+		"n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, wire.RelayedByHeader) {
 		t.Errorf("at level 5: %v", got)
 	}
 	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_refused_headers_total 4") {
@@ -235,16 +243,18 @@ func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
 	}
 }
 
-// TestThePeerServiceIsForNodesOnly from level 5 on; below it members of earlier versions call it where clients call.
+// TestThePeerServiceIsForNodesOnly: from level 5 on, the client port does not serve the peer service. Below it, members
+// of earlier versions call it there.
 func TestThePeerServiceIsForNodesOnly(t *testing.T) {
-	_, doors := wired(t, relay.InternalLevel-1, "n1")
-	d := doors["n1"]
+	_, servers := wired(t, relay.InternalLevel-1, "n1")
+	d := servers["n1"]
 	peers := peerv1connect.NewPeerServiceClient(overHTTP2, d.url)
 	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
 		t.Error(err)
 	}
 	d.node.level.Store(relay.InternalLevel)
-	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := peers.GetStanding(t.Context(),
+		&peerv1.GetStandingRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("at level 5: %v", err)
 	}
 }
@@ -277,8 +287,7 @@ func TestURLsOfNodes(t *testing.T) {
 	}
 }
 
-// FuzzListenerForNodes sends arbitrary bytes behind the first that HTTP/2 begins with: the server answers others
-// afterwards.
+// FuzzListenerForNodes sends arbitrary bytes after the HTTP/2 preface. The server must still answer other connections.
 func FuzzListenerForNodes(f *testing.F) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	f.Add([]byte(preface))
@@ -318,11 +327,15 @@ func FuzzListenerForNodes(f *testing.F) {
 	})
 }
 
-// newFuzzed is a server that ends with its listener.
+// newFuzzed returns a server that stops when its listener closes.
 func newFuzzed(c *fakeCluster, network relay.Network) (*Server, error) {
-	c.members = append(c.members, cluster.Member{ID: "n1", RaftAddr: "raft:n1", FeatureLevel: relay.InternalLevel, Voter: true})
+	c.members = append(c.members, cluster.Member{
+		ID: "n1", RaftAddr: "raft:n1",
+		FeatureLevel: relay.InternalLevel, Voter: true,
+	})
 	return New(Config{
-		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: http.NotFoundHandler(),
+		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(),
+		Metrics:    http.NotFoundHandler(),
 		Registerer: prometheus.NewRegistry(), Network: network,
 	})
 }

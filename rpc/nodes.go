@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// ServeNodes answers calls of other nodes on the listener of the network until it is closed, which the node does when
-// it ends, or until Shutdown.
+// ServeNodes serves calls of other nodes on the listener of the network until Shutdown, or until the node closes the
+// listener when it stops.
 func (s *Server) ServeNodes() error {
 	l := s.network.Calls()
 	if err := s.nodes.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -29,13 +29,14 @@ func (s *Server) ServeNodes() error {
 	return nil
 }
 
-// newNodeServer answers other nodes.
+// newNodeServer returns the HTTP server for calls of other nodes.
 func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: handler, Protocols: protocols, ErrorLog: of.ErrorLog, HTTP2: of.HTTP2, BaseContext: of.BaseContext,
-		ReadHeaderTimeout: admission.HeaderPatience, IdleTimeout: admission.IdlePatience, WriteTimeout: of.WriteTimeout, MaxHeaderBytes: 2 * admission.MaxHeader,
+		ReadHeaderTimeout: admission.HeaderPatience, IdleTimeout: admission.IdlePatience, WriteTimeout: of.WriteTimeout,
+		MaxHeaderBytes: 2 * admission.MaxHeader,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			from := relay.NodeCall{Internal: true}
 			if node, ok := c.(interface{ NodeID() string }); ok {
@@ -49,7 +50,7 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 // nodeRoutes puts the services behind what every call of another node passes.
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
 	a := s.admission
-	call := a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(a.LimitDecoded(forbidCaching(api))))))
+	call := a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(a.LimitDecoded(s.callAPI(api))))))
 	return s.receiveCalls(s.admitNode(a.EndWithServer(streams, call)))
 }
 
@@ -93,7 +94,10 @@ func (s *Server) refuseInternal(next http.Handler) http.Handler {
 				continue
 			}
 			s.metrics.RefusedHeaders.Inc()
-			s.admission.RefuseCall(w, r, wire.ToError(wire.InvalidField(name, "the header %s is for nodes among themselves; send the request without it", name)))
+			s.admission.RefuseCall(
+				w, r, wire.ToError(
+					wire.InvalidField(
+						name, "the header %s is for nodes among themselves; send the request without it", name)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -116,7 +120,9 @@ func (s *Server) fromEarlierNode(r *http.Request) bool {
 func (s *Server) refuseClients(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.isStrict() && !relay.NodeCallOf(r.Context()).Internal {
-			s.observer.WriteError(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
+			s.observer.WriteError(
+				w, r, connect.NewError(connect.CodePermissionDenied,
+					fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -138,7 +144,7 @@ func (s *Server) relayedByMember(r *http.Request) bool {
 	return err == nil
 }
 
-// Status asks another node how it stands. With Notify it makes the server what [cluster.Node.SetPeerClient] wants.
+// Status requests the status of another node. With Notify it implements the argument of [cluster.Node.SetPeerClient].
 func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStatus, error) {
 	answer, err := s.peers.GetStanding(ctx, m)
 	if err != nil {
@@ -147,7 +153,7 @@ func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStat
 	return wire.StandingFromWire(answer), nil
 }
 
-// Notify tells another node about its place.
+// Notify informs another node of its role in the cluster.
 func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
 	_, err := s.peers.ClientOf(m).Notify(ctx, &peerv1.NotifyRequest{
 		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.PromoteWhenStable,

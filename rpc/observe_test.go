@@ -24,7 +24,7 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// page is a log that a test reads while a server writes it.
+// page is a log buffer that a test may read while a server writes to it.
 type page struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,7 +42,7 @@ func (p *page) String() string {
 	return p.text.String()
 }
 
-// listen makes a server log to a page.
+// listen redirects the log of a server to a page.
 func (d *testServer) listen() *page {
 	log := &page{}
 	d.observer.Failures.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
@@ -72,7 +72,8 @@ func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
 	send(t, "POST", d.url+usagePath, `{"tree":"cern"}`, observe.RequestIDHeader, "call-1")
 	d.node.reading = nil
 	send(t, "POST", d.url+usagePath, `{"tree":"nowhere"}`, observe.RequestIDHeader, "call-2")
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(), "request_id=call-1"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(),
+		"request_id=call-1"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("logged: %s", log)
 		}
@@ -96,12 +97,13 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 	}
 	now = now.Add(time.Second)
 	f.LogFailure("internal", "request_id", "last")
-	if lines := strings.Count(log.String(), "\n"); lines != observe.MaxFailureLines+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
+	if lines := strings.Count(log.String(), "\n"); lines != observe.MaxFailureLines+1 ||
+		!strings.Contains(log.String(), "request_id=last left_out=40") {
 		t.Errorf("%d lines:\n%s", lines, log)
 	}
 }
 
-// TestATraceOfTheCallerPassesThrough: who traces nothing himself is not in the way of those who do.
+// TestATraceOfTheCallerPassesThrough: a server without tracing relays the caller's trace headers unchanged.
 func TestATraceOfTheCallerPassesThrough(t *testing.T) {
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	follower, leader := twoNodes(t)
@@ -112,7 +114,8 @@ func TestATraceOfTheCallerPassesThrough(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
-	if got := send(t, "POST", follower.url+allocatePath, body, "Traceparent", trace, observe.RequestIDHeader, "call"); got.status != 200 {
+	if got := send(t, "POST", follower.url+allocatePath, body, "Traceparent", trace, observe.RequestIDHeader,
+		"call"); got.status != 200 {
 		t.Fatalf("got %v", got)
 	}
 	if got := <-seen; got.Get("Traceparent") != trace || got.Get(observe.RequestIDHeader) != "call" {
@@ -120,9 +123,11 @@ func TestATraceOfTheCallerPassesThrough(t *testing.T) {
 	}
 }
 
-// someDiagnoses are those of all servers of the tests.
+// someDiagnoses is shared by all servers of the tests.
 var someDiagnoses = []handlers.Diagnosis{
-	{Name: "long.txt", Collect: func(context.Context) ([]byte, error) { return bytes.Repeat([]byte("x"), handlers.MaxDiagnostic+1), nil }},
+	{Name: "long.txt", Collect: func(context.Context) ([]byte, error) {
+		return bytes.Repeat([]byte("x"), handlers.MaxDiagnostic+1), nil
+	}},
 	{Name: "lost.txt", Collect: func(context.Context) ([]byte, error) { return nil, errors.New("it is lost") }},
 }
 
@@ -138,8 +143,10 @@ func TestDiagnostics(t *testing.T) {
 			t.Fatalf("%s says %v, %v", d.id, got, err)
 		}
 		first, second := got.GetDiagnostics()[0], got.GetDiagnostics()[1]
-		if len(first.GetContent()) != handlers.MaxDiagnostic || !first.GetTruncated() || second.GetMissing() != "it is lost" {
-			t.Errorf("%s says %d bytes, %v, %q", d.id, len(first.GetContent()), first.GetTruncated(), second.GetMissing())
+		if len(first.GetContent()) != handlers.MaxDiagnostic || !first.GetTruncated() ||
+			second.GetMissing() != "it is lost" {
+			t.Errorf("%s says %d bytes, %v, %q", d.id, len(first.GetContent()), first.GetTruncated(),
+				second.GetMissing())
 		}
 	}
 	if _, err := ask(follower, "n9"); connect.CodeOf(err) != connect.CodeNotFound {
@@ -147,23 +154,25 @@ func TestDiagnostics(t *testing.T) {
 	}
 	follower.node.members = append(follower.node.members, cluster.Member{ID: "n3", HTTPAddr: "127.0.0.1:1"})
 	got, err := ask(follower, "n3")
-	if err != nil || got.GetMember() != "n3" || got.GetDiagnostics()[0].GetName() != handlers.WholeMember || !strings.Contains(got.GetDiagnostics()[0].GetMissing(), "n3") {
+	if err != nil || got.GetMember() != "n3" || got.GetDiagnostics()[0].GetName() != handlers.WholeMember ||
+		!strings.Contains(got.GetDiagnostics()[0].GetMissing(), "n3") {
 		t.Errorf("a member that is away: %v, %v", got, err)
 	}
 }
 
-// TestDiagnosticsAreForOneAtATime: others wait, as many as there is room for.
+// TestDiagnosticsAreForOneAtATime: one bundle is collected at a time, and a bounded number of calls wait.
 func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 	limits, err := admission.NewLimiters(admission.Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, goOn := 0, make(chan struct{})
-	s := handlers.NewDebugService(handlers.Service{ID: "n1"}, relay.Peers{}, []handlers.Diagnosis{{Name: "slow.txt", Collect: func(context.Context) ([]byte, error) {
-		running++ // a race if two collect at one time
-		<-goOn
-		return []byte("x"), nil
-	}}}, limits.Diagnostics)
+	s := handlers.NewDebugService(handlers.Service{ID: "n1"}, relay.Peers{},
+		[]handlers.Diagnosis{{Name: "slow.txt", Collect: func(context.Context) ([]byte, error) {
+			running++ // a data race if two calls collect concurrently
+			<-goOn
+			return []byte("x"), nil
+		}}}, limits.Diagnostics)
 	ended := make(chan error)
 	ask := func(ctx context.Context) {
 		_, err := s.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: "n1"})

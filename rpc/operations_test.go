@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// TestUpkeep: levels and digests are answered by any node, and what changes them by the leader, wherever it was asked.
+// TestUpkeep: any node answers reads of levels and digests; changes are relayed to the leader.
 func TestUpkeep(t *testing.T) {
 	c := newFakeCluster()
 	first := openServer(t, c, "n1")
@@ -22,12 +22,14 @@ func TestUpkeep(t *testing.T) {
 		t.Errorf("raised to %v, %v", raised, err)
 	}
 	_, err = client.Checkpoint(t.Context(), &quoratev1.CheckpointRequest{})
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "needs feature level 4") {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "needs feature level 4") {
 		t.Errorf("a checkpoint before its time is answered %v", err)
 	}
 	c.lead("")
 	level, err := client.GetLevel(t.Context(), &quoratev1.GetLevelRequest{})
-	if err != nil || level.GetLevel() != 3 || level.GetPossible() != 4 || len(level.GetMembers()) != 2 || level.GetMembers()[1].GetId() != "n2" {
+	if err != nil || level.GetLevel() != 3 || level.GetPossible() != 4 || len(level.GetMembers()) != 2 ||
+		level.GetMembers()[1].GetId() != "n2" {
 		t.Errorf("without a leader the level is %v, %v", level, err)
 	}
 	digests, err := client.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})

@@ -9,7 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// limited puts limits of principals into the CERN tree: five cores for each user, and two applications for ann.
+// limited adds principal limits to the CERN tree: five cores for each user, and two applications for ann.
 func (d *testServer) limited(t *testing.T) {
 	t.Helper()
 	tree := cern()
@@ -18,12 +18,13 @@ func (d *testServer) limited(t *testing.T) {
 		{Users: []string{"*"}, Limits: map[string]int64{"cores": 5}},
 		{Groups: []string{"dev"}, Limits: map[string]int64{"cores": 7}},
 	}
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// by is a request of a user in the group dev, with an application of its own.
+// by returns a request of a user in the group dev, with an application named after the user.
 func by(user, id, place string, n int64) *quoratev1.AllocateRequest {
 	r := request(id, place, n)
 	r.Principal = &quoratev1.Principal{User: user, Groups: []string{"ops", "dev"}, Application: "app-" + id}
@@ -34,24 +35,28 @@ func TestPrincipalsAreHeldToTheirLimits(t *testing.T) {
 	d := oneNode(t)
 	d.limited(t)
 	granted, err := d.allocations().Allocate(t.Context(), by("ann", "a", "cern:physics", 4))
-	if err != nil || granted.GetAllocation().GetPrincipal().GetUser() != "ann" || granted.GetAllocation().GetClaims()[0].GetGroup() != "dev" {
+	if err != nil || granted.GetAllocation().GetPrincipal().GetUser() != "ann" ||
+		granted.GetAllocation().GetClaims()[0].GetGroup() != "dev" {
 		t.Fatalf("got %v, %v", granted, err)
 	}
 	_, err = d.allocations().Allocate(t.Context(), by("ann", "b", "cern:operations", 2))
 	decision, denied := detailOf[*quoratev1.Decision](err)
-	if !denied || len(decision.GetViolations()) != 1 || decision.GetViolations()[0].GetHolderKind() != quoratev1.HolderKind_HOLDER_KIND_USER ||
+	if !denied || len(decision.GetViolations()) != 1 ||
+		decision.GetViolations()[0].GetHolderKind() != quoratev1.HolderKind_HOLDER_KIND_USER ||
 		decision.GetViolations()[0].GetHolder() != "ann" || decision.GetViolations()[0].GetMissing() != 1 {
 		t.Errorf("got %v, %v", decision, err)
 	}
 	_, err = d.allocations().Allocate(t.Context(), by("bob", "c", "cern:operations", 4))
-	if decision, _ = detailOf[*quoratev1.Decision](err); len(decision.GetViolations()) != 1 || decision.GetViolations()[0].GetHolder() != "dev" {
+	if decision, _ = detailOf[*quoratev1.Decision](err); len(decision.GetViolations()) != 1 ||
+		decision.GetViolations()[0].GetHolder() != "dev" {
 		t.Errorf("got %v, %v", decision, err)
 	}
 	for i := range 2 {
 		_, err = d.allocations().Allocate(t.Context(), by("ann", fmt.Sprint("d", i), "cern:operations", 0))
 	}
 	decision, _ = detailOf[*quoratev1.Decision](err)
-	if len(decision.GetViolations()) != 1 || decision.GetViolations()[0].GetKind() != quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS {
+	if len(decision.GetViolations()) != 1 ||
+		decision.GetViolations()[0].GetKind() != quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS {
 		t.Errorf("a third application: %v, %v", decision, err)
 	}
 }
@@ -71,7 +76,8 @@ func TestPrincipalsInPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, p := range page.GetPrincipals() {
-				seen += fmt.Sprint(p.GetName(), " ", p.GetNodes()[0].GetUsed()["cores"], "/", p.GetNodes()[0].GetLimits()["cores"], " ")
+				seen += fmt.Sprint(p.GetName(), " ", p.GetNodes()[0].GetUsed()["cores"], "/",
+					p.GetNodes()[0].GetLimits()["cores"], " ")
 			}
 			if ask.PageToken = page.GetNextPageToken(); ask.GetPageToken() == "" {
 				return seen
@@ -79,7 +85,10 @@ func TestPrincipalsInPages(t *testing.T) {
 		}
 	}
 	users, groups := quoratev1.HolderKind_HOLDER_KIND_USER, quoratev1.HolderKind_HOLDER_KIND_GROUP
-	if got := list(&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: users, PageSize: 1}); got != "ann 1/5 bob 1/5 zoe 1/5 " {
+	if got := list(&quoratev1.ListPrincipalsRequest{
+		Tree: "cern", Kind: users,
+		PageSize: 1,
+	}); got != "ann 1/5 bob 1/5 zoe 1/5 " {
 		t.Errorf("got %s", got)
 	}
 	if got := list(&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: users, Name: "bob"}); got != "bob 1/5 " {
@@ -92,7 +101,8 @@ func TestPrincipalsInPages(t *testing.T) {
 	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "tree" {
 		t.Errorf("an unknown tree: %v", err)
 	}
-	if _, err = d.trees().ListPrincipals(t.Context(), &quoratev1.ListPrincipalsRequest{Tree: "cern"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	if _, err = d.trees().ListPrincipals(t.Context(),
+		&quoratev1.ListPrincipalsRequest{Tree: "cern"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("neither users nor groups: %v", err)
 	}
 	usage, err := d.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "cern"})
@@ -101,7 +111,7 @@ func TestPrincipalsInPages(t *testing.T) {
 	}
 }
 
-// shares is a tree that borrows, with 8 of 10 cores held at a, whose share is 4.
+// shares returns a tree that borrows: 8 of its 10 cores are held at a, whose share is 4.
 func shares(t *testing.T) *testServer {
 	t.Helper()
 	d := oneNode(t)
@@ -109,7 +119,8 @@ func shares(t *testing.T) *testServer {
 		Name: "jobs", Policy: "borrowing", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: cores(10),
 		Nodes: []*quoratev1.Node{{Path: "a", Limits: cores(4)}, {Path: "b", Limits: cores(6)}},
 	}
-	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+	if _, err := d.trees().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("low", "jobs:a", 8)); err != nil {
@@ -141,16 +152,19 @@ func TestWhoHasToGoIsNamed(t *testing.T) {
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	for _, r := range []*quoratev1.AllocateRequest{dry, high, high} {
 		answer, err := d.allocations().Allocate(t.Context(), r)
-		if err != nil || len(answer.GetDecision().GetPreempted()) != 1 || answer.GetDecision().GetPreempted()[0].GetId() != "low" ||
+		if err != nil || len(answer.GetDecision().GetPreempted()) != 1 ||
+			answer.GetDecision().GetPreempted()[0].GetId() != "low" ||
 			answer.GetDecision().GetPlacements()[0].GetPlaced() != "b" {
 			t.Errorf("%s: %v, %v", r.GetId(), answer, err)
 		}
 	}
 	gone, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "low"})
-	if err != nil || gone.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED || gone.GetAllocation().GetPreemptedBy() != "high" {
+	if err != nil || gone.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED ||
+		gone.GetAllocation().GetPreemptedBy() != "high" {
 		t.Errorf("got %v, %v", gone, err)
 	}
-	events, err := d.allocations().ListEvents(t.Context(), &quoratev1.ListEventsRequest{Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED})
+	events, err := d.allocations().ListEvents(t.Context(),
+		&quoratev1.ListEventsRequest{Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED})
 	if err != nil || len(events.GetEvents()) != 1 || events.GetEvents()[0].GetBy() != "high" {
 		t.Errorf("got %v, %v", events, err)
 	}

@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// reserve holds cores for a time.
+// reserve returns a request to reserve cores.
 func (d *testServer) reserve(t *testing.T, id, place string, n int64) *quoratev1.Allocation {
 	t.Helper()
 	r := request(id, place, n)
@@ -25,16 +25,19 @@ func (d *testServer) reserve(t *testing.T, id, place string, n int64) *quoratev1
 func TestReservationsAreConfirmed(t *testing.T) {
 	d := oneNode(t)
 	reserved := d.reserve(t, "a", "cern:physics", 20)
-	if reserved.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RESERVED || reserved.GetReservedUntilLedgerMs() != reserved.GetGrantedLedgerMs()+60_000 {
+	if reserved.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RESERVED ||
+		reserved.GetReservedUntilLedgerMs() != reserved.GetGrantedLedgerMs()+60_000 {
 		t.Errorf("reserved %v", reserved)
 	}
-	if _, err := d.allocations().Allocate(t.Context(), request("b", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+	if _, err := d.allocations().Allocate(t.Context(),
+		request("b", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("what is reserved was given away: %v", err)
 	}
 	for _, repeated := range []bool{false, true} {
 		answer, err := d.allocations().Confirm(t.Context(), &quoratev1.ConfirmRequest{Id: "a"})
 		if err != nil || answer.GetRepeated() != repeated || answer.GetIndex() == 0 ||
-			answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD || answer.GetAllocation().GetReservedUntilLedgerMs() != 0 {
+			answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD ||
+			answer.GetAllocation().GetReservedUntilLedgerMs() != 0 {
 			t.Errorf("confirmed %v, %v", answer, err)
 		}
 	}
@@ -42,8 +45,9 @@ func TestReservationsAreConfirmed(t *testing.T) {
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition || problemOf(t, err).GetReason() != "IN_USE" {
 		t.Errorf("cancelled what is confirmed: %v", err)
 	}
-	if _, err = d.allocations().Confirm(t.Context(), &quoratev1.ConfirmRequest{Id: "nobody"}); connect.CodeOf(err) != connect.CodeNotFound {
-		t.Errorf("confirmed nobody: %v", err)
+	if _, err = d.allocations().Confirm(t.Context(),
+		&quoratev1.ConfirmRequest{Id: "nobody"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("confirmed an unknown id: %v", err)
 	}
 }
 
@@ -52,7 +56,8 @@ func TestReservationsAreCancelled(t *testing.T) {
 	d.reserve(t, "a", "cern:physics", 20)
 	for _, repeated := range []bool{false, true} {
 		answer, err := d.allocations().Cancel(t.Context(), &quoratev1.CancelRequest{Id: "a"})
-		if err != nil || answer.GetRepeated() != repeated || answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED ||
+		if err != nil || answer.GetRepeated() != repeated ||
+			answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED ||
 			answer.GetAllocation().GetEndedAt() == nil {
 			t.Errorf("cancelled %v, %v", answer, err)
 		}
@@ -80,7 +85,8 @@ func TestForceLooksAtNoLimit(t *testing.T) {
 	r := request("a", "cern:physics/higgs", 50)
 	r.Mode = quoratev1.Mode_MODE_FORCE
 	answer, err := d.allocations().Allocate(t.Context(), r)
-	if err != nil || !answer.GetAllocation().GetForced() || answer.GetDecision().GetPlacements()[0].GetPlaced() != "physics/higgs" {
+	if err != nil || !answer.GetAllocation().GetForced() ||
+		answer.GetDecision().GetPlacements()[0].GetPlaced() != "physics/higgs" {
 		t.Fatalf("got %v, %v", answer, err)
 	}
 	usage, err := d.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "cern", Node: "physics/higgs"})
@@ -92,10 +98,12 @@ func TestForceLooksAtNoLimit(t *testing.T) {
 func TestExplainHypothetically(t *testing.T) {
 	d := oneNode(t)
 	ask := func(r *quoratev1.AllocateRequest) (*quoratev1.ExplainResponse, error) {
-		return d.allocations().Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: r}})
+		return d.allocations().Explain(t.Context(),
+			&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: r}})
 	}
 	fits, err := ask(request("a", "cern:physics", 20))
-	if err != nil || fits.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED || fits.GetAllocation() != nil ||
+	if err != nil || fits.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
+		fits.GetAllocation() != nil ||
 		fits.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || fits.GetRead().GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", fits, err)
 	}
@@ -105,18 +113,21 @@ func TestExplainHypothetically(t *testing.T) {
 	reserve := request("a", "cern:physics/higgs", 30)
 	reserve.Mode, reserve.ReserveMs = quoratev1.Mode_MODE_RESERVE, 7
 	denied, err := ask(reserve)
-	if err != nil || denied.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_DENIED || len(denied.GetDecision().GetViolations()) != 2 {
+	if err != nil || denied.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_DENIED ||
+		len(denied.GetDecision().GetViolations()) != 2 {
 		t.Errorf("a denial is an answer here: %v, %v", denied, err)
 	}
 	reserve.Mode = quoratev1.Mode_MODE_FORCE
-	if forced, err := ask(reserve); err != nil || forced.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
+	if forced, err := ask(reserve); err != nil ||
+		forced.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
 		t.Errorf("by force: %v, %v", forced, err)
 	}
 	_, err = ask(request("a", "cern:phyzics", 1))
 	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "request.claims[0].node" {
 		t.Errorf("an unknown node: %v", err)
 	}
-	if _, err = d.allocations().Explain(t.Context(), &quoratev1.ExplainRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	if _, err = d.allocations().Explain(t.Context(),
+		&quoratev1.ExplainRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("no question: %v", err)
 	}
 	if d.node.index != 1 {
@@ -129,34 +140,40 @@ func TestExplainThePast(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), request("held", "cern:physics", 15)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.allocations().Allocate(t.Context(), request("big", "cern:physics/higgs", 6)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+	if _, err := d.allocations().Allocate(t.Context(),
+		request("big", "cern:physics/higgs", 6)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Fatal(err)
 	}
 	ask := func(id string) (*quoratev1.ExplainResponse, error) {
-		return d.allocations().Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Id{Id: id}})
+		return d.allocations().Explain(t.Context(),
+			&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Id{Id: id}})
 	}
 	granted, err := ask("held")
-	if err != nil || granted.GetAllocation().GetId() != "held" || granted.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || granted.GetDecidedAt() != nil {
+	if err != nil || granted.GetAllocation().GetId() != "held" ||
+		granted.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || granted.GetDecidedAt() != nil {
 		t.Errorf("got %v, %v", granted, err)
 	}
 	denied, err := ask("big")
-	if err != nil || denied.GetAllocation() != nil || denied.GetDecidedAt() == nil || len(denied.GetDecision().GetViolations()) != 1 {
+	if err != nil || denied.GetAllocation() != nil || denied.GetDecidedAt() == nil ||
+		len(denied.GetDecision().GetViolations()) != 1 {
 		t.Fatalf("got %v, %v", denied, err)
 	}
-	// Physics can only have more if the whole has: operations has all the rest.
+	// Physics can get more only if the root does, because operations has all the rest.
 	remedy := denied.GetDecision().GetRemedy()
-	if len(remedy.GetRaises()) != 2 || remedy.GetRaises()[0].GetNode() != "" || remedy.GetRaises()[1].GetTo() != 21 || strings.Join(remedy.GetReleases(), " ") != "held" {
+	if len(remedy.GetRaises()) != 2 || remedy.GetRaises()[0].GetNode() != "" || remedy.GetRaises()[1].GetTo() != 21 ||
+		strings.Join(remedy.GetReleases(), " ") != "held" {
 		t.Errorf("got %v", remedy)
 	}
 	if _, err = ask("nobody"); connect.CodeOf(err) != connect.CodeNotFound {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("unknown id: %v", err)
 	}
 }
 
 func TestEventsInPages(t *testing.T) {
 	d := oneNode(t)
 	for i := range 5 {
-		if _, err := d.allocations().Allocate(t.Context(), request(fmt.Sprint("a", i%2), "cern:physics", 21)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		if _, err := d.allocations().Allocate(t.Context(),
+			request(fmt.Sprint("a", i%2), "cern:physics", 21)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +194,10 @@ func TestEventsInPages(t *testing.T) {
 	if got := list(&quoratev1.ListEventsRequest{PageSize: 2}); got != "1a01 2a11 3a01 4a11 5a01 " {
 		t.Errorf("got %s", got)
 	}
-	if got := list(&quoratev1.ListEventsRequest{After: 1, Id: "a0", Kind: quoratev1.EventKind_EVENT_KIND_DENIED}); got != "3a01 5a01 " {
+	if got := list(&quoratev1.ListEventsRequest{
+		After: 1, Id: "a0",
+		Kind: quoratev1.EventKind_EVENT_KIND_DENIED,
+	}); got != "3a01 5a01 " {
 		t.Errorf("got %s", got)
 	}
 	if got := list(&quoratev1.ListEventsRequest{Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED}); got != "" {

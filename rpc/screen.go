@@ -22,7 +22,8 @@ type screenRules struct {
 func newRefused(registerer prometheus.Registerer) (*prometheus.CounterVec, error) {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_refused_total",
-		Help: "Calls that were refused before anything of them was read: of pages of other sites, for other hosts, or under a certificate that does not hold any more.",
+		Help: "Calls that were refused before anything of them was read: of pages of other sites, for other hosts, " +
+			"or under a certificate that does not hold any more.",
 	}, []string{"reason"})
 	for _, reason := range []string{refusedHost, refusedCrossSite, refusedCertificate} {
 		refused.WithLabelValues(reason)
@@ -45,7 +46,8 @@ func (s *Server) screenCalls(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-	return s.screenRules.browsers.Protect(certified, func(reason string) { s.screenRules.refused.WithLabelValues(reason).Inc() })
+	return s.screenRules.browsers.Protect(certified,
+		func(reason string) { s.screenRules.refused.WithLabelValues(reason).Inc() })
 }
 
 // checkCaller asks again for each call what the handshake asked once: connections live longer than certificates.

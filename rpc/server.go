@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"sync/atomic"
 	"time"
 
@@ -58,18 +57,18 @@ type Config struct {
 	Node        Node
 	ClusterName string
 	Logger      hclog.Logger
-	// Metrics answers /metrics; Registerer takes the server's own metrics.
+	// Metrics provides the metrics of /metrics; the server registers its own with Registerer.
 	Metrics    http.Handler
 	Registerer prometheus.Registerer
 	// FrontEnds are served on the same port.
 	FrontEnds []FrontEnd
-	// Security is how nodes know each other. With it Serve wants a listener of TLS connections.
+	// Security authenticates nodes. If it is set, Serve needs a listener of TLS connections.
 	Security Security
 	// Activity is served if there is one.
 	Activity quoratev1connect.ActivityServiceHandler
 	// Traces takes the spans of calls; nil for none.
 	Traces trace.TracerProvider
-	// Diagnoses are what the node tells of itself to those who look for a fault; at most 16.
+	// Diagnoses are the diagnostics of the node for GetDiagnostics; at most 16.
 	Diagnoses []Diagnosis
 	// Limits bound what the server takes on at once.
 	Limits Limits
@@ -95,6 +94,8 @@ type Server struct {
 	transport  *relay.RenewingTransport
 	peers      relay.Peers
 	services   Services
+	// streams makes the calls of AllocateStream.
+	streams handlers.StreamCalls
 	// direct are the calls of services that need no encoding.
 	direct      map[string]connect.UnaryFunc
 	validator   protovalidate.Validator
@@ -106,7 +107,7 @@ type Server struct {
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
 	endStreams, endCalls context.CancelFunc
-	// http answers clients, nodes answers other nodes.
+	// http serves clients, nodes serves other nodes.
 	http, nodes *http.Server
 }
 
@@ -135,7 +136,9 @@ func New(c Config) (*Server, error) {
 	options := handlerOptions(validator, elements, spans)
 	known := procedures.New()
 	s := &Server{
-		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known, transport: relay.NewRenewingTransport(relay.TransportConfig{Security: c.Security, Network: c.Network, Peers: c.Peers}), traces: spans,
+		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known,
+		transport: relay.NewRenewingTransport(
+			relay.TransportConfig{Security: c.Security, Network: c.Network, Peers: c.Peers}), traces: spans,
 		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
 		observer: &observe.Observer{
 			Log: c.Logger, Metrics: counters, Table: known, Errors: connect.NewErrorWriter(options...),
@@ -156,15 +159,19 @@ func New(c Config) (*Server, error) {
 	s.http = newHTTPServer(c.Logger)
 	s.forwarder = &relay.Forwarder{
 		ID: s.id, Node: s.node, Peers: s.peers, Transport: s.transport, Table: known, Traces: spans, Metrics: counters,
-		WriteError: s.observer.WriteError, Proxy: httputil.ReverseProxy{ErrorLog: s.http.ErrorLog},
+		WriteError: s.observer.WriteError,
 	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := handlers.Service{ID: s.id, Node: c.Node, Validator: validator, Traces: spans, Expensive: s.admission.Expensive}
+	base := handlers.Service{
+		ID: s.id, Node: c.Node, Validator: validator, Traces: spans,
+		Expensive: s.admission.Expensive,
+	}
 	s.validator, s.direct = validator, directCalls(s.allocationService(base), handlers.ItemService{Service: base})
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
+	s.streams.Client = s.localAllocations(streams, api)
 	routes := s.clientRoutes(streams, api, c.Metrics)
 	s.mountFrontEnds(routes, c.FrontEnds)
 	s.http.Handler, s.http.BaseContext = s.screenCalls(routes), func(net.Listener) context.Context { return calls }
@@ -174,7 +181,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS. It has no handler yet.
+// newHTTPServer returns a server for HTTP/1.1 and HTTP/2, with and without TLS. It has no handler yet.
 func newHTTPServer(logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -188,20 +195,23 @@ func newHTTPServer(logger hclog.Logger) *http.Server {
 	}
 }
 
-// apiHandler is all services, of ours and of the gRPC world.
+// apiHandler serves the services of the API and the standard services of gRPC.
 func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
 	api.Handle(quoratev1connect.NewTreeServiceHandler(handlers.TreeService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(
+		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(handlers.NewDebugService(base, s.peers, c.Diagnoses, s.admission.Limiters.Diagnostics), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(
+		handlers.NewDebugService(base, s.peers, c.Diagnoses, s.admission.Limiters.Diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(handlers.SnapshotService{
-			Service: base, Backups: c.Backups, ClusterName: c.ClusterName, Peers: s.peers, Count: s.metrics.Relayed.Inc, Saving: s.admission.Limiters.Backups,
+			Service: base, Backups: c.Backups, ClusterName: c.ClusterName, Peers: s.peers, Count: s.metrics.Relayed.Inc,
+			Saving: s.admission.Limiters.Backups,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(handlers.PeerService{Node: s.node}, options...)
@@ -215,7 +225,7 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 }
 
 func (s *Server) allocationService(base handlers.Service) handlers.AllocationService {
-	return handlers.AllocationService{Service: base, Grants: s.grants, Limiters: s.admission.Limiters}
+	return handlers.AllocationService{Service: base, Grants: s.grants, Limiters: s.admission.Limiters, Streams: &s.streams}
 }
 
 // clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
@@ -225,9 +235,10 @@ func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
 	mux.Handle("GET /metrics", s.admission.LimitScrapes(metrics))
 	a := s.admission
-	call := a.DecodeInTurn(a.LimitDecoded(forbidCaching(api)))
+	call := a.DecodeInTurn(a.LimitDecoded(s.callAPI(api)))
 	call = a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(call))))
-	mux.Handle("/", s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, a.AdmitCall(a.EndWithServer(streams, a.LimitTools(call)))))))
+	mux.Handle("/", s.receiveCalls(
+		s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, a.AdmitCall(a.EndWithServer(streams, a.LimitTools(call)))))))
 	return mux
 }
 
@@ -235,6 +246,15 @@ func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler
 // call.
 func (s *Server) receiveCalls(next http.Handler) http.Handler {
 	return s.observer.ObserveCalls(s.admission.IssueTicket(s.observer.RecoverPanics(next)))
+}
+
+// callAPI hands a call over to the handler of its protocol.
+func (s *Server) callAPI(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		s.admission.TakeTimeout(r)
+		api.ServeHTTP(w, r)
+	})
 }
 
 // forbidCaching forbids proxies and browsers to store an answer.
@@ -245,10 +265,10 @@ func forbidCaching(next http.Handler) http.Handler {
 	})
 }
 
-// Handler answers everything that the port serves.
+// Handler serves all paths of the client port.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Serve answers calls on l until Shutdown, and then returns nil.
+// Serve serves calls on l until Shutdown, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the API on %s: %w", l.Addr(), err)
@@ -259,8 +279,8 @@ func (s *Server) Serve(l net.Listener) error {
 // Drain makes health checks report that the node is about to stop; it still serves.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Shutdown takes no more calls, ends streams at once and waits for the other calls; those that are still there when ctx
-// ends are cancelled. Always leaves nothing behind.
+// Shutdown stops accepting calls, ends streams at once and waits for the other calls. Calls that still run when ctx
+// ends are cancelled. No call runs after it returns.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.endStreams()
@@ -273,8 +293,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for. It is what
-// [cluster.Node.SetRemoteReadIndex] wants.
+// RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for. It implements
+// the argument of [cluster.Node.SetRemoteReadIndex].
 func (s *Server) RemoteReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
 	return s.peers.ReadIndex(ctx, leader)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// clientFrom calls from an address of its own; all of 127.0.0.0/8 is loopback.
+// clientFrom returns a client with its own source address in 127.0.0.0/8.
 func clientFrom(t *testing.T, address string) *http.Client {
 	t.Helper()
 	transport := relay.NewPeerTransport(relay.TransportConfig{})
@@ -31,8 +31,7 @@ func clientFrom(t *testing.T, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// announce sends the headers of calls with a body of which nothing ever comes, and returns a function that waits for
-// the answers.
+// announce sends the headers of calls but never their bodies, and returns a function that waits for the answers.
 func announce(t *testing.T, client *http.Client, url, kind string, count int) (ended chan string) {
 	t.Helper()
 	ended = make(chan string, count)
@@ -58,14 +57,17 @@ func announce(t *testing.T, client *http.Client, url, kind string, count int) (e
 	return ended
 }
 
-// TestAnnouncedBodiesTakeNothing: what is announced and does not come takes no room from others, and is cut off.
+// TestAnnouncedBodiesTakeNothing: a body that is announced but not sent does not count against the limit of others, and
+// its call is ended.
 func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 64})
 	d.admission.Pacing = admission.Pacing{BodyGrace: time.Second, BusyBodyGrace: time.Second / 2}
 	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
 	share := int64(48)
-	eventually(t, "the silent caller has its share", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == share })
-	if n := d.admission.Limiters.Clients.LargeBodies.InUse.Load() + d.admission.Limiters.Clients.SmallBodies.InUse.Load(); n != 0 {
+	eventually(t, "the silent caller has its share",
+		func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == share })
+	if n := d.admission.Limiters.Clients.LargeBodies.InUse.Load() +
+		d.admission.Limiters.Clients.SmallBodies.InUse.Load(); n != 0 {
 		t.Errorf("%d bytes are charged, and none has come", n)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
@@ -88,7 +90,7 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	eventually(t, "all places are free", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 }
 
-// TestSlowBodies: a body must keep to a rate, on every protocol and every way in.
+// TestSlowBodies: bodies must arrive at a minimum rate, in every protocol and on every listener.
 func TestSlowBodies(t *testing.T) {
 	d := oneNode(t)
 	d.admission.Pacing = admission.Pacing{BodyGrace: 300 * time.Millisecond, BusyBodyGrace: 300 * time.Millisecond}
@@ -107,7 +109,10 @@ func TestSlowBodies(t *testing.T) {
 	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	for name, url := range map[string]string{"API": d.url + allocatePath, "front end": "http://" + listener.Addr().String() + "/x"} {
+	for name, url := range map[string]string{
+		"API":       d.url + allocatePath,
+		"front end": "http://" + listener.Addr().String() + "/x",
+	} {
 		for _, version := range []string{"1", "2"} {
 			if name != "API" && version == "2" {
 				continue
@@ -117,7 +122,8 @@ func TestSlowBodies(t *testing.T) {
 				client = overHTTP2
 			}
 			t.Run(name+" by HTTP/"+version, func(t *testing.T) {
-				if answer := <-announce(t, client, url, "application/json", 1); !strings.Contains(answer, "too slowly") {
+				if answer := <-announce(t, client, url, "application/json",
+					1); !strings.Contains(answer, "too slowly") {
 					t.Errorf("silence is answered %s", answer)
 				}
 				from, to := io.Pipe()
@@ -150,7 +156,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestFrontEndBodies: what comes whole reaches a front end, and what is too large fails there.
+// TestFrontEndBodies: a complete body reaches the front end, and reading one that is too large fails there.
 func TestFrontEndBodies(t *testing.T) {
 	d := oneNode(t)
 	handler := d.FrontEnd(func(Services) http.Handler {
@@ -168,19 +174,22 @@ func TestFrontEndBodies(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	for size, want := range map[int]string{
-		0: "0 <nil>", 10: "10 <nil>", admission.SmallBody + 1: fmt.Sprint(admission.SmallBody+1, " <nil>"), codec.MaxBody: fmt.Sprint(codec.MaxBody, " <nil>"),
+		0: "0 <nil>", 10: "10 <nil>", admission.SmallBody + 1: fmt.Sprint(admission.SmallBody+1, " <nil>"),
+		codec.MaxBody:     fmt.Sprint(codec.MaxBody, " <nil>"),
 		codec.MaxBody + 1: "http: request body too large",
 	} {
-		if got := send(t, "POST", "http://"+listener.Addr().String(), strings.Repeat("x", size)); !strings.HasSuffix(got.body, want) {
+		if got := send(t, "POST", "http://"+listener.Addr().String(),
+			strings.Repeat("x", size)); !strings.HasSuffix(got.body, want) {
 			t.Errorf("%d bytes: %v, want %s", size, got, want)
 		}
 	}
 	eventually(t, "all bytes are given back", func() bool {
-		return d.admission.Limiters.Clients.SmallBodies.InUse.Load() == 0 && d.admission.Limiters.Clients.LargeBodies.InUse.Load() == 0
+		return d.admission.Limiters.Clients.SmallBodies.InUse.Load() == 0 &&
+			d.admission.Limiters.Clients.LargeBodies.InUse.Load() == 0
 	})
 }
 
-// TestUnpackedBytesCount: small packed bodies cannot become more than all bodies may be together.
+// TestUnpackedBytesCount: the decompressed size of bodies counts against the total limit of bodies.
 func TestUnpackedBytesCount(t *testing.T) {
 	d := oneNode(t)
 	var packed bytes.Buffer
@@ -211,21 +220,26 @@ func TestUnpackedBytesCount(t *testing.T) {
 	}
 	large.Release(nil, admission.MaxLargeBodies-(2<<20))
 	eventually(t, "nothing is charged", func() bool { return large.InUse.Load() == 0 })
-	if got := send(t, "POST", d.url+allocatePath, packed.String(), "Content-Encoding", "gzip"); !strings.Contains(got.body, "id") || got.status != 400 {
+	if got := send(t, "POST", d.url+allocatePath, packed.String(), "Content-Encoding",
+		"gzip"); !strings.Contains(got.body, "id") || got.status != 400 {
 		t.Errorf("with room it got %v", got)
 	}
-	if got := send(t, "POST", d.url+allocatePath, "this is not gzip", "Content-Encoding", "gzip"); got.status != 400 || !strings.Contains(got.body, "gzip: invalid header") {
+	if got := send(t, "POST", d.url+allocatePath, "this is not gzip", "Content-Encoding", "gzip"); got.status != 400 ||
+		!strings.Contains(got.body, "gzip: invalid header") {
 		t.Errorf("what is not packed got %v", got)
 	}
 }
 
-// TestUnknownPathsTakeNoPlace: they are answered also when there is no room.
+// TestUnknownPathsTakeNoPlace: unknown paths are answered with 404 even when all places are taken.
 func TestUnknownPathsTakeNoPlace(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
 	if err := d.admission.Limiters.Clients.Calls.TryAcquire(nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/nothing", "/quorate.v1.AllocationService/Alocate", "/quorate.v1.AllocationService/", "/"} {
+	for _, path := range []string{
+		"/nothing", "/quorate.v1.AllocationService/Alocate",
+		"/quorate.v1.AllocationService/", "/",
+	} {
 		if got := send(t, "POST", d.url+path, "{}"); got.status != http.StatusNotFound {
 			t.Errorf("%s: %v", path, got)
 		}
@@ -233,7 +247,7 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 	d.admission.Limiters.Clients.Calls.Release(nil, 1)
 }
 
-// TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
+// TestReflectionIsForTools: reflection streams have a small limit of their own, and idle ones are closed.
 func TestReflectionIsForTools(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
 	d.admission.Pacing.Tool = 3 * time.Second
@@ -255,7 +269,8 @@ func TestReflectionIsForTools(t *testing.T) {
 	if asked == 0 || asked > admission.MaxReflection*3/4+1 {
 		t.Errorf("one caller has %d streams of %d", asked, admission.MaxReflection)
 	}
-	if _, err := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
+	if _, err := grpcreflect.NewClient(overHTTP2, d.url,
+		connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
 	if d.admission.Limiters.Clients.Calls.InUse.Load() != 0 || d.admission.Limiters.Clients.Streams.InUse.Load() != 0 {
@@ -264,11 +279,11 @@ func TestReflectionIsForTools(t *testing.T) {
 	eventually(t, "silent streams have ended", func() bool { return d.admission.Limiters.Reflection.InUse.Load() == 0 })
 }
 
-// TestOneHostDoesNotTakeAllConnections, streams and expensive reads.
+// TestOneHostDoesNotTakeAllConnections: one host gets only its share of connections, streams and expensive reads.
 func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	d := limited(t, admission.Limits{Connections: 16})
 	overHTTP2.CloseIdleConnections()
-	eventually(t, "nobody is there", func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 0 })
+	eventually(t, "all connections are closed", func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 0 })
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
 	for range 12 + admission.ExtraConnections + 20 {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
@@ -277,7 +292,8 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	eventually(t, "the host has its share and a few more", func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 12+admission.ExtraConnections })
+	eventually(t, "the host has its share and a few more",
+		func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 12+admission.ExtraConnections })
 	if _, err := d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{}); err != nil {
 		t.Errorf("another host: %v", err)
 	}
@@ -286,15 +302,16 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	}
 }
 
-// TestExpensiveReadsHaveShares: those of one caller do not keep others from theirs.
+// TestExpensiveReadsHaveShares: the expensive reads of one caller do not block those of others.
 func TestExpensiveReadsHaveShares(t *testing.T) {
 	d := oneNode(t)
 	goOn := make(chan struct{})
 	d.node.reading = func(context.Context) error { <-goOn; return nil }
 	explain := func(client *http.Client) error {
-		_, err := quoratev1connect.NewAllocationServiceClient(client, d.url).Explain(t.Context(), &quoratev1.ExplainRequest{
-			Question: &quoratev1.ExplainRequest_Request{Request: request("x", "cern", 1)},
-		})
+		_, err := quoratev1connect.NewAllocationServiceClient(client, d.url).Explain(t.Context(),
+			&quoratev1.ExplainRequest{
+				Question: &quoratev1.ExplainRequest_Request{Request: request("x", "cern", 1)},
+			})
 		return err
 	}
 	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, admission.MaxExpensive)
@@ -306,7 +323,9 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 	}
 	other := make(chan error)
 	go func() { other <- explain(overHTTP2) }()
-	eventually(t, "another caller reads", func() bool { return d.admission.Limiters.Expensive.InUse.Load() == admission.MaxExpensive*3/4+1 })
+	eventually(t, "another caller reads", func() bool {
+		return d.admission.Limiters.Expensive.InUse.Load() == admission.MaxExpensive*3/4+1
+	})
 	close(goOn)
 	if err := <-other; err != nil {
 		t.Errorf("another caller: %v", err)
@@ -321,14 +340,14 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 	}
 }
 
-// TestMembersAndClientsHavePlacesOfTheirOwn: calls that a member relays find room when clients have taken all of
-// theirs.
+// TestMembersAndClientsHavePlacesOfTheirOwn: relayed calls of members are admitted when clients have taken all client
+// places.
 func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	c := newFakeCluster()
 	leader, follower := openWith(t, c, "n1", admission.Limits{Calls: 2}), openWith(t, c, "n2", admission.Limits{})
 	c.lead("n1")
 	leader.applyCERN(t)
-	eventually(t, "nobody calls", func() bool { return leader.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
+	eventually(t, "no call is running", func() bool { return leader.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 	if err := leader.admission.Limiters.Clients.Calls.TryAcquire(nil, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +358,7 @@ func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestMembersHaveShares: one member that relays very many calls leaves room for those of another.
+// TestMembersHaveShares: a member that relays very many calls does not block those of another.
 func TestMembersHaveShares(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 4})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -358,25 +377,27 @@ func TestMembersHaveShares(t *testing.T) {
 	for i := range 4 {
 		go relay(greedy, fmt.Sprint("greedy-", i))
 	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the node at 127.0.0.2 has 3 of the 4 calls that other members relay") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(),
+		"the node at 127.0.0.2 has 3 of the 4 calls that other members relay") {
 		t.Errorf("what is beyond the share: %v", err)
 	}
 	go relay(clientFrom(t, "127.0.0.3"), "other")
-	eventually(t, "another member has a place", func() bool { return d.admission.Limiters.Members.Calls.InUse.Load() == 4 })
+	eventually(t, "another member has a place",
+		func() bool { return d.admission.Limiters.Members.Calls.InUse.Load() == 4 })
 	close(goOn)
 	for range 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.admission.Limiters.Callers.ConnectionCount(); n > 1 { // that of this test's first call
+	if n := d.admission.Limiters.Callers.ConnectionCount(); n > 1 { // the place of this test's first call
 		t.Errorf("%d connections count as those of clients", n)
 	}
 }
 
-// TestBodiesThatNobodyReads: a connection on which a body was announced to what reads none is closed when the body
-// does not come.
-func TestBodiesThatNobodyReads(t *testing.T) {
+// TestUnreadBodies: if a body is announced to a handler that does not read it, the connection is closed when the body
+// does not arrive.
+func TestUnreadBodies(t *testing.T) {
 	d := oneNode(t)
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/nothing"} {
 		t.Run(path, func(t *testing.T) {
@@ -386,7 +407,8 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = c.Close() }()
-			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n", path); err != nil {
+			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n",
+				path); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// snapshots is a client of one node's backups.
+// snapshots returns a client for the backups of one node.
 func (s *threeNodes) snapshots(id string, over connect.HTTPClient) quoratev1connect.SnapshotServiceClient {
 	return quoratev1connect.NewSnapshotServiceClient(over, s.url(id))
 }
@@ -54,7 +54,7 @@ func (s *threeNodes) restore(
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What fails on the way is told by the answer.
+	// An error while sending is reported by the answer.
 	_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
 		Confirmation: &quoratev1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size), RaiseLevel: true},
 	}})
@@ -66,7 +66,7 @@ func (s *threeNodes) restore(
 	return stream.CloseAndReceive()
 }
 
-// TestBackupsThroughAnyNode: saved at each node, restored through each, over both versions of HTTP.
+// TestBackupsThroughAnyNode saves and restores backups through each node, over HTTP/1.1 and HTTP/2.
 func TestBackupsThroughAnyNode(t *testing.T) {
 	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
@@ -78,7 +78,8 @@ func TestBackupsThroughAnyNode(t *testing.T) {
 		}
 		for _, over := range []connect.HTTPClient{http.DefaultClient, overHTTP2} {
 			answer, err := s.restore(t, id, over, "test", len(file), file)
-			if err != nil || answer.GetServedBy() != leader || answer.GetBackupIndex() != contents.Index || answer.GetIndex() <= contents.Index {
+			if err != nil || answer.GetServedBy() != leader || answer.GetBackupIndex() != contents.Index ||
+				answer.GetIndex() <= contents.Index {
 				t.Errorf("restored through %s: %v, %v", id, answer, err)
 			}
 		}
@@ -104,7 +105,8 @@ func TestRestoresThatAreRefused(t *testing.T) {
 	} {
 		for _, id := range []string{"n1", "n2", "n3"} {
 			_, err := s.restore(t, id, overHTTP2, c.cluster, c.size, c.file)
-			for connect.CodeOf(err) == connect.CodeFailedPrecondition { // the leader has not noticed yet that the one before broke off
+			// the leader has not yet noticed that the previous restore was aborted
+			for connect.CodeOf(err) == connect.CodeFailedPrecondition {
 				time.Sleep(10 * time.Millisecond)
 				_, err = s.restore(t, id, overHTTP2, c.cluster, c.size, c.file)
 			}
@@ -118,9 +120,9 @@ func TestRestoresThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAFileThatComesTooSlowly: a caller that announces a file and sends nothing, or next to nothing, does not keep
-// others from restoring.
-func TestAFileThatComesTooSlowly(t *testing.T) {
+// TestSlowBackupUpload: a caller that announces a file and sends it too slowly, or not at all, does not block other
+// restores.
+func TestSlowBackupUpload(t *testing.T) {
 	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
 	s.servers[leader].admission.Limits.SendPatience = time.Second
@@ -140,7 +142,8 @@ func TestAFileThatComesTooSlowly(t *testing.T) {
 			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{}})
 		}
 		_, err = stream.CloseAndReceive()
-		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !wire.ToFailure(wire.ToError(err)).GetProblem().GetNotApplied() {
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded ||
+			!wire.ToFailure(wire.ToError(err)).GetProblem().GetNotApplied() {
 			t.Errorf("%s: got %v after %v, want that the backup came too slowly", name, err, time.Since(begun))
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// threeNodes are three real nodes with their servers, in one process and in real time.
+// threeNodes is a cluster of three real nodes with their servers, in one process and in real time.
 type threeNodes struct {
 	*clustertest.Cluster
 
@@ -47,14 +47,15 @@ func startThreeNodes(t *testing.T) *threeNodes {
 		t.Fatal(err)
 	}
 	trees := quoratev1connect.NewTreeServiceClient(overHTTP2, s.url("n1"))
-	if _, err := trees.ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}}); err != nil {
+	if _, err := trees.ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}}); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// listenLow takes a port below those that systems give to outgoing connections, because a server that was lost comes
-// back to its own.
+// listenLow listens on a port below the range that systems use for outgoing connections, so that a restarted server
+// finds its port free.
 func listenLow(t *testing.T) net.Listener {
 	t.Helper()
 	for range 1000 {
@@ -70,7 +71,8 @@ func (s *threeNodes) serve(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	server, err := New(Config{
-		Node: n, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
+		Node: n, ClusterName: "test", Logger: hclog.NewNullLogger(),
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
 		Backups: n,
 	})
 	if err != nil {
@@ -84,7 +86,7 @@ func (s *threeNodes) serve(t *testing.T, n *cluster.Node) {
 	t.Cleanup(func() { _ = server.http.Close(); server.transport.CloseIdleConnections() })
 }
 
-// kill ends a node and its server without a word to anybody.
+// kill stops a node and its server without a graceful shutdown.
 func (s *threeNodes) kill(id string) {
 	s.Crash(id)
 	_ = s.servers[id].http.Close()
@@ -96,7 +98,7 @@ func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient 
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
 }
 
-// insist asks node after node until the request is decided, as a client does that has no better one.
+// insist sends a request to the nodes in turn until it is decided, as clients do.
 func (s *threeNodes) insist(
 	ctx context.Context, from int, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
@@ -109,11 +111,11 @@ func (s *threeNodes) insist(
 	}
 }
 
-// follower is one that does not lead.
+// follower returns a node that does not lead.
 func (s *threeNodes) follower() string { return s.Followers()[0].Status().ID }
 
-// TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice,
-// and they are granted in that order, once each. Whoever watches goes on with another node and sees the same.
+// TestWaitingAndWatchingWhileLeadersDie: three requests wait at different nodes and the leader is killed twice. They
+// are granted in order, once each, and a watcher that continues at another node sees the same changes.
 func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 	s := startThreeNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -162,7 +164,8 @@ func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id strin
 	t.Helper()
 	answer := <-granted
 	left := answer.GetAllocation().GetExpiresLedgerMs() - answer.GetLedgerTimeMs()
-	if answer.GetAllocation().GetId() != id || answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED || left < 500_000 {
+	if answer.GetAllocation().GetId() != id || answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
+		left < 500_000 {
 		t.Errorf("the next to be granted is %v with %d ms, want %s", answer.GetAllocation(), left, id)
 	}
 }
@@ -176,7 +179,7 @@ func (s *threeNodes) release(ctx context.Context, t *testing.T, id string) {
 	})
 }
 
-// rise starts a node again that was killed.
+// rise restarts a killed node.
 func (s *threeNodes) rise(t *testing.T, id string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", s.listeners[id].Addr().String())
@@ -188,11 +191,13 @@ func (s *threeNodes) rise(t *testing.T, id string) {
 	s.AwaitConverged()
 }
 
-// watch follows all changes behind an index, on whatever node serves, until w3 is granted, and says what it saw.
-func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-chan string { //nolint:revive // t goes first here
+// watch follows all changes after an index, on any node that serves, until w3 is granted, and returns the changes.
+//
+//nolint:revive // t goes first here
+func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-chan string {
 	t.Helper()
 	saw, begun := make(chan string, 1), make(chan struct{})
-	begin := s.Leader().Status().ID // that is the one to die
+	begin := s.Leader().Status().ID // this is the node to kill
 	go func() {
 		r := &quoratev1.WatchAllocationsRequest{AfterIndex: after, Tree: "cern"}
 		var words []string
@@ -204,7 +209,8 @@ func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-ch
 				m := stream.Msg()
 				r.AfterIndex, r.AfterNumber = m.GetIndex(), m.GetNumber()
 				if m.GetAllocation() != nil {
-					words = append(words, m.GetAllocation().GetId()+" "+strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")))
+					words = append(words, m.GetAllocation().GetId()+" "+
+						strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")))
 				}
 				if len(words) == 3 {
 					tell.Do(func() { close(begun) })

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// fullNode is a cluster of one node whose physics holds all it may, as "holder".
+// fullNode starts a cluster of one node in which "holder" holds everything that physics may hold.
 func fullNode(t *testing.T) *testServer {
 	t.Helper()
 	d := oneNode(t)
@@ -30,7 +30,7 @@ func (d *testServer) hold(t *testing.T, id string) {
 	}
 }
 
-// patiently asks to wait for one core of physics.
+// patiently returns a request that may wait for one core of physics.
 func patiently(id string, poll time.Duration) *quoratev1.AllocateRequest {
 	r := request(id, "cern:physics", 1)
 	r.Mode, r.PollMs = quoratev1.Mode_MODE_WAIT, poll.Milliseconds()
@@ -51,15 +51,18 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := got.GetAllocation().GetWaiting()
-				if got.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING || stateOf(got.GetAllocation()) != "WAITING" || got.GetFence() != 0 ||
-					w.GetPosition() != int64(i+1) || !strings.Contains(w.GetLine(), "cern:physics") || got.GetAllocation().GetGrantedAt() != nil {
+				if got.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING ||
+					stateOf(got.GetAllocation()) != "WAITING" || got.GetFence() != 0 ||
+					w.GetPosition() != int64(i+1) || !strings.Contains(w.GetLine(), "cern:physics") ||
+					got.GetAllocation().GetGrantedAt() != nil {
 					t.Errorf("got %v", got)
 				}
 				if v := got.GetDecision().GetViolations()[0]; v.GetNode() != "physics" || v.GetMissing() != 1 {
 					t.Errorf("it waits for %v", v)
 				}
 			}
-			if again, err := client.Allocate(t.Context(), patiently("b", 0)); err != nil || !again.GetRepeated() || again.GetAllocation().GetWaiting().GetPosition() != 2 {
+			if again, err := client.Allocate(t.Context(), patiently("b", 0)); err != nil || !again.GetRepeated() ||
+				again.GetAllocation().GetWaiting().GetPosition() != 2 {
 				t.Errorf("asked again: %v, %v", again, err)
 			}
 			hopeless := patiently("c", 0)
@@ -68,7 +71,8 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 				t.Errorf("what can never fit: %v", err)
 			}
 			kept, err := client.Renew(t.Context(), &quoratev1.RenewRequest{Id: "b"})
-			if err != nil || kept.GetAllocation().GetWaiting().GetPosition() != 2 || kept.GetAllocation().GetWaiting().GetKeepUntilLedgerMs() != kept.GetLedgerTimeMs()+120_000 {
+			if err != nil || kept.GetAllocation().GetWaiting().GetPosition() != 2 ||
+				kept.GetAllocation().GetWaiting().GetKeepUntilLedgerMs() != kept.GetLedgerTimeMs()+120_000 {
 				t.Errorf("kept: %v, %v", kept, err)
 			}
 		})
@@ -78,7 +82,8 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 func TestWaitingByHand(t *testing.T) {
 	d := fullNode(t)
 	body := `{"id":"a","mode":"MODE_WAIT","claims":[{"tree":"cern","node":"physics","amounts":{"cores":1}}]}`
-	if got := send(t, "POST", d.url+allocatePath, body); got.status != 200 || !strings.Contains(got.body, `"outcome":"OUTCOME_WAITING"`) ||
+	if got := send(t, "POST", d.url+allocatePath, body); got.status != 200 ||
+		!strings.Contains(got.body, `"outcome":"OUTCOME_WAITING"`) ||
 		!strings.Contains(got.body, `"position":"1"`) {
 		t.Errorf("got %v", got)
 	}
@@ -89,15 +94,17 @@ func TestWaitingByHand(t *testing.T) {
 	}
 }
 
-// polled is the answer to a call that waits for a grant.
+// polled is the result of a call that waits for a grant.
 type polled struct {
 	answer *quoratev1.AllocateResponse
 	err    error
 	took   time.Duration
 }
 
-// poll begins a call and returns when it waits.
-func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequest) <-chan polled { //nolint:revive // t goes first here
+// poll starts a call and returns when the server is waiting for the grant.
+//
+//nolint:revive // t goes first here
+func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequest) <-chan polled {
 	t.Helper()
 	answered := make(chan polled, 1)
 	go func() {
@@ -132,11 +139,13 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 	d.node.apply(quota.Release{ID: "holder"})
 	for id, answered := range map[string]<-chan polled{"a": first, "b": second} {
 		got := <-answered
-		if got.err != nil || got.answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED || got.answer.GetFence() == 0 || got.answer.GetRepeated() {
+		if got.err != nil || got.answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
+			got.answer.GetFence() == 0 || got.answer.GetRepeated() {
 			t.Fatalf("%s got %+v", id, got)
 		}
 		if id == "a" && got.answer.GetAllocation().GetExpiresLedgerMs() != got.answer.GetLedgerTimeMs()+600_000 {
-			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(), got.answer.GetAllocation().GetExpiresLedgerMs())
+			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(),
+				got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
 	d.until(t, d.grants.IsIdle)
@@ -148,10 +157,22 @@ func TestACallEndsWithItsPlace(t *testing.T) {
 		poll, keep, deadline time.Duration
 		least, most          time.Duration
 	}{
-		"when it has waited as long as it wanted":      {300 * time.Millisecond, 0, 0, 300 * time.Millisecond, 5 * time.Second},
-		"before its caller gives up":                   {time.Minute, 0, 2 * time.Second, 500 * time.Millisecond, 2 * time.Second},
-		"before it would be taken for one without any": {time.Minute, 1200 * time.Millisecond, 0, 800 * time.Millisecond, 1150 * time.Millisecond},
-		"at once if its deadline is as good as passed": {time.Minute, 0, 120 * time.Millisecond, 0, 120 * time.Millisecond},
+		"when it has waited as long as it wanted": {
+			300 * time.Millisecond, 0, 0, 300 * time.Millisecond,
+			5 * time.Second,
+		},
+		"before its caller gives up": {
+			time.Minute, 0, 2 * time.Second, 500 * time.Millisecond,
+			2 * time.Second,
+		},
+		"before it would be taken for one without any": {
+			time.Minute, 1200 * time.Millisecond, 0,
+			800 * time.Millisecond, 1150 * time.Millisecond,
+		},
+		"at once if its deadline is as good as passed": {
+			time.Minute, 0, 120 * time.Millisecond, 0,
+			120 * time.Millisecond,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,9 +182,10 @@ func TestACallEndsWithItsPlace(t *testing.T) {
 				answer, took, err := d.allocateWithin(t, r, c.deadline)
 				isLate := took > c.most || connect.CodeOf(err) == connect.CodeDeadlineExceeded
 				if isLate && attempt < 10 {
-					continue // a busy machine may delay any call, but not all of them
+					continue // a busy machine may delay one call, but not all of them
 				}
-				if err != nil || stateOf(answer.GetAllocation()) != "WAITING" || answer.GetAllocation().GetWaiting().GetPosition() == 0 {
+				if err != nil || stateOf(answer.GetAllocation()) != "WAITING" ||
+					answer.GetAllocation().GetWaiting().GetPosition() == 0 {
 					t.Fatalf("got %v, %v after %v", answer, err, took)
 				}
 				if took < c.least || isLate {
@@ -175,7 +197,7 @@ func TestACallEndsWithItsPlace(t *testing.T) {
 	}
 }
 
-// allocateWithin makes one call, with a deadline unless that is 0, and returns how long it took.
+// allocateWithin sends one call, with a deadline unless it is 0, and returns its duration.
 func (d *testServer) allocateWithin(
 	t *testing.T, r *quoratev1.AllocateRequest, deadline time.Duration,
 ) (*quoratev1.AllocateResponse, time.Duration, error) {
@@ -201,8 +223,7 @@ func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {
 	}
 }
 
-// TestACallGoesOnWithoutALeader: this node applies what the next leader writes, and that is all that a waiting call
-// needs.
+// TestACallGoesOnWithoutALeader: a waiting call needs only that its node applies the entries of the next leader.
 func TestACallGoesOnWithoutALeader(t *testing.T) {
 	d := fullNode(t)
 	lease := patiently("a", 30*time.Second)
@@ -214,8 +235,9 @@ func TestACallGoesOnWithoutALeader(t *testing.T) {
 	if got.err != nil || stateOf(got.answer.GetAllocation()) != "HELD" {
 		t.Fatalf("got %+v", got)
 	}
-	if left := got.answer.GetAllocation().GetExpiresLedgerMs() - got.answer.GetLedgerTimeMs(); left > 120_000 || left <= 0 {
-		t.Errorf("nobody could write that its caller has come, but it has %d ms", left)
+	if left := got.answer.GetAllocation().GetExpiresLedgerMs() - got.answer.GetLedgerTimeMs(); left > 120_000 ||
+		left <= 0 {
+		t.Errorf("the heartbeat could not be written, but the request is kept for %d ms", left)
 	}
 }
 
@@ -228,8 +250,8 @@ func TestACallEndsWithoutALeader(t *testing.T) {
 	}
 }
 
-// TestTheFeedMayForgetWhoWaits: then everybody looks for himself.
-func TestTheFeedMayForgetWhoWaits(t *testing.T) {
+// TestForgottenFeedWakesWaiters: when the feed has dropped events, every waiting call checks the state itself.
+func TestForgottenFeedWakesWaiters(t *testing.T) {
 	d := fullNode(t)
 	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
 	d.node.mu.Lock()
@@ -259,7 +281,9 @@ func TestListWaiting(t *testing.T) {
 		}
 		for _, w := range page.GetRequests() {
 			order = append(order, w.GetAllocation().GetId())
-			if w.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING || len(w.GetDecision().GetViolations()) == 0 || w.GetAllocation().GetWaiting().GetPosition() != int64(len(order)) {
+			if w.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING ||
+				len(w.GetDecision().GetViolations()) == 0 ||
+				w.GetAllocation().GetWaiting().GetPosition() != int64(len(order)) {
 				t.Errorf("got %v", w)
 			}
 		}
@@ -277,8 +301,12 @@ func TestListWaiting(t *testing.T) {
 			t.Errorf("%s: %v", name, page)
 		}
 	}
-	for _, token := range []string{"?", "dw", wire.AllocationPageToken(7), wire.MakeToken(wire.WaitingToken, []byte{2}), wire.MakeToken(wire.WaitingToken, []byte{2, 3, 4})} {
-		if _, err := d.allocations().ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{PageToken: token}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	for _, token := range []string{
+		"?", "dw", wire.AllocationPageToken(7), wire.MakeToken(wire.WaitingToken, []byte{2}),
+		wire.MakeToken(wire.WaitingToken, []byte{2, 3, 4}),
+	} {
+		if _, err := d.allocations().ListWaiting(t.Context(),
+			&quoratev1.ListWaitingRequest{PageToken: token}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("token %q: %v", token, err)
 		}
 	}

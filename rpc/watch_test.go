@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 )
 
-// watch opens a stream that ends with the test.
+// watch opens a stream that is closed at the end of the test.
 func (d *testServer) watch(
 	t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption,
 ) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
@@ -34,7 +34,7 @@ func (d *testServer) watch(
 	return stream
 }
 
-// changes receives so many changes, without heartbeats.
+// changes receives the given number of changes and skips heartbeats.
 func changes(
 	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int,
 ) []*quoratev1.WatchAllocationsResponse {
@@ -67,7 +67,8 @@ func wantSaid(t *testing.T, list []*quoratev1.WatchAllocationsResponse, want ...
 	}
 }
 
-// history lets something happen: a is held, b waits; a ends, and b is granted in the same entry; c is held elsewhere.
+// history applies commands: a is held and b waits; a is released and b granted in the same entry; c is held at another
+// node.
 func history(t *testing.T, d *testServer) (begin uint64) {
 	t.Helper()
 	begin = d.node.index
@@ -88,11 +89,14 @@ func TestWatching(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			all := changes(t, d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin}, options...), 5)
-			wantSaid(t, all, "a granted: HELD", "b waiting: WAITING", "a ended: RELEASED", "b granted: HELD", "c granted: HELD")
+			wantSaid(t, all, "a granted: HELD", "b waiting: WAITING", "a ended: RELEASED", "b granted: HELD",
+				"c granted: HELD")
 			if all[2].GetIndex() != all[3].GetIndex() || all[3].GetNumber() != 2 || all[3].GetLedgerTimeMs() == 0 {
 				t.Errorf("they belong to one entry: %v", all[2:4])
 			}
-			stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: all[2].GetIndex(), AfterNumber: all[2].GetNumber()}, options...)
+			stream := d.watch(
+				t, &quoratev1.WatchAllocationsRequest{AfterIndex: all[2].GetIndex(), AfterNumber: all[2].GetNumber()},
+				options...)
 			wantSaid(t, changes(t, stream, 2), "b granted: HELD", "c granted: HELD")
 			live := strings.ReplaceAll(name, " ", "-")
 			if _, err := d.allocations().Allocate(t.Context(), request(live, "cern", 1)); err != nil {
@@ -106,10 +110,21 @@ func TestWatching(t *testing.T) {
 				r    *quoratev1.WatchAllocationsRequest
 				want []string
 			}{
-				"of an id":    {&quoratev1.WatchAllocationsRequest{Ids: []string{"b", "x"}}, []string{"b waiting: WAITING", "b granted: HELD"}},
-				"of a node":   {&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "operations"}, []string{"c granted: HELD"}},
-				"of a tree":   {&quoratev1.WatchAllocationsRequest{Tree: "cern"}, []string{"a granted: HELD", "b waiting: WAITING"}},
-				"of a prefix": {&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Ids: []string{"c"}}, nil},
+				"of an id": {
+					&quoratev1.WatchAllocationsRequest{Ids: []string{"b", "x"}},
+					[]string{"b waiting: WAITING", "b granted: HELD"},
+				},
+				"of a node": {
+					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "operations"},
+					[]string{"c granted: HELD"},
+				},
+				"of a tree": {
+					&quoratev1.WatchAllocationsRequest{Tree: "cern"},
+					[]string{"a granted: HELD", "b waiting: WAITING"},
+				},
+				"of a prefix": {
+					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Ids: []string{"c"}}, nil,
+				},
 			} {
 				c.r.AfterIndex = begin
 				got := d.watch(t, c.r, options...)
@@ -124,7 +139,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// heartbeatWithout wants the first message to be one without a change.
+// heartbeatWithout expects the first message to have no change.
 func heartbeatWithout(
 	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse],
 ) *quoratev1.WatchAllocationsResponse {
@@ -135,7 +150,7 @@ func heartbeatWithout(
 	return stream.Msg()
 }
 
-// TestAWatchBeginsNow, and its first message says where that is.
+// TestAWatchBeginsNow: a watch without a position begins at the present, and its first message has that position.
 func TestAWatchBeginsNow(t *testing.T) {
 	d := oneNode(t)
 	history(t, d)
@@ -146,16 +161,20 @@ func TestAWatchBeginsNow(t *testing.T) {
 	}
 	d.node.apply(quota.Release{ID: "c"})
 	wantSaid(t, changes(t, stream, 1), "c ended: RELEASED")
-	again := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin.GetIndex(), AfterNumber: begin.GetNumber()})
+	again := d.watch(t, &quoratev1.WatchAllocationsRequest{
+		AfterIndex:  begin.GetIndex(),
+		AfterNumber: begin.GetNumber(),
+	})
 	wantSaid(t, changes(t, again, 1), "c ended: RELEASED")
 }
 
-// TestAnyNodeWatches: a stream is not relayed, and needs no leader.
+// TestAnyNodeWatches: a follower serves streams itself and needs no leader.
 func TestAnyNodeWatches(t *testing.T) {
 	follower, leader := twoNodes(t)
 	begin := history(t, leader)
 	leader.node.lead("")
-	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Ids: []string{"a"}}, connect.WithGRPC())
+	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Ids: []string{"a"}},
+		connect.WithGRPC())
 	wantSaid(t, changes(t, stream, 2), "a granted: HELD", "a ended: RELEASED")
 }
 
@@ -168,9 +187,15 @@ func TestWatchesThatCannotBe(t *testing.T) {
 		code   connect.Code
 		reason string
 	}{
-		"too far back":       {&quoratev1.WatchAllocationsRequest{AfterIndex: 2}, connect.CodeOutOfRange, "FORGOTTEN"},
-		"a node of no tree":  {&quoratev1.WatchAllocationsRequest{Node: "physics"}, connect.CodeInvalidArgument, "INVALID"},
-		"against the schema": {&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)}, connect.CodeInvalidArgument, "INVALID"},
+		"too far back": {&quoratev1.WatchAllocationsRequest{AfterIndex: 2}, connect.CodeOutOfRange, "FORGOTTEN"},
+		"a node of no tree": {
+			&quoratev1.WatchAllocationsRequest{Node: "physics"},
+			connect.CodeInvalidArgument, "INVALID",
+		},
+		"against the schema": {
+			&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)},
+			connect.CodeInvalidArgument, "INVALID",
+		},
 	} {
 		for protocol, options := range protocols {
 			stream := d.watch(t, c.r, options...)
@@ -182,7 +207,8 @@ func TestWatchesThatCannotBe(t *testing.T) {
 			}
 		}
 	}
-	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, `quorate_rpc_calls_total{code="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
+	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body,
+		`quorate_rpc_calls_total{code="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
 		t.Error("the refused streams were not counted by their codes")
 	}
 }
@@ -199,12 +225,12 @@ func TestShutdownEndsWatches(t *testing.T) {
 	}
 }
 
-// receiver is a watcher whose caller receives as the test says.
+// receiver is a watcher that receives under control of the test.
 func receiver(d *fakeNode, receive func(*quoratev1.WatchAllocationsResponse) error) *handlers.Watcher {
 	return &handlers.Watcher{Node: d, Send: receive}
 }
 
-// TestASilentStreamIsAlive: every few seconds there is a message, and it says how far the stream is.
+// TestASilentStreamIsAlive: an idle stream sends a heartbeat with its position every few seconds.
 func TestASilentStreamIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}
@@ -222,14 +248,15 @@ func TestASilentStreamIsAlive(t *testing.T) {
 		if err := w.StreamChanges(ctx, cluster.LatestPosition()); err != nil {
 			t.Fatal(err)
 		}
-		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 || last.GetChange() != 0 {
+		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 ||
+			last.GetChange() != 0 {
 			t.Errorf("heartbeats at %v, the last %v", at, last)
 		}
 	})
 }
 
-// TestASlowCallerIsCutOffWhereItCanGoOn: it never holds anybody up, and learns its place while that is still
-// remembered.
+// TestASlowCallerIsCutOffWhereItCanGoOn: a slow watcher delays no other, and is cut off with its position while the
+// feed still has it.
 func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}
@@ -239,7 +266,8 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			node.index++
 			for i := range n {
 				node.news = append(node.news, cluster.WatchEvent{
-					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: ledger.Fact{Kind: ledger.FactGranted, Allocation: &ledger.Allocation{}},
+					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)},
+					Fact:     ledger.Fact{Kind: ledger.FactGranted, Allocation: &ledger.Allocation{}},
 				})
 			}
 		}
@@ -247,13 +275,14 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 		received := 0
 		w := receiver(node, func(*quoratev1.WatchAllocationsResponse) error {
 			if received++; received == 100 {
-				burst(2000) // it was slow meanwhile
+				burst(2000) // the watcher was slow meanwhile
 			}
 			return nil
 		})
 		err := w.StreamChanges(t.Context(), cluster.Position{})
 		var failed *connect.Error
-		if !errors.As(err, &failed) || failed.Code() != connect.CodeResourceExhausted || problemOf(t, err).GetReason() != "TOO_SLOW" {
+		if !errors.As(err, &failed) || failed.Code() != connect.CodeResourceExhausted ||
+			problemOf(t, err).GetReason() != "TOO_SLOW" {
 			t.Fatalf("got %v", err)
 		}
 		if want := fmt.Sprintf("after index 1 and number %d,", received); !strings.Contains(failed.Message(), want) {
@@ -263,7 +292,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 		defer cancel()
 		received = 1000
 		if err := w.StreamChanges(ctx, cluster.Position{}); err != nil {
-			t.Errorf("whoever begins far back and keeps up: %v", err)
+			t.Errorf("a watcher that begins far back and keeps up: %v", err)
 		}
 	})
 }

@@ -43,7 +43,8 @@ var defaultPacing = Pacing{BodyGrace: 5 * time.Second, BusyBodyGrace: time.Secon
 // slowBodyError is the answer to a body that did not come in time.
 func slowBodyError(received int64, after time.Duration) error {
 	return wire.NodeError(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf(
-		"the request body came too slowly: %d bytes in %v, and a body must begin at once and keep to %d bytes a second; nothing was done, send it again",
+		"the request body came too slowly: %d bytes in %v, and a body must begin at once and keep to %d bytes a "+
+			"second; nothing was done, send it again",
 		received, after.Round(time.Millisecond), bodyRate)})
 }
 
@@ -113,16 +114,9 @@ func (a *Controller) LimitBody(next http.Handler) http.Handler {
 			a.hooks.WriteError(w, r, err)
 			return
 		}
-		setBody(r, body)
+		codec.SetBody(r, body)
 		next.ServeHTTP(w, r)
 	})
-}
-
-// setBody makes a body that was read the body of a request.
-func setBody(r *http.Request, body []byte) {
-	r.ContentLength = int64(len(body))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
 // LimitFrontEndBody is limitBody for front ends, which answer in their own words to a body that is too large.
@@ -134,12 +128,13 @@ func (a *Controller) LimitFrontEndBody(next http.Handler) http.Handler {
 		body, err := a.receiveBody(w, r, &charge, codec.MaxBody)
 		switch {
 		case errors.Is(err, errTooLarge):
-			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: codec.MaxBody}}))
+			r.Body = io.NopCloser(
+				io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: codec.MaxBody}}))
 		case err != nil:
 			a.hooks.WriteError(w, r, err)
 			return
 		default:
-			setBody(r, body)
+			codec.SetBody(r, body)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -158,12 +153,14 @@ func (a *Controller) receiveBody(w http.ResponseWriter, r *http.Request, charge 
 		return nil, nil
 	}
 	from := &bodyReader{
-		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(), grace: a.Pacing.BodyGrace,
+		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(),
+		grace: a.Pacing.BodyGrace,
 	}
 	if a.Limiters.Clients.Calls.isBusy() {
 		from.grace = a.Pacing.BusyBodyGrace
 	}
-	body, err := from.readAll(min(max(r.ContentLength, 512), 4<<10), r.ContentLength > int64(most), codec.IsEnveloped(r))
+	body, err := from.readAll(min(max(r.ContentLength, 512), 4<<10), r.ContentLength > int64(most),
+		codec.IsEnveloped(r))
 	if err == nil && r.ProtoMajor < 2 {
 		// In HTTP/1 the deadline is that of the connection, by which net/http learns that a caller has gone.
 		_ = from.control.SetReadDeadline(time.Time{}) // a recorded connection has no deadlines
@@ -223,7 +220,7 @@ func (a *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFailure says why a body did not arrive.
+// readFailure returns the error for a body that did not arrive.
 func (a *bodyReader) readFailure(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return slowBodyError(a.received, time.Since(a.began))

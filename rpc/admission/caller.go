@@ -73,7 +73,7 @@ func callerKey(remote net.Addr) string {
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
 
-// openConnection takes in a connection of a caller with a key. It is nil if the connection must be closed at once.
+// openConnection admits a connection of the caller with a key. It returns nil if the connection must be closed at once.
 // Without a gate there is no limit.
 func (cs *Callers) openConnection(c net.Conn, key string, g *Limiter) *connection {
 	cs.mu.Lock()

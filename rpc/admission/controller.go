@@ -1,11 +1,10 @@
 // Package admission decides which calls a server takes on, and bounds what each may take while it is under way: a
 // slot among the calls, bytes of its body, memory of the decoded request, time.
 //
-// [Controller] is the entry: its methods are middleware. It gives each call a [Ticket], which says on whose account
-// the call takes what it takes. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says
-// how). Callers are told apart by address, members by their ids (caller.go). Reads that cost as much as many writes
-// wait for their turn in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the
-// middleware that admits a call.
+// [Controller] is the entry: its methods are middleware. It gives each call a [Ticket], which accounts what the call
+// takes to its caller. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says how). Callers
+// are distinguished by address, members by id (caller.go). Reads that cost as much as many writes wait for their turn
+// in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the middleware that admits a call.
 package admission
 
 import (
@@ -36,7 +35,7 @@ type Controller struct {
 
 // ControllerHooks are what a Controller needs of the server around it.
 type ControllerHooks struct {
-	// WriteError answers an error in the caller's protocol.
+	// WriteError writes an error in the caller's protocol.
 	WriteError func(http.ResponseWriter, *http.Request, error)
 	// RelayedByMember reports whether another member relays the call.
 	RelayedByMember func(*http.Request) bool
@@ -60,8 +59,9 @@ func NewController(
 		return nil, err
 	}
 	return &Controller{
-		Limits: limits, Limiters: all, Pacing: defaultPacing, procedures: known, elements: elements, Expensive: expensive,
-		Decoding: newFairQueue(0), hooks: hooks,
+		Limits: limits, Limiters: all, Pacing: defaultPacing, procedures: known, elements: elements,
+		Expensive: expensive,
+		Decoding:  newFairQueue(0), hooks: hooks,
 	}, nil
 }
 

@@ -33,17 +33,39 @@ func (a *Controller) LimitTime(next http.Handler) http.Handler {
 	})
 }
 
+// TakeTimeout removes Connect's timeout from a call that LimitTime has given an earlier deadline, before the handler of
+// the protocol makes another context and timer of it. What cannot be read stays for that handler to refuse.
+func (a *Controller) TakeTimeout(r *http.Request) {
+	const longest = 10 // digits; the protocol refuses more
+	if _, named := connectTimeout(r.Header); named && len(r.Header.Get(timeoutHeader)) <= longest &&
+		a.procedures.IsUnary(r.URL.Path) {
+		r.Header.Del(timeoutHeader)
+	}
+}
+
 // callerTimeout reads the timeout of either protocol. A malformed one is left to the protocol's own handler to refuse.
 func callerTimeout(h http.Header) (time.Duration, bool) {
-	if ms, err := strconv.ParseInt(h.Get("Connect-Timeout-Ms"), 10, 40); err == nil && ms >= 0 {
-		return time.Duration(ms) * time.Millisecond, true
+	if timeout, named := connectTimeout(h); named {
+		return timeout, true
 	}
 	return grpcTimeout(h.Get("Grpc-Timeout"))
 }
 
+const timeoutHeader = "Connect-Timeout-Ms"
+
+func connectTimeout(h http.Header) (time.Duration, bool) {
+	text := h.Get(timeoutHeader)
+	if text == "" {
+		return 0, false
+	}
+	ms, err := strconv.ParseInt(text, 10, 40)
+	return time.Duration(ms) * time.Millisecond, err == nil && ms >= 0
+}
+
 // grpcUnits are the units that may follow the digits of a gRPC timeout.
 var grpcUnits = map[byte]time.Duration{
-	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond,
+	'n': time.Nanosecond,
 }
 
 func grpcTimeout(text string) (time.Duration, bool) {

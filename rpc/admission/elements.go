@@ -22,7 +22,7 @@ func (a *Controller) LimitElements(next http.Handler) http.Handler {
 	})
 }
 
-// LimitDecoded charges what the request will take when it is decoded here, for as long as the call goes on.
+// LimitDecoded charges the memory that the decoded request will take until the call ends.
 func (a *Controller) LimitDecoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		notes := TicketOf(r.Context())

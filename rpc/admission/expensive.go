@@ -33,7 +33,8 @@ func newExpensiveReads(g *Limiter, registerer prometheus.Registerer) (*Expensive
 	e := &ExpensiveReads{limiter: g, FairQueue: newFairQueue(expensiveShare)}
 	for _, c := range []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "quorate_rpc_expensive_reads_dropped_total", Help: "Expensive reads whose callers did not wait for their turn.",
+			Name: "quorate_rpc_expensive_reads_dropped_total",
+			Help: "Expensive reads whose callers did not wait for their turn.",
 		}, func() float64 { return float64(e.dropped.Load()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_rpc_expensive_reads_seconds_total", Help: "Time that expensive reads took, one at a time.",

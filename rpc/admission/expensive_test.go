@@ -28,8 +28,8 @@ func expensiveForTest(t *testing.T) *ExpensiveReads {
 	return e
 }
 
-// TestExpensiveReadsTakeAShare: however many callers repeat reads, they run one at a time and take a quarter of the
-// time.
+// TestExpensiveReadsTakeAShare: expensive reads run one at a time and take a quarter of the time, for any number of
+// callers.
 func TestExpensiveReadsTakeAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
@@ -62,8 +62,8 @@ func TestExpensiveReadsTakeAShare(t *testing.T) {
 	})
 }
 
-// TestSomeExpensiveReadsWaitForNobody: a caller that asks now and then never waits.
-func TestSomeExpensiveReadsWaitForNobody(t *testing.T) {
+// TestOccasionalExpensiveReadsDoNotWait: a caller that reads rarely is never delayed.
+func TestOccasionalExpensiveReadsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
 		for range 20 {
@@ -81,7 +81,7 @@ func TestSomeExpensiveReadsWaitForNobody(t *testing.T) {
 	})
 }
 
-// TestALongReadIsNotChargedForEver: the next one begins soon enough for its caller's patience.
+// TestALongReadIsNotChargedForEver: after a long read, the next one begins before its caller's deadline.
 func TestALongReadIsNotChargedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
@@ -99,7 +99,7 @@ func TestALongReadIsNotChargedForEver(t *testing.T) {
 	})
 }
 
-// TestCallersOfExpensiveReadsTakeTurns: a caller that asks for many waits for itself.
+// TestCallersOfExpensiveReadsTakeTurns: the reads of a caller that sends many delay only each other.
 func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
@@ -130,13 +130,16 @@ func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 		ask("b")
 		first()
 		all.Wait()
-		if want := []string{"greedy", "b", "c", "greedy", "b", "greedy", "greedy", "greedy"}; !slices.Equal(order, want) {
+		if want := []string{
+			"greedy", "b", "c", "greedy", "b", "greedy", "greedy",
+			"greedy",
+		}; !slices.Equal(order, want) {
 			t.Errorf("the order is %v, want %v", order, want)
 		}
 	})
 }
 
-// TestImpatientExpensiveReads: a caller that goes leaves nothing behind, and is told why.
+// TestImpatientExpensiveReads: a cancelled wait leaves no entry in the queue and returns the reason.
 func TestImpatientExpensiveReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
@@ -163,7 +166,8 @@ func TestImpatientExpensiveReads(t *testing.T) {
 func wantTooMany(t *testing.T, err error) {
 	t.Helper()
 	var failed *cluster.Error
-	if !errors.As(err, &failed) || failed.Reason != cluster.Overloaded || !failed.NotApplied || !strings.Contains(failed.Text, "one after the other") {
+	if !errors.As(err, &failed) || failed.Reason != cluster.Overloaded || !failed.NotApplied ||
+		!strings.Contains(failed.Text, "one after the other") {
 		t.Errorf("got %v", err)
 	}
 }

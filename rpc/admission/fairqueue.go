@@ -80,8 +80,10 @@ func (t *FairQueue) WaitTurn(ctx context.Context, by *Caller, prepared time.Dura
 		if t.abandonTurn(read) {
 			return nil, &cluster.Error{
 				Reason: cluster.Overloaded, NotApplied: true, Cause: ctx.Err(),
-				Text: "this server decodes large requests, and answers plans, dry runs, explanations, long lists and large trees, one after " +
-					"the other, and the turn of this one did not come in time; nothing was done, try again later or at another server",
+				Text: "this server decodes large requests, and answers plans, dry runs, explanations, long lists and " +
+					"large trees, one after " +
+					"the other, and the turn of this one did not come in time; nothing was done, try again later or " +
+					"at another server",
 			}
 		}
 	}
@@ -167,7 +169,7 @@ func (t *FairQueue) endTurn(read *queuedTurn) {
 	t.startNext()
 }
 
-// IsRunning reports whether a turn goes on.
+// IsRunning reports whether a turn is in progress.
 func (t *FairQueue) IsRunning() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -86,18 +86,22 @@ func (g *Limiter) Release(c *Caller, n int64) {
 func (g *Limiter) isBusy() bool { return g.InUse.Load() > g.capacity/2 }
 
 func (g *Limiter) errFull() error {
-	return overloadedError("this server has %d %s already, as many as it takes (%s); nothing was done, try again later or at another server",
+	return overloadedError(
+		"this server has %d %s already, as many as it takes (%s); nothing was done, try again later or "+
+			"at another server",
 		g.capacity, g.what, g.setting)
 }
 
 func (g *Limiter) errBeyondShare(c *Caller, held int64) error {
-	return overloadedError("%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
-		"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
+	return overloadedError(
+		"%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
+			"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
 }
 
 // overloadedError is the answer when a limit is reached: OVERLOADED, with a time to retry after.
 func overloadedError(format string, args ...any) error {
-	return wire.NodeError(&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
+	return wire.NodeError(
+		&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
 }
 
 // Limiters are all limiters of a server.
@@ -131,7 +135,8 @@ type CallLimiters struct {
 func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) {
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_shed_total",
-		Help: "Calls, streams, bodies and connections that were refused: the limit was full, or the caller was beyond its share.",
+		Help: "Calls, streams, bodies and connections that were refused: the limit was full, or the caller was " +
+			"beyond its share.",
 	}, []string{"limit", "reason"})
 	make := func(kind limiterKind, limit, what, setting string, most int64) *Limiter {
 		return &Limiter{
@@ -142,35 +147,46 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 	calls, streams := int64(l.Calls), int64(l.Streams)
 	g := &Limiters{
 		Clients: CallLimiters{
-			Calls:       make(kindCalls, "calls", "calls under way", "max-calls", calls),
-			Streams:     make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
-			SmallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together", MaxSmallBodies),
-			LargeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together", MaxLargeBodies),
-			Decoded:     make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", MaxAllDecoded),
+			Calls:   make(kindCalls, "calls", "calls under way", "max-calls", calls),
+			Streams: make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
+			SmallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together",
+				MaxSmallBodies),
+			LargeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together",
+				MaxLargeBodies),
+			Decoded: make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", MaxAllDecoded),
 		},
 		Members: CallLimiters{
-			Calls:       make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
-			Streams:     make(kindRelayedWaits, "relays", "waiting requests that other members relay", "max-streams", streams),
-			SmallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests", "all bodies up to 64 KiB together", MaxSmallBodies/2),
-			LargeBodies: make(kindRelayedLargeBodies, "relays", "bytes of large relayed requests", "all bodies beyond 64 KiB together", MaxLargeBodies/2),
-			Decoded:     make(kindRelayedDecoded, "relays", "bytes of decoded relayed requests", "all calls together", MaxAllDecoded/2),
+			Calls: make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
+			Streams: make(kindRelayedWaits, "relays", "waiting requests that other members relay",
+				"max-streams", streams),
+			SmallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests",
+				"all bodies up to 64 KiB together", MaxSmallBodies/2),
+			LargeBodies: make(kindRelayedLargeBodies, "relays", "bytes of large relayed requests",
+				"all bodies beyond 64 KiB together", MaxLargeBodies/2),
+			Decoded: make(kindRelayedDecoded, "relays", "bytes of decoded relayed requests", "all calls together",
+				MaxAllDecoded/2),
 		},
 		Callers: newCallers(), memberCallers: newCallers(),
 		connections: make(kindConnections, "connections", "connections", "max-connections", int64(l.Connections)),
-		peers:       make(kindPeers, "peers", "questions of other members", "all such questions together", maxPeerCalls),
-		health:      make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),
-		Reflection:  make(kindReflection, "reflection", "streams of gRPC's reflection and health", "all such streams together", MaxReflection),
-		Expensive:   make(kindExpensive, "expensive_reads", "plans, dry runs, explanations, long lists and large trees", "all such reads together", MaxExpensive),
-		Backups:     make(kindBackups, "backups", "backups that are saved", "all backups together", MaxBackups),
-		Diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together", MaxDiagnostics),
-		scrapes:     make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
+		peers: make(kindPeers, "peers", "questions of other members",
+			"all such questions together", maxPeerCalls),
+		health: make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),
+		Reflection: make(kindReflection, "reflection", "streams of gRPC's reflection and health",
+			"all such streams together", MaxReflection),
+		Expensive: make(kindExpensive, "expensive_reads", "plans, dry runs, explanations, long lists and large trees",
+			"all such reads together", MaxExpensive),
+		Backups: make(kindBackups, "backups", "backups that are saved", "all backups together", MaxBackups),
+		Diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together",
+			MaxDiagnostics),
+		scrapes: make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
 	}
 	return g, g.registerMetrics(registerer, shed)
 }
 
 func (g *Limiters) registerMetrics(registerer prometheus.Registerer, shed prometheus.Collector) error {
 	inside := func(name, help string, g *Limiter) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(g.InUse.Load()) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(g.InUse.Load()) })
 	}
 	for _, c := range []prometheus.Collector{
 		shed,
@@ -179,7 +195,9 @@ func (g *Limiters) registerMetrics(registerer prometheus.Registerer, shed promet
 		inside("quorate_rpc_relays_inside", "Calls under way that other members relayed to this one.", g.Members.Calls),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quorate_rpc_connections_inside", Help: "Open connections."},
 			func() float64 { return float64(g.Callers.ConnectionCount()) }),
-		inside("quorate_rpc_expensive_reads_inside", "Plans, dry runs, explanations, long lists and large trees, under way or waiting for their turn.", g.Expensive),
+		inside("quorate_rpc_expensive_reads_inside",
+			"Plans, dry runs, explanations, long lists and large trees, under way or waiting for their turn.",
+			g.Expensive),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quorate_rpc_body_bytes", Help: "Bytes of requests of clients in memory, unpacked.",
 		}, func() float64 {

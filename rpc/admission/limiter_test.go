@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// someLimiter is one of so many places.
+// someLimiter returns a limiter with the given number of places.
 func someLimiter(t testing.TB, most int) *Limiter {
 	t.Helper()
 	g, err := NewLimiters(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
@@ -19,7 +19,7 @@ func someLimiter(t testing.TB, most int) *Limiter {
 	return g.Clients.Calls
 }
 
-// takeAll takes places until one is refused.
+// takeAll takes places until the limiter refuses one.
 func takeAll(g *Limiter, c *Caller) (taken int) {
 	for g.TryAcquire(c, 1) == nil {
 		taken++
@@ -27,20 +27,21 @@ func takeAll(g *Limiter, c *Caller) (taken int) {
 	return taken
 }
 
-// TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become
-// free, and there is always room for one more caller.
+// TestShares: a single caller gets most of the places but never all, competing callers get equal shares as places
+// become free, and a new caller always gets a place.
 func TestShares(t *testing.T) {
 	g, greedy, other := someLimiter(t, 8192), &Caller{key: "greedy"}, &Caller{key: "other"}
 	if got := takeAll(g, greedy); got != 6144 {
 		t.Errorf("one caller alone got %d of 8192, want three quarters", got)
 	}
-	if err := g.TryAcquire(greedy, 1); err == nil || !strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
+	if err := g.TryAcquire(greedy, 1); err == nil ||
+		!strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
 		t.Errorf("the refusal says %v", err)
 	}
 	if got := takeAll(g, other); got != 1536 {
 		t.Errorf("the next got %d, want three quarters of the rest", got)
 	}
-	for range 10_000 { // each gives one place back and asks for two
+	for range 10_000 { // each releases one place and requests two
 		for _, c := range []*Caller{greedy, other} {
 			g.Release(c, 1)
 			_, _ = g.TryAcquire(c, 1), g.TryAcquire(c, 1)
@@ -62,7 +63,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSmallGates: few places are there to be used, also by one caller.
+// TestSmallGates: one caller may use all places of a small limiter.
 func TestSmallGates(t *testing.T) {
 	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 6} {
 		if got := takeAll(someLimiter(t, most), &Caller{}); got != want {
@@ -74,7 +75,8 @@ func TestSmallGates(t *testing.T) {
 func TestCallerKeys(t *testing.T) {
 	for address, want := range map[string]string{
 		"10.1.2.3:77": "10.1.2.3", "[::ffff:10.1.2.3]:77": "10.1.2.3",
-		"[2001:db8:1:2:3:4:5:6]:77": "2001:db8:1:2::/64", "[2001:db8:1:2::9]:1": "2001:db8:1:2::/64", "[fe80::1]:1": "fe80::/64",
+		"[2001:db8:1:2:3:4:5:6]:77": "2001:db8:1:2::/64", "[2001:db8:1:2::9]:1": "2001:db8:1:2::/64",
+		"[fe80::1]:1": "fe80::/64",
 	} {
 		tcp, err := net.ResolveTCPAddr("tcp", address)
 		if err != nil {

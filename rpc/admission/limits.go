@@ -10,16 +10,15 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and
-// OVERLOADED. All callers from one address together may hold three times of what is free. A field that is 0 has its
-// default.
+// Limits bound what a server admits at a time. Calls beyond a limit get unavailable with OVERLOADED at once. All
+// callers from one address together may hold three times what is free. A field that is 0 has its default.
 type Limits struct {
 	// Calls are calls that are served or relayed at one time. Default 8192.
 	Calls int
 	// Streams are watches, and requests that wait here for their grant. Default 8192.
 	Streams int
-	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are
-	// closed; what comes beyond them is closed at once. Default 16384.
+	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are closed;
+	// further ones are closed at once. Default 16384.
 	Connections int
 	// SendPatience is how long a caller of a stream may take to receive one message. Default 30 s.
 	SendPatience time.Duration
@@ -165,13 +164,13 @@ func (a *Controller) refuseConnection(w http.ResponseWriter, r *http.Request) {
 // the next call of the connection.
 const refusalPatience = 2 * time.Second
 
-// RefuseCall answers an error to a call whose body has not been read.
+// RefuseCall writes an error for a call whose body has not been read.
 func (a *Controller) RefuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	LimitRest(w, r)
 	a.hooks.WriteError(w, r, err)
 }
 
-// NotFound answers a path that does not exist.
+// NotFound writes the answer for a path that does not exist.
 func (a *Controller) NotFound(w http.ResponseWriter, r *http.Request) {
 	LimitRest(w, r)
 	http.NotFound(w, r)
@@ -181,7 +180,8 @@ func (a *Controller) NotFound(w http.ResponseWriter, r *http.Request) {
 // other calls.
 func LimitRest(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && r.ProtoMajor < 2 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience)) // a recorded connection has no deadlines
+		// a recorded connection has no deadlines
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience))
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	pagesAtOnce = 2
 )
 
-// LimitScrapes answers /metrics. A page is made at most once in a while, however often it is asked for, and is kept
-// in the forms that scrapers ask for: with and without compression.
+// LimitScrapes serves /metrics. A page is collected at most once in an interval for any rate of scrapes, and is cached
+// with and without compression.
 func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 	var pages [pagesAtOnce]metricsPage
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,8 @@ func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 		}
 		page := pages[form].currentPage(metrics, r, form == 1)
 		// A caller that does not take the page must not keep its slot.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(HeaderPatience)) // a recorded connection has no deadlines
+		// a recorded connection has no deadlines
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(HeaderPatience))
 		maps.Copy(w.Header(), page.header)
 		w.WriteHeader(page.status)
 		_, _ = w.Write(page.body.Bytes()) // the caller has gone
@@ -57,7 +58,7 @@ type metricsPage struct {
 	last *pageRecorder
 }
 
-// currentPage answers the last page, or a new one if that is too old. Those who ask meanwhile wait for it.
+// currentPage returns the cached page, or a new one if that is too old. Concurrent callers wait for the new page.
 func (p *metricsPage) currentPage(metrics http.Handler, r *http.Request, packed bool) *pageRecorder {
 	p.mu.Lock()
 	defer p.mu.Unlock()

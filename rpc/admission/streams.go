@@ -14,8 +14,10 @@ func (a *Controller) EndWithServer(streams context.Context, next http.Handler) h
 			return
 		}
 		control := http.NewResponseController(w)
-		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
-		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, a.Limits.SendPatience}))
+		// that of calls with one answer would cut a stream; a recorded connection has none
+		_ = control.SetWriteDeadline(time.Time{})
+		ctx, cancel := context.WithCancel(
+			context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, a.Limits.SendPatience}))
 		defer cancel()
 		ended := make(chan struct{})
 		stop := context.AfterFunc(streams, func() {

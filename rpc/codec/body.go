@@ -1,8 +1,10 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -33,6 +35,38 @@ const Envelope = 5
 func IsEnveloped(r *http.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+")
+}
+
+// ReceivedBody is the body of a request that was received completely. [BytesOf] gives its content without a copy.
+type ReceivedBody struct {
+	bytes.Reader
+
+	content []byte
+}
+
+// NewReceivedBody makes a body to read from its beginning. Nothing may change the content while it is in use.
+func NewReceivedBody(content []byte) *ReceivedBody {
+	b := &ReceivedBody{content: content}
+	b.Reset(content)
+	return b
+}
+
+// Close does nothing.
+func (b *ReceivedBody) Close() error { return nil }
+
+// SetBody makes content that was received the body of a request.
+func SetBody(r *http.Request, content []byte) {
+	r.ContentLength = int64(len(content))
+	r.GetBody = func() (io.ReadCloser, error) { return NewReceivedBody(content), nil }
+	r.Body = NewReceivedBody(content)
+}
+
+// BytesOf returns the whole body of a request that was received, however much of it was read; nil if it was not.
+func BytesOf(r *http.Request) []byte {
+	if body, ok := r.Body.(*ReceivedBody); ok {
+		return body.content
+	}
+	return nil
 }
 
 // AnnouncesTooMuch reports whether an envelope announces more than may follow.

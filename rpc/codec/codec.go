@@ -32,8 +32,8 @@ func Options(elements *wirelimit.Checker) []connect.HandlerOption {
 	}
 }
 
-// jsonCodec reads and writes JSON for people: a field that does not exist is an error that names it, so that a typo is
-// never silently ignored, and answers show fields that are zero.
+// jsonCodec decodes and encodes JSON for people: an unknown field is an error that names it, so that a typo is never
+// silently ignored, and answers include fields that are zero.
 type jsonCodec struct {
 	name     string
 	elements *wirelimit.Checker
@@ -70,34 +70,7 @@ func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	return shortError(protojson.UnmarshalOptions{RecursionLimit: maxDepth + 1}.Unmarshal(data, typed))
 }
 
-// binaryCodec reads and writes protobuf's binary form, and reads no message that passes the bounds of its schema.
-type binaryCodec struct{ elements *wirelimit.Checker }
-
-func (c binaryCodec) Name() string { return "proto" }
-
-func (c binaryCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
-
-// MarshalAppend lets answers be written into buffers that are there already.
-func (c binaryCodec) MarshalAppend(to []byte, message any) ([]byte, error) {
-	typed, ok := message.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a protobuf message", message)
-	}
-	return proto.MarshalOptions{}.MarshalAppend(to, typed)
-}
-
-func (c binaryCodec) Unmarshal(data []byte, message any) error {
-	typed, ok := message.(proto.Message)
-	if !ok {
-		return fmt.Errorf("%T is not a protobuf message", message)
-	}
-	if _, err := c.elements.Binary(data, typed.ProtoReflect().Descriptor()); err != nil {
-		return err
-	}
-	return shortError(proto.Unmarshal(data, typed))
-}
-
-// shortError bounds what a decoder says: it quotes what it was given.
+// shortError shortens the error of a decoder, which quotes its input.
 func shortError(err error) error {
 	if err == nil || len(err.Error()) <= wire.MaxErrorText {
 		return err

@@ -31,7 +31,7 @@ const (
 	maxDepth = 64
 )
 
-// NewElementChecker knows the bounds of the requests of all services of ours.
+// NewElementChecker returns a checker with the bounds of the requests of all services of the API.
 var NewElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
 	var inputs []protoreflect.MessageDescriptor
 	for _, file := range append(procedures.PublicFiles(), peerv1.File_quorate_peer_v1_peer_proto) {
@@ -47,9 +47,9 @@ var NewElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
 
 // Scan measures a call with one request of a type. It finds nothing in what it cannot read, which the handler refuses.
 func Scan(checker *wirelimit.Checker, r *http.Request, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
-	form, found, err := findRequest(r)
-	if err != nil || !found {
-		return wirelimit.Usage{}, err
+	form, found := findRequest(r)
+	if !found {
+		return wirelimit.Usage{}, nil
 	}
 	if form.packed {
 		buffer, _ := inflated.Get().(*bytes.Buffer)
@@ -94,7 +94,7 @@ type encodedRequest struct {
 	data []byte
 	// json is true for JSON and false for protobuf's binary form.
 	json bool
-	// packed is true if data is compressed with gzip, the only coding that the API knows.
+	// packed is true if data is compressed with gzip, the only coding that the API supports.
 	packed bool
 }
 
@@ -118,46 +118,28 @@ func inflateInto(into *bytes.Buffer, packed []byte) (found bool, err error) {
 }
 
 // findRequest finds the request in a call of any protocol. It finds none in what the handler will refuse.
-func findRequest(r *http.Request) (form encodedRequest, found bool, err error) {
+func findRequest(r *http.Request) (form encodedRequest, found bool) {
 	if r.Method == http.MethodGet {
-		form, found = requestInQuery(r)
-		return form, found, nil
+		return requestInQuery(r)
 	}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return encodedRequest{}, false, nil //nolint:nilerr // the handler refuses it
+	media := r.Header.Get("Content-Type")
+	if media != "application/proto" { // nothing to parse in the most frequent one
+		parsed, _, err := mime.ParseMediaType(media)
+		if err != nil {
+			return encodedRequest{}, false // the handler refuses it
+		}
+		media = parsed
 	}
-	content, err := bodyOf(r)
-	if err != nil {
-		return encodedRequest{}, false, err
-	}
+	content := BytesOf(r)
 	if IsEnveloped(r) {
 		_, codec, _ := strings.Cut(media, "+")
-		form, found = requestInEnvelope(content, codec == "json")
-		return form, found, nil
+		return requestInEnvelope(content, codec == "json")
 	}
 	packed, known := contentCoding(r.Header.Get("Content-Encoding"))
-	return encodedRequest{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known, nil
+	return encodedRequest{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known
 }
 
-// bodyOf is the body that the body limit has read.
-func bodyOf(r *http.Request) ([]byte, error) {
-	if r.GetBody == nil {
-		return nil, nil
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return nil, err
-	}
-	var content bytes.Buffer
-	if r.ContentLength > 0 {
-		content.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
-	_, err = content.ReadFrom(body)
-	return content.Bytes(), err
-}
-
-// contentCoding reports whether a content coding is compression, and whether the API knows it.
+// contentCoding reports whether a content coding is compression, and whether the API supports it.
 func contentCoding(name string) (packed, known bool) {
 	switch strings.ToLower(name) {
 	case "", "identity":

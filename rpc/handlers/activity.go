@@ -34,16 +34,23 @@ func (s activityService) GetActivity(
 ) (*quoratev1.GetActivityResponse, error) {
 	switch {
 	case r.GetResource() != "" && r.GetNode() != "":
-		return nil, wire.ToError(wire.InvalidField("node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))
+		return nil, wire.ToError(
+			wire.InvalidField(
+				"node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))
 	case r.GetRead().GetConsistency() == quoratev1.Consistency_CONSISTENCY_LINEARIZABLE:
-		return nil, wire.ToError(wire.InvalidField("read.consistency", "every server remembers by itself what went on; ask for stale, or for nothing"))
+		return nil, wire.ToError(
+			wire.InvalidField("read.consistency",
+				"every server remembers by itself what went on; ask for stale, or for nothing"))
 	}
 	key := activity.Key{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	steps, read, err := s.log.Series(ctx, key, r.GetRead().GetMinIndex())
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	answer := &quoratev1.GetActivityResponse{Steps: make([]*quoratev1.ActivityStep, len(steps)), Read: s.fromReadInfo(read)}
+	answer := &quoratev1.GetActivityResponse{
+		Steps: make([]*quoratev1.ActivityStep, len(steps)),
+		Read:  s.fromReadInfo(read),
+	}
 	for i, step := range steps {
 		answer.Steps[i] = fromActivityStep(step)
 	}
@@ -53,7 +60,8 @@ func (s activityService) GetActivity(
 func fromActivityStep(s activity.Step) *quoratev1.ActivityStep {
 	return &quoratev1.ActivityStep{
 		From: timestamppb.New(s.From), Held: int64(s.Held), Waiting: int64(s.Waiting),
-		Granted: int64(s.Granted), Released: int64(s.Released), Lost: int64(s.Lost), LongestWaitMs: int64(s.LongestWait),
-		States: wire.FromCounts(s.States),
+		Granted: int64(s.Granted), Released: int64(s.Released), Lost: int64(s.Lost),
+		LongestWaitMs: int64(s.LongestWait),
+		States:        wire.FromCounts(s.States),
 	}
 }

@@ -19,6 +19,8 @@ type AllocationService struct {
 
 	Grants   *GrantNotifier
 	Limiters *admission.Limiters
+	// Streams makes the calls of AllocateStream.
+	Streams *StreamCalls
 }
 
 // Allocate decides one request and holds all of it, or nothing.
@@ -51,7 +53,7 @@ func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command)
 	return outcomes[0], index, err
 }
 
-// fromAllocateOutcome is a grant, a place in the queue, or the error that says why there is neither.
+// fromAllocateOutcome returns the grant or the place in the queue, or the error of a denial or failure.
 func (s AllocationService) fromAllocateOutcome(
 	ctx context.Context, o ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
@@ -80,14 +82,14 @@ func (s AllocationService) BatchAllocate(
 	ctx context.Context, r *quoratev1.BatchAllocateRequest,
 ) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	firm, dry := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
-	if err := s.decidePart(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
+	writes, dryRuns := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
+	if err := s.decidePart(ctx, writes, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := s.decidePart(ctx, dry, s.tryCommands, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
+	if err := s.decidePart(ctx, dryRuns, s.tryCommands, answer.GetOutcomes()); err != nil && len(writes.commands) == 0 {
 		return nil, err
 	} else if err != nil {
-		dry.failAll(wire.ToError(err), answer.GetOutcomes())
+		dryRuns.failAll(wire.ToError(err), answer.GetOutcomes())
 	}
 	return answer, nil
 }
@@ -98,22 +100,22 @@ type batchPart struct {
 	places   []int
 }
 
-// splitBatch checks each request and fails the invalid ones on the spot.
+// splitBatch validates each request and sets the outcome of the invalid ones. It returns the others, dry runs apart.
 func (s AllocationService) splitBatch(
 	requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
-) (firm, dry batchPart) {
+) (writes, dryRuns batchPart) {
 	for i, r := range requests {
 		if err := s.Validator.Validate(r); err != nil {
 			outcomes[i] = failedOutcome(wire.InvalidRequestError(err))
 			continue
 		}
-		part := &firm
+		part := &writes
 		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
-			part = &dry
+			part = &dryRuns
 		}
 		part.commands, part.places = append(part.commands, wire.ToAllocate(r)), append(part.places, i)
 	}
-	return firm, dry
+	return writes, dryRuns
 }
 
 func (s AllocationService) decidePart(
@@ -150,7 +152,8 @@ func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
 func (s AllocationService) Release(
 	ctx context.Context, r *quoratev1.ReleaseRequest,
 ) (*quoratev1.ReleaseResponse, error) {
-	outcome, index, err := s.proposeOne(ctx, quota.Release{ID: r.GetId(), Items: wire.ToItemNames(r.GetItems()), ItemState: r.GetItemState()})
+	outcome, index, err := s.proposeOne(
+		ctx, quota.Release{ID: r.GetId(), Items: wire.ToItemNames(r.GetItems()), ItemState: r.GetItemState()})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +164,10 @@ func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseRespo
 	if o.Refused != nil {
 		return nil, wire.RefusalError(o.Refused)
 	}
-	return &quoratev1.ReleaseResponse{Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
+	return &quoratev1.ReleaseResponse{
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index,
+		Repeated: o.Repeated,
+	}, nil
 }
 
 // BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
@@ -215,7 +221,10 @@ func (s AllocationService) ListAllocations(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()), Leases: r.GetLeases()}
+	filter := quota.AllocationFilter{
+		Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()),
+		Leases: r.GetLeases(),
+	}
 	var page quota.AllocationPage
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
 	size := func(v ledger.View) int {

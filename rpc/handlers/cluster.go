@@ -28,7 +28,7 @@ type ClusterService struct {
 	Peers       relay.Peers
 }
 
-// GetStatus shows what this node knows, and what the others answer within a second.
+// GetStatus returns this node's view of the cluster, with the answers of the other members that arrive within a second.
 func (s ClusterService) GetStatus(
 	ctx context.Context, r *quoratev1.GetStatusRequest,
 ) (*quoratev1.GetStatusResponse, error) {
@@ -66,7 +66,7 @@ func (s ClusterService) currentProblem(own cluster.NodeStatus) string {
 	return ""
 }
 
-// listMembers asks all members at once.
+// listMembers queries all members concurrently.
 func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
 	ctx, cancel := context.WithTimeout(ctx, standingPatience)
 	defer cancel()
@@ -77,7 +77,8 @@ func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus,
 			continue
 		}
 		shown := &quoratev1.Member{
-			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
+			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version,
+			FeatureLevel: m.FeatureLevel,
 		}
 		list = append(list, shown)
 		asked.Go(func() { s.askMember(ctx, m, own, shown) })
@@ -100,7 +101,8 @@ func (s ClusterService) askMember(
 	case err != nil:
 		shown.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, s.Peers.AddressOf(m), err)
 	case standing.GetId() != m.ID:
-		shown.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), s.Peers.AddressOf(m), m.ID)
+		shown.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(),
+			s.Peers.AddressOf(m), m.ID)
 	default:
 		fillMember(shown, standing)
 	}
@@ -108,11 +110,14 @@ func (s ClusterService) askMember(
 
 // roles maps raft's states.
 var roles = map[string]quoratev1.Role{
-	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE, "Leader": quoratev1.Role_ROLE_LEADER,
+	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE,
+	"Leader": quoratev1.Role_ROLE_LEADER,
 }
 
 func fillMember(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
-	shown.Reachable, shown.Role, shown.Problem = true, roles[standing.GetState()], cmp.Or(standing.GetProblem(), standing.GetWarning())
+	shown.Reachable, shown.Role, shown.Problem = true, roles[standing.GetState()],
+		cmp.Or(standing.GetProblem(), standing.GetWarning())
 	shown.AppliedIndex, shown.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	shown.Version, shown.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
+	shown.LogStore = standing.GetLogStore()
 }

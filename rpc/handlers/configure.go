@@ -58,7 +58,8 @@ func (s TreeService) SetLimits(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
+	result, err := s.decideChange(
+		ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,8 @@ func (s TreeService) SetMaintenance(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()}, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()},
+		r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}

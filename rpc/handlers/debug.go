@@ -26,7 +26,7 @@ const WholeMember = "everything"
 type Diagnosis struct {
 	// Name is that of a file: small letters, digits, dots and dashes.
 	Name string
-	// Collect answers its content, without secrets. What is longer than 512 KiB is cut off.
+	// Collect returns its content, without secrets. Content beyond 512 KiB is cut off.
 	Collect func(context.Context) ([]byte, error)
 }
 
@@ -46,7 +46,7 @@ func NewDebugService(base Service, p relay.Peers, diagnoses []Diagnosis, waiting
 	return debugService{Service: base, peers: p, diagnoses: diagnoses, waiting: waiting, Busy: make(chan struct{}, 1)}
 }
 
-// GetDiagnostics answers for this node, or asks another member for its own.
+// GetDiagnostics returns the diagnostics of this node, or relays the call to another member.
 func (s debugService) GetDiagnostics(
 	ctx context.Context, r *quoratev1.GetDiagnosticsRequest,
 ) (*quoratev1.GetDiagnosticsResponse, error) {
@@ -58,7 +58,8 @@ func (s debugService) GetDiagnostics(
 			return s.askMember(ctx, m)
 		}
 	}
-	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s knows no member %s; see quorate status", s.ID, r.GetMember()))
+	return nil, connect.NewError(connect.CodeNotFound,
+		fmt.Errorf("node %s knows no member %s; see quorate status", s.ID, r.GetMember()))
 }
 
 func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
@@ -71,7 +72,8 @@ func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnostics
 	case s.Busy <- struct{}{}:
 		defer func() { <-s.Busy }()
 	case <-ctx.Done():
-		return nil, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("node %s collects for other callers; try again in a few seconds", s.ID))
+		return nil, connect.NewError(connect.CodeDeadlineExceeded,
+			fmt.Errorf("node %s collects for other callers; try again in a few seconds", s.ID))
 	}
 	answer := &quoratev1.GetDiagnosticsResponse{Member: s.ID}
 	for _, d := range s.diagnoses {
@@ -85,7 +87,10 @@ func (d Diagnosis) collectOne(ctx context.Context) *quoratev1.Diagnostic {
 	if err != nil {
 		return &quoratev1.Diagnostic{Name: d.Name, Missing: err.Error()}
 	}
-	return &quoratev1.Diagnostic{Name: d.Name, Content: content[:min(len(content), MaxDiagnostic)], Truncated: len(content) > MaxDiagnostic}
+	return &quoratev1.Diagnostic{
+		Name: d.Name, Content: content[:min(len(content), MaxDiagnostic)],
+		Truncated: len(content) > MaxDiagnostic,
+	}
 }
 
 // askMember asks a member. That it does not answer is an answer too: repeating the question would not help.

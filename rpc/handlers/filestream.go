@@ -52,14 +52,16 @@ func (f *fileStream) nextPiece() ([]byte, error) {
 		admission.ExtendReceiving(f.ctx, deadline)
 		if !f.stream.Receive() {
 			f.ended, f.failed = true, f.endError(deadline)
-			admission.ExtendReceiving(f.ctx, time.Time{}) // or the connection would count as broken while the restore goes on
+			// otherwise the connection would be considered broken during the restore
+			admission.ExtendReceiving(f.ctx, time.Time{})
 			break
 		}
 		chunk := f.stream.Msg().GetChunk()
 		f.received += int64(len(chunk))
 		switch {
 		case f.received > f.size:
-			f.failed = streamEndError(f.stream, "%d bytes of the backup were announced, but more came; nothing was changed", f.size)
+			f.failed = streamEndError(f.stream,
+				"%d bytes of the backup were announced, but more came; nothing was changed", f.size)
 		case !time.Now().Before(f.until):
 			f.failed = slowFileError(f.received, f.size)
 		case len(chunk) > 0:
@@ -78,14 +80,20 @@ func (f *fileStream) endError(deadline time.Time) error {
 		return slowFileError(f.received, f.size)
 	}
 	if f.stream.Err() != nil || f.received != f.size {
-		return streamEndError(f.stream, "%d bytes of the backup were announced, but %d came; nothing was changed", f.size, f.received)
+		return streamEndError(f.stream, "%d bytes of the backup were announced, but %d came; nothing was changed",
+			f.size, f.received)
 	}
 	return nil
 }
 
 func slowFileError(came, size int64) error {
-	return wire.ToError(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf("the backup came too slowly: %d of %d bytes within the time that a restore may take to arrive (30 s for each message, and "+
-		"256 KiB a second); send it to a server that is nearer; nothing was changed", came, size)})
+	return wire.ToError(&cluster.Error{
+		Reason: cluster.Deadline, NotApplied: true,
+		Text: fmt.Sprintf(
+			"the backup came too slowly: %d of %d bytes within the time that a restore may take to arrive (30 s for "+
+				"each message, and "+
+				"256 KiB a second); send it to a server that is nearer; nothing was changed", came, size),
+	})
 }
 
 // Read reads on from the last piece.

@@ -22,7 +22,10 @@ func (s ItemService) ListItems(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	filter := quota.ItemFilter{Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Name: r.GetName(), Owner: r.GetOwner()}
+	filter := quota.ItemFilter{
+		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Name: r.GetName(),
+		Owner: r.GetOwner(),
+	}
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultItemPage)
 	size := func(v ledger.View) int {
 		switch {
@@ -94,7 +97,8 @@ func (s ItemService) ResetItems(
 	ctx context.Context, r *quoratev1.ResetItemsRequest,
 ) (*quoratev1.ResetItemsResponse, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.ResetItems{
-		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
+		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(),
+		Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 	})
 	switch {
 	case err != nil:
@@ -104,7 +108,8 @@ func (s ItemService) ResetItems(
 	}
 	answer := &quoratev1.ResetItemsResponse{Index: index}
 	for _, i := range outcome.Items {
-		answer.Items = append(answer.Items, &quoratev1.ResetItem{Name: i.Name, Owner: i.Owner, Allocation: i.Allocation})
+		answer.Items = append(
+			answer.Items, &quoratev1.ResetItem{Name: i.Name, Owner: i.Owner, Allocation: i.Allocation})
 	}
 	return answer, nil
 }

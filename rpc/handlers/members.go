@@ -27,7 +27,8 @@ func (s ClusterService) ListMembers(
 		return s.fromHealth(list), nil
 	}
 	if own := s.Node.Status(); own.Removed {
-		return nil, wire.NodeError(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem}) // others know more
+		// others know more
+		return nil, wire.NodeError(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem})
 	}
 	leader, known := s.Node.Leader()
 	if !known || leader.ID == s.ID {
@@ -40,7 +41,7 @@ func (s ClusterService) ListMembers(
 	return answer, nil
 }
 
-// membersWithoutLeader is what this node knows while it cannot ask a leader.
+// membersWithoutLeader returns this node's own view of the members, for when it knows no leader.
 func (s ClusterService) membersWithoutLeader(problem string) *quoratev1.ListMembersResponse {
 	answer := &quoratev1.ListMembersResponse{ServedBy: s.ID, Problem: problem}
 	for _, m := range s.Node.Members() {
@@ -84,7 +85,8 @@ func (s ClusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMem
 		answer.FailureTolerance = answer.GetHealthyVoters() - needed
 	}
 	if missing := answer.GetVoters() - answer.GetHealthyVoters(); missing > 0 {
-		answer.Problem = fmt.Sprintf("%d of %d voters are not healthy; the cluster survives the loss of %d more", missing, answer.GetVoters(),
+		answer.Problem = fmt.Sprintf("%d of %d voters are not healthy; the cluster survives the loss of %d more",
+			missing, answer.GetVoters(),
 			answer.GetFailureTolerance())
 	}
 	return answer
@@ -94,7 +96,8 @@ func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	shown := fromMember(h.Member)
 	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy, h.Problem
 	if h.Role == cluster.RoleNone && h.Answered {
-		shown.Healthy, shown.Problem = false, h.ID+" is not a member but has data: it was removed, or belongs to another cluster"
+		shown.Healthy, shown.Problem = false,
+			h.ID+" is not a member but has data: it was removed, or belongs to another cluster"
 	}
 	if !h.HealthySince.IsZero() && shown.GetHealthy() {
 		shown.StableSince = timestamppb.New(h.HealthySince)
@@ -115,7 +118,8 @@ func (s ClusterService) JoinMember(
 	join := func() (bool, error) { return s.Node.AddNode(ctx, r.GetId()) }
 	if address := r.GetGossipAddress(); address != "" {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, wire.ToError(wire.InvalidField("gossip_address", "%q is not an address: give host:port of a node's gossip", address))
+			return nil, wire.ToError(
+				wire.InvalidField("gossip_address", "%q is not an address: give host:port of a node's gossip", address))
 		}
 		join = func() (bool, error) { return s.Node.Join(ctx, address) }
 	}
@@ -147,7 +151,7 @@ func (s ClusterService) RemoveMember(
 	return answerOrError(&quoratev1.RemoveMemberResponse{Changed: changed}, err)
 }
 
-// TransferLeader hands the leadership over and says who has it then.
+// TransferLeader transfers the leadership and returns the new leader.
 func (s ClusterService) TransferLeader(
 	ctx context.Context, r *quoratev1.TransferLeaderRequest,
 ) (*quoratev1.TransferLeaderResponse, error) {

@@ -8,14 +8,14 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Node is what the handlers need of the node; [cluster.Node] implements it. All methods may be called concurrently.
-// Errors are of type [*cluster.Error] where the node knows a reason.
+// Node is the interface of the node to the handlers; [cluster.Node] implements it. All methods may be called
+// concurrently. Errors are of type [*cluster.Error] if the node can give a reason.
 type Node interface {
 	ClusterOperations
-	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
+	// Propose executes commands in order and returns an outcome for each, and the log index that reflects them all. Only
 	// the leader can.
 	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
-	// ProposeBatched is Propose for what comes often and need not be carried out at once.
+	// ProposeBatched is Propose for frequent commands that may be delayed to share a log entry.
 	ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 	// ReadFeed returns watch events after a position of the log, as far as this node has applied it. Any node can.
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
@@ -23,9 +23,9 @@ type Node interface {
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 	// Sandbox is Read for questions that change the state and restore it. All others wait meanwhile.
 	Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error)
-	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
+	// ReadIndex confirms that this node leads and returns the index that a linearizable read must wait for.
 	ReadIndex(ctx context.Context) (uint64, error)
-	// Leader is the member that leads as far as this node knows; false if it knows none.
+	// Leader returns the leader in this node's view; false if it knows none.
 	Leader() (cluster.Member, bool)
 	// IsLeader reports whether this node leads.
 	IsLeader() bool
@@ -35,7 +35,7 @@ type Node interface {
 	Members() []cluster.Member
 	// Status is how this node stands.
 	Status() cluster.NodeStatus
-	// Ready is nil if this node knows a leader and has caught up with it, and otherwise says what is missing.
+	// Ready returns nil if this node knows a leader and has caught up with it, otherwise an error with what is missing.
 	Ready() error
 	Membership
 }
@@ -57,6 +57,6 @@ type Membership interface {
 	TransferLeader(ctx context.Context, id string) (bool, error)
 	// AuthorizePeer is an error if a node of that id, which was proved, may not ask what only members may ask.
 	AuthorizePeer(id string) error
-	// Notify tells this node about its place.
+	// Notify informs this node of its role in the cluster.
 	Notify(notice cluster.Notice) error
 }

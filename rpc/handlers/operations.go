@@ -14,11 +14,12 @@ import (
 // ClusterOperations is what a node offers for the operation of the cluster: feature levels, and checkpoints that
 // compare states.
 type ClusterOperations interface {
-	// Level is the feature level of the cluster as this node knows it.
+	// Level returns the feature level of the cluster in this node's view.
 	Level() cluster.FeatureLevel
-	// RaiseLevel raises it to what all members understand, and answers what it is then. Only the leader can.
+	// RaiseLevel raises the level to the newest that all members understand, and returns it. Only the leader can.
 	RaiseLevel(ctx context.Context) (uint32, error)
-	// Checkpoint has the members sum up their states, and answers the index of that. Only the leader can.
+	// Checkpoint makes all members compute the digest of their states, and returns the index of the checkpoint. Only the
+	// leader can.
 	Checkpoint(ctx context.Context) (uint64, error)
 	// Comparison is what was heard of the members' last checkpoints, by id.
 	Comparison() []cluster.MemberComparison
@@ -36,12 +37,13 @@ func (s ClusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*
 	return answer, nil
 }
 
-// upkeepError answers what members hold back with another code than of calls in general: who asks for this wants to
-// hear it now, and not to wait until they were upgraded.
+// upkeepError returns failed_precondition instead of unavailable if a member is too old: the caller should get the
+// error now and not retry until the member is upgraded.
 func upkeepError(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && failed.Reason == cluster.NotUpgraded {
-		return wire.NewProblem(connect.CodeFailedPrecondition, failed.Error(), &quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
+		return wire.NewProblem(connect.CodeFailedPrecondition, failed.Error(),
+			&quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
 	}
 	return wire.ToError(err)
 }

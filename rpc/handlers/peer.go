@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// PeerService answers the other nodes of the cluster.
+// PeerService serves the other nodes of the cluster.
 type PeerService struct{ Node Node }
 
 // ReadIndex confirms that this node leads.
@@ -26,8 +26,11 @@ func (s PeerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 	return wire.StandingToWire(s.Node.Status()), nil
 }
 
-// Notify takes in what the leader says about this node.
+// Notify processes the leader's notice about this node.
 func (s PeerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
-	notice := cluster.Notice{Leader: r.GetLeaderId(), From: relay.NodeCallOf(ctx).ID, Instance: r.GetInstance(), PromoteWhenStable: r.GetCandidate()}
+	notice := cluster.Notice{
+		Leader: r.GetLeaderId(), From: relay.NodeCallOf(ctx).ID, Instance: r.GetInstance(),
+		PromoteWhenStable: r.GetCandidate(),
+	}
 	return answerOrError(&peerv1.NotifyResponse{}, s.Node.Notify(notice))
 }

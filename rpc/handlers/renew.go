@@ -25,7 +25,10 @@ func (s AllocationService) fromRenewOutcome(
 	if o.Refused != nil {
 		return nil, wire.RefusalError(o.Refused)
 	}
-	return &quoratev1.RenewResponse{Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Index: index, LedgerTimeMs: int64(o.Now)}, nil
+	return &quoratev1.RenewResponse{
+		Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Index: index,
+		LedgerTimeMs: int64(o.Now),
+	}, nil
 }
 
 // BatchRenew renews allocations, each on its own.
@@ -57,7 +60,9 @@ func (s AllocationService) BatchRenew(
 // renewOutcome is one element of a batch.
 func renewOutcome(renewed *quoratev1.RenewResponse, err error) *quoratev1.RenewOutcome {
 	if err != nil {
-		return &quoratev1.RenewOutcome{Outcome: &quoratev1.RenewOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))}}
+		return &quoratev1.RenewOutcome{
+			Outcome: &quoratev1.RenewOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))},
+		}
 	}
 	return &quoratev1.RenewOutcome{Outcome: &quoratev1.RenewOutcome_Renewed{Renewed: renewed}}
 }

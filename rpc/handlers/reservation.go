@@ -17,7 +17,10 @@ func (s AllocationService) Confirm(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ConfirmResponse{Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
+	return &quoratev1.ConfirmResponse{
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index,
+		Repeated: o.Repeated,
+	}, nil
 }
 
 // Cancel ends a reservation and puts back what it had preempted, if it can.

@@ -41,7 +41,7 @@ func (c Service) proposeOne(ctx context.Context, command quota.Command) (ledger.
 	return outcomes[0], index, nil
 }
 
-// proposeAll carries out commands in order and answers as many outcomes.
+// proposeAll executes commands in order and returns an outcome for each.
 func (c Service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.proposeWith(ctx, c.Node.Propose, commands)
 }
@@ -65,7 +65,9 @@ func (c Service) proposeWith(
 		return nil, 0, wire.ToError(err)
 	}
 	if len(outcomes) != len(commands) {
-		return nil, 0, wire.ToError(fmt.Errorf("the node answered %d outcomes to %d commands; this is a bug of the server", len(outcomes), len(commands)))
+		return nil, 0, wire.ToError(
+			fmt.Errorf("the node answered %d outcomes to %d commands; this is a bug of the server",
+				len(outcomes), len(commands)))
 	}
 	return outcomes, index, nil
 }
@@ -135,7 +137,10 @@ func (c Service) readBySize(
 }
 
 func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
-	return cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
+	return cluster.ReadOptions{
+		Stale:    o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE,
+		MinIndex: o.GetMinIndex(),
+	}
 }
 
 // lender is Read or Sandbox of a node.
@@ -195,7 +200,7 @@ func lendState[V any](
 	return c.fromReadInfo(info), nil
 }
 
-// readFailure says what a read that ran out of time waited for.
+// readFailure returns the error of a read that timed out, with what it waited for.
 func (c Service) readFailure(err error, o cluster.ReadOptions) error {
 	var failed *cluster.Error
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &failed) && failed.Reason == cluster.Deadline
@@ -210,7 +215,8 @@ func (c Service) readFailure(err error, o cluster.ReadOptions) error {
 
 func (c Service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	shown := &quoratev1.ReadInfo{
-		Index: info.Index, LedgerTimeMs: int64(info.Now), ServedBy: c.ID, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
+		Index: info.Index, LedgerTimeMs: int64(info.Now), ServedBy: c.ID,
+		Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 	}
 	if info.Stale {
 		shown.Consistency, shown.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, info.Age.Milliseconds()

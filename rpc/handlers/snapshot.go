@@ -100,7 +100,8 @@ func (s SnapshotService) restoreBackup(
 	case relayedByOf(ctx) != "":
 		return nil, wire.NodeError(&cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s relayed this restore to %s, which does not lead; nothing was done, repeat it", relayedByOf(ctx), s.ID),
+			Text: fmt.Sprintf("%s relayed this restore to %s, which does not lead; nothing was done, repeat it",
+				relayedByOf(ctx), s.ID),
 		})
 	}
 	return s.relayRestore(ctx, leader, confirmation, file)
@@ -116,15 +117,18 @@ func (s SnapshotService) readConfirmation(
 	confirmation := stream.Msg().GetConfirmation()
 	switch {
 	case confirmation == nil:
-		return nil, wire.ToError(wire.InvalidField("confirmation", "the first message must confirm the restore, and this one does not"))
+		return nil, wire.ToError(
+			wire.InvalidField("confirmation", "the first message must confirm the restore, and this one does not"))
 	case confirmation.GetClusterName() != s.ClusterName:
-		return nil, wire.ToError(wire.InvalidField("confirmation.cluster_name", "the restore was confirmed for cluster %q, but this is %q; nothing was changed",
-			confirmation.GetClusterName(), s.ClusterName))
+		return nil, wire.ToError(
+			wire.InvalidField("confirmation.cluster_name",
+				"the restore was confirmed for cluster %q, but this is %q; nothing was changed",
+				confirmation.GetClusterName(), s.ClusterName))
 	}
 	return confirmation, nil
 }
 
-// streamEndError says why a stream ended: it broke off, or what it carried was wrong.
+// streamEndError returns why a stream ended: it was aborted, or its content was invalid.
 func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], format string, args ...any) error {
 	if err := stream.Err(); err != nil {
 		return err
@@ -138,7 +142,7 @@ func (s SnapshotService) restoreLocally(
 	options := cluster.RestoreOptions{Size: file.size, RaiseLevel: confirmation.GetRaiseLevel()}
 	done, err := s.Backups.Restore(ctx, options, file)
 	if err != nil && file.failed != nil {
-		return nil, file.failed // the file did not come; that it looks damaged then says less
+		return nil, file.failed // the file did not arrive, which explains more than the damage that follows from it
 	}
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -166,7 +170,9 @@ func (s SnapshotService) relayRestore(
 		return nil, relay.FailureOf(s.ID, leader, s.Peers.AddressOf(leader), err)
 	}
 	// What fails while sending is told by the answer: the leader may refuse at any time.
-	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
+	err = stream.Send(&quoratev1.RestoreRequest{
+		Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation},
+	})
 	for err == nil {
 		var chunk []byte
 		if chunk, err = file.nextPiece(); err == nil {
@@ -193,7 +199,7 @@ func (s SnapshotService) waitLeader(ctx context.Context) (cluster.Member, error)
 	return leader, nil
 }
 
-// relayResult counts a restore that the leader carried out, or says what became of it.
+// relayResult counts a restore that the leader executed, or returns its error.
 func (s SnapshotService) relayResult(leader cluster.Member, err error) error {
 	if err == nil {
 		s.Count()

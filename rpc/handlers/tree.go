@@ -96,7 +96,8 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	}
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
-		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
+		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after,
+			wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
@@ -147,7 +148,8 @@ func (s TreeService) ListPrincipals(
 	more := false
 	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
-		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after, wire.PageSize(r.GetPageSize(), wire.DefaultPrincipalPage))
+		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after,
+			wire.PageSize(r.GetPageSize(), wire.DefaultPrincipalPage))
 		return refusalOrNil(unknown)
 	})
 	if err != nil {

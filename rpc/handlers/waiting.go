@@ -15,8 +15,8 @@ import (
 // pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
 const pollMargin = 300 * time.Millisecond
 
-// awaitGrant is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and
-// answers how the request stands then. It asks only this node, so it goes on while the cluster has no leader.
+// awaitGrant waits for the grant of a queued request for as long as its caller requested, and returns the state of the
+// request then. It uses only the state of this node, so it continues while the cluster has no leader.
 func (s AllocationService) awaitGrant(
 	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
@@ -31,8 +31,8 @@ func (s AllocationService) awaitGrant(
 	return s.fromAllocateOutcome(ctx, last, at)
 }
 
-// pollTime is as long as the caller wants to wait, unless its deadline comes first, or the request would leave the
-// queue for want of a sign of its caller: then the caller has to come back before.
+// pollTime is the wait that the caller requested, but it ends before the caller's deadline, and before the request
+// would leave the queue for want of a heartbeat, so that the caller can repeat it in time.
 func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
 	most := min(time.Duration(r.GetPollMs())*time.Millisecond, keep*2/3)
@@ -43,7 +43,7 @@ func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 	return most
 }
 
-// isWaiting reports whether a request is in the queue as far as this node knows.
+// isWaiting reports whether a request is in the queue in the state of this node.
 func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 	waits := false
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
@@ -53,19 +53,19 @@ func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 	return err == nil && waits
 }
 
-// currentOutcome is what repeating a request would be answered now, as far as this node knows. If it was granted a
-// lease, it is really repeated, because that is how a caller comes for it; without a leader the first renewal will
-// do.
+// currentOutcome returns the outcome that repeating a request would have in the state of this node. If it was granted a
+// lease, the request is really repeated, because that claims the lease; without a leader, the first renewal claims it.
 func (s AllocationService) currentOutcome(
 	ctx context.Context, r *quoratev1.AllocateRequest,
 ) (ledger.Outcome, uint64, error) {
 	command := wire.ToAllocate(r)
 	var outcome ledger.Outcome
-	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox, func(v ledger.Sandbox) error {
-		outcome = v.DryRun(command)
-		outcome.Now = v.Now()
-		return nil
-	})
+	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox,
+		func(v ledger.Sandbox) error {
+			outcome = v.DryRun(command)
+			outcome.Now = v.Now()
+			return nil
+		})
 	if err != nil {
 		return ledger.Outcome{}, 0, err
 	}
@@ -77,8 +77,8 @@ func (s AllocationService) currentOutcome(
 	return outcome, info.GetIndex(), nil
 }
 
-// withQueuePlace is the record of an outcome as an answer has it: that of a waiting one with its place, which only
-// the state knows.
+// withQueuePlace returns the record of an outcome for an answer. A waiting request gets its position in the queue,
+// which only the state has.
 func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
 	info := a.Info()
 	if info.Waiting == nil {

@@ -22,8 +22,8 @@ import (
 const (
 	// watchHeartbeat is how long a stream is silent at most.
 	watchHeartbeat = 5 * time.Second
-	// watchReads is how many facts a watcher takes at once, watchPause what it leaves between two looks at the feed,
-	// so that many watchers of a busy ledger cost little.
+	// watchReads is the number of events that a watcher reads at a time, watchPause the pause between two reads of the
+	// feed, so that many watchers of a busy ledger cost little.
 	watchReads = 256
 	watchPause = 10 * time.Millisecond
 	// WatchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
@@ -32,7 +32,8 @@ const (
 
 // WatchAllocations streams what happens to allocations, from the feed of this node.
 func (s AllocationService) WatchAllocations(
-	ctx context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+	ctx context.Context, r *quoratev1.WatchAllocationsRequest,
+	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
 ) error {
 	if r.GetNode() != "" && r.GetTree() == "" {
 		return wire.ToError(wire.InvalidField("node", "a node filter needs a tree too"))
@@ -65,7 +66,8 @@ type Watcher struct {
 	sent time.Time
 }
 
-// StreamChanges sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
+// StreamChanges sends changes until the caller ends the stream. A stream without a first change begins with a heartbeat
+// that has its position.
 func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) error {
 	page, err := w.Node.ReadFeed(from, watchReads)
 	if err != nil {
@@ -149,15 +151,16 @@ func fromNews(n cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
 	}
 }
 
-// tooSlowError cuts a caller off while it can still go on where it was.
+// tooSlowError ends the stream of a slow caller while the feed still has its position.
 func tooSlowError(b cluster.FeedPage) error {
 	return wire.NewProblem(connect.CodeResourceExhausted, fmt.Sprintf(
-		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
+		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and "+
+			"number %d, with a filter if not all is wanted",
 		b.Behind, b.Next.Index, b.Next.Number,
 	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
 }
 
-// watchFilter says which allocations concern a caller.
+// watchFilter selects the allocations of a watch.
 type watchFilter struct {
 	ids        map[string]bool
 	tree, node string

@@ -117,7 +117,7 @@ func newPipe(onClose func()) *pipe {
 	return p
 }
 
-// Write waits for room, or for the reader to close.
+// Write blocks until there is space in the buffer or the reader closes.
 func (p *pipe) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

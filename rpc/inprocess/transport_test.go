@@ -38,7 +38,8 @@ type contextKey struct{}
 func TestExchange(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		content, err := io.ReadAll(r.Body)
-		if err != nil || string(content) != "question" || r.URL.Path != "/path" || r.RequestURI != "/path?query=1" || r.ProtoMajor != 2 {
+		if err != nil || string(content) != "question" || r.URL.Path != "/path" || r.RequestURI != "/path?query=1" ||
+			r.ProtoMajor != 2 {
 			t.Errorf("the handler sees %q, %v, %q", content, err, r.RequestURI)
 		}
 		if r.Context().Value(contextKey{}) != "value" {
@@ -67,7 +68,8 @@ func TestExchange(t *testing.T) {
 			if err != nil || string(content) != "answer" || response.Body.Close() != nil {
 				t.Errorf("got %q, %v", content, err)
 			}
-			if response.StatusCode != http.StatusTeapot || response.Header.Get("Before") != "yes" || response.Header.Get("Late") != "" {
+			if response.StatusCode != http.StatusTeapot || response.Header.Get("Before") != "yes" ||
+				response.Header.Get("Late") != "" {
 				t.Errorf("got %d and %v", response.StatusCode, response.Header)
 			}
 			if response.Trailer.Get("Declared") != "a" || response.Trailer.Get("Marked") != "b" {
@@ -94,7 +96,8 @@ func TestHandlersThatAnswerNothing(t *testing.T) {
 	}
 }
 
-// TestBackPressure: a handler that is not listened to waits when the buffer is full, and what it wrote arrives whole.
+// TestBackPressure: a handler whose caller does not read blocks when the buffer is full, and everything it wrote
+// arrives.
 func TestBackPressure(t *testing.T) {
 	const size = 1 << 20
 	written := make(chan int, 1)
@@ -124,7 +127,7 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// TestClosedAnswers: a caller that closes the body ends the handler, whatever that is doing.
+// TestClosedAnswers: closing the body cancels the handler, whether it reads, writes or waits.
 func TestClosedAnswers(t *testing.T) {
 	for name, work := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"waits": func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() },
@@ -167,7 +170,7 @@ func TestClosedAnswers(t *testing.T) {
 	}
 }
 
-// TestCancelledCalls: a caller that gives up does not wait for the handler.
+// TestCancelledCalls: a cancelled call returns without waiting for the handler.
 func TestCancelledCalls(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	began, release := make(chan struct{}), make(chan struct{})
@@ -182,7 +185,7 @@ func TestCancelledCalls(t *testing.T) {
 		t.Errorf("got %v, %v", response, err)
 	}
 	if response != nil {
-		_ = response.Body.Close() // there should be none
+		_ = response.Body.Close() // no call may succeed
 	}
 }
 
@@ -196,7 +199,8 @@ func TestPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	content, err := io.ReadAll(response.Body)
-	if string(content) != "half" || err == nil || !strings.Contains(err.Error(), "the other half") || response.Body.Close() != nil {
+	if string(content) != "half" || err == nil || !strings.Contains(err.Error(), "the other half") ||
+		response.Body.Close() != nil {
 		t.Errorf("got %q, %v", content, err)
 	}
 	defer func() {
@@ -207,52 +211,59 @@ func TestPanics(t *testing.T) {
 	_, _ = handlers["whole"].RoundTrip(newRequest(t, t.Context(), nil)) //nolint:bodyclose // it panics
 }
 
-// echo answers what it is sent, in all forms of streams.
+// echo returns the messages it receives, in all forms of streams.
 func echo() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/unary", connect.NewUnaryHandler("/unary", func(_ context.Context, r *connect.Request[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
-		if r.Header().Get("Fail") != "" {
-			return nil, connect.NewError(connect.CodeAborted, errors.New("as you like"))
-		}
-		return connect.NewResponse(r.Msg), nil
-	}))
-	mux.Handle("/server", connect.NewServerStreamHandler("/server", func(ctx context.Context, _ *connect.Request[emptypb.Empty], s *connect.ServerStream[emptypb.Empty]) error {
-		for range 3 {
-			if err := s.Send(&emptypb.Empty{}); err != nil {
-				return err
-			}
-		}
-		<-ctx.Done()
-		return ctx.Err()
-	}))
-	mux.Handle("/client", connect.NewClientStreamHandler("/client", func(_ context.Context, s *connect.ClientStream[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
-		for s.Receive() {
-			if s.RequestHeader().Get("Fail") != "" { // before all is received
+	mux.Handle("/unary", connect.NewUnaryHandler("/unary",
+		func(_ context.Context, r *connect.Request[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
+			if r.Header().Get("Fail") != "" {
 				return nil, connect.NewError(connect.CodeAborted, errors.New("as you like"))
 			}
-		}
-		return connect.NewResponse(&emptypb.Empty{}), s.Err()
-	}))
-	mux.Handle("/both", connect.NewBidiStreamHandler("/both", func(_ context.Context, s *connect.BidiStream[emptypb.Empty, emptypb.Empty]) error {
-		for {
-			m, err := s.Receive()
-			if errors.Is(err, io.EOF) {
-				return nil
+			return connect.NewResponse(r.Msg), nil
+		}))
+	mux.Handle("/server", connect.NewServerStreamHandler("/server",
+		func(ctx context.Context, _ *connect.Request[emptypb.Empty], s *connect.ServerStream[emptypb.Empty]) error {
+			for range 3 {
+				if err := s.Send(&emptypb.Empty{}); err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+	mux.Handle("/client", connect.NewClientStreamHandler("/client",
+		func(_ context.Context, s *connect.ClientStream[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
+			for s.Receive() {
+				if s.RequestHeader().Get("Fail") != "" { // before all messages are received
+					return nil, connect.NewError(connect.CodeAborted, errors.New("as you like"))
+				}
 			}
-			if err := s.Send(m); err != nil {
-				return err
+			return connect.NewResponse(&emptypb.Empty{}), s.Err()
+		}))
+	mux.Handle("/both", connect.NewBidiStreamHandler("/both",
+		func(_ context.Context, s *connect.BidiStream[emptypb.Empty, emptypb.Empty]) error {
+			for {
+				m, err := s.Receive()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if err := s.Send(m); err != nil {
+					return err
+				}
 			}
-		}
-	}))
+		}))
 	return mux
 }
 
-// TestGeneratedClients plays all forms of streams in all protocols.
+// TestGeneratedClients runs all forms of streams in all protocols.
 func TestGeneratedClients(t *testing.T) {
-	transport := &inprocess.Transport{Handler: echo(), Whole: func(r *http.Request) bool { return r.URL.Path == "/unary" }}
+	transport := &inprocess.Transport{
+		Handler: echo(),
+		Whole:   func(r *http.Request) bool { return r.URL.Path == "/unary" },
+	}
 	for name, options := range map[string][]connect.ClientOption{
 		"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
 	} {
@@ -268,7 +279,8 @@ func TestGeneratedClients(t *testing.T) {
 			if _, err := client("/unary").CallUnary(t.Context(), failing); connect.CodeOf(err) != connect.CodeAborted {
 				t.Error(err)
 			}
-			if _, err := client("/none").CallUnary(t.Context(), connect.NewRequest(&emptypb.Empty{})); connect.CodeOf(err) != connect.CodeUnimplemented {
+			if _, err := client("/none").CallUnary(t.Context(),
+				connect.NewRequest(&emptypb.Empty{})); connect.CodeOf(err) != connect.CodeUnimplemented {
 				t.Error(err)
 			}
 			serverStream(t, client("/server"))
@@ -295,7 +307,7 @@ func serverStream(t *testing.T, c *connect.Client[emptypb.Empty, emptypb.Empty])
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeCanceled {
 		t.Errorf("a cancelled stream ended with %v", stream.Err())
 	}
-	_ = stream.Close() // it was cancelled
+	_ = stream.Close() // the call was cancelled
 }
 
 func clientStream(t *testing.T, c *connect.Client[emptypb.Empty, emptypb.Empty]) {

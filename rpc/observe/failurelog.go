@@ -16,7 +16,8 @@ import (
 // MaxFailureLines is how many failed calls are logged in a second; an overload must not fill the log as well.
 const MaxFailureLines = 10
 
-// FailureLog logs calls that went wrong for a reason of ours. It says how many it left out.
+// FailureLog logs calls that failed because of the server, at a limited rate. It reports the number of failures that it
+// left out.
 type FailureLog struct {
 	Log hclog.Logger
 	Now func() time.Time
@@ -27,11 +28,14 @@ type FailureLog struct {
 	leftOut int
 }
 
-// isServerFault reports whether a code says that something is wrong here, and not with the call.
+// isServerFault reports whether a code means a fault of the server and not of the call.
 func isServerFault(code string) bool {
-	return slices.ContainsFunc([]connect.Code{
-		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
-	}, func(c connect.Code) bool { return c.String() == code }) || code == "http_502" || code == "http_500"
+	return code != "ok" && slices.Contains(serverFaults, code)
+}
+
+var serverFaults = []string{
+	connect.CodeInternal.String(), connect.CodeUnknown.String(), connect.CodeDataLoss.String(),
+	connect.CodeUnavailable.String(), "http_502", "http_500",
 }
 
 // LogFailure logs a failed call, unless there were too many in this second.
@@ -56,8 +60,8 @@ func (f *FailureLog) LogFailure(code string, about ...any) {
 // maxStack is how much of a stack trace is logged, in bytes.
 const maxStack = 8 << 10
 
-// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to
-// cause one must not fill the disk of the log.
+// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that can cause a
+// panic must not fill the disk of the log.
 func (f *FailureLog) logPanic(cause any, about ...any) {
 	leftOut, allowed := f.allowLine()
 	if !allowed {
@@ -70,7 +74,7 @@ func (f *FailureLog) logPanic(cause any, about ...any) {
 	f.Log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
 }
 
-// allowLine answers how many were left out since the last that was allowed.
+// allowLine returns the number of lines that were left out since the last allowed one.
 func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +90,7 @@ func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
 	return leftOut, true
 }
 
-// logFields is what every line of the log says of a call.
+// logFields returns the fields of a call for a log line.
 func (c *Call) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
 	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.RequestID}
 	if c.traceID != "" {

@@ -22,7 +22,7 @@ func (a Afterwards) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error { return a(ctx, next(ctx, stream)) }
 }
 
-// WrapStreamingClient is for clients, of which there are none here.
+// WrapStreamingClient does nothing: the interceptor is used only by servers.
 func (a Afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

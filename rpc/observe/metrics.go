@@ -40,11 +40,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
 		}, []string{"procedure"}),
 		Unsent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (the outcome is unknown).",
+			Name: "quorate_rpc_relay_failures_total",
+			Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (the outcome is unknown).",
 		}, []string{"outcome"}),
 	}
 	m.RefusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "quorate_rpc_refused_headers_total", Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
+		Name: "quorate_rpc_refused_headers_total",
+		Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
 	})
 	for _, outcome := range []string{RelayNotSent, RelayLost} {
 		m.Unsent.WithLabelValues(outcome)

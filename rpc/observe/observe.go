@@ -42,7 +42,7 @@ func CallOf(ctx context.Context) *Call {
 	return &Call{}
 }
 
-// Observer names, counts and logs calls, and answers their errors.
+// Observer assigns request ids, counts and logs calls, and writes their errors.
 type Observer struct {
 	Log      hclog.Logger
 	Metrics  *Metrics
@@ -65,13 +65,23 @@ func (o *Observer) ObserveCalls(next http.Handler) http.Handler {
 			open.Dec()
 			o.Metrics.calls.WithLabelValues(procedure, code).Inc()
 			o.Metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
-			fields := notes.logFields(r, procedure, code, took)
-			o.Failures.LogFailure(code, fields...)
-			o.Log.Debug("call", append(fields, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
-				"type", r.Header.Get("Content-Type"), "status", recorded.status, "bytes", recorded.bytes)...)
+			o.logCall(r, recorded, notes, procedure, code, took)
 		}()
 		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
 	})
+}
+
+// logCall logs a call. Its fields are collected only for a line that is written: few calls have one.
+func (o *Observer) logCall(
+	r *http.Request, answer *recorder, notes *Call, procedure, code string, took time.Duration,
+) {
+	if isServerFault(code) {
+		o.Failures.LogFailure(code, notes.logFields(r, procedure, code, took)...)
+	}
+	if o.Log.IsDebug() {
+		o.Log.Debug("call", append(notes.logFields(r, procedure, code, took), "method", r.Method, "path", r.URL.Path,
+			"protocol", r.Proto, "type", r.Header.Get("Content-Type"), "status", answer.status, "bytes", answer.bytes)...)
+	}
 }
 
 // ShareRecord gives a call that a front end makes a record of its own, since its code is not that of the call which the
@@ -87,7 +97,7 @@ func ShareRecord(next http.Handler) http.Handler {
 	})
 }
 
-// RecoverPanics answers a panic as internal and goes on serving.
+// RecoverPanics turns a panic into an internal error, so that the server continues.
 func (o *Observer) RecoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -99,14 +109,15 @@ func (o *Observer) RecoverPanics(next http.Handler) http.Handler {
 				panic(cause) // net/http's own way to cut a connection
 			}
 			o.Failures.logPanic(cause, "path", r.URL.Path, "request_id", CallOf(r.Context()).RequestID)
-			o.WriteError(w, r, wire.NewProblem(connect.CodeInternal, "this is a bug of the server; its log has the details",
-				&quoratev1.Problem{Reason: wire.ReasonInternal}))
+			o.WriteError(
+				w, r, wire.NewProblem(connect.CodeInternal, "this is a bug of the server; its log has the details",
+					&quoratev1.Problem{Reason: wire.ReasonInternal}))
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// WriteError answers an error in the caller's protocol.
+// WriteError writes an error in the caller's protocol.
 func (o *Observer) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	CallOf(r.Context()).Code = connect.CodeOf(err).String()
 	if failed := o.Errors.Write(w, r, wire.BoundText(r.Context(), err)); failed != nil {
@@ -184,7 +195,7 @@ var RequestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127
 // assignRequestID sets the id of a call in the request and in the answer.
 func assignRequestID(w http.ResponseWriter, r *http.Request) string {
 	id := r.Header.Get(RequestIDHeader)
-	if !RequestIDPattern.MatchString(id) {
+	if id == "" || !RequestIDPattern.MatchString(id) {
 		id = uuid.NewString()
 	}
 	r.Header.Set(RequestIDHeader, id)

@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 )
 
-// Traces makes the spans of calls on this node. Without a provider there are none, and nothing is in the way of a
-// call; a caller's context then passes through a relay as it came.
+// Traces creates the spans of calls on this node. Without a provider it creates none at no cost, and a caller's trace
+// context is relayed unchanged.
 type Traces struct {
 	// tracer makes all other spans; nil without a provider.
 	tracer     trace.Tracer
@@ -45,7 +45,7 @@ func NewTraces(provider trace.TracerProvider) (Traces, error) {
 	return Traces{tracer: provider.Tracer("github.com/quorate/quorate/rpc"), calls: calls}, nil
 }
 
-// isTraced leaves out what nodes ask each other on behalf of many callers at once.
+// isTraced excludes calls between nodes that serve many callers at once.
 func isTraced(_ context.Context, called connect.Spec) bool {
 	return !strings.HasPrefix(called.Procedure, "/"+peerv1connect.PeerServiceName+"/")
 }
@@ -68,8 +68,8 @@ func (t Traces) HandlerInterceptors() []connect.Interceptor {
 	return []connect.Interceptor{t.calls, Afterwards(noteTrace)}
 }
 
-// AskedTraces is how many calls a second are traced because their caller says so. The rest are traced as if it had
-// said nothing: spans cost memory and a collector.
+// AskedTraces is the number of calls per second that are traced because their caller requests it. Further ones are
+// sampled like calls without a request, because spans cost memory and load the collector.
 const AskedTraces = 100
 
 // LimitAsked takes the wish to be traced from calls when too many have one. What members relay has passed here before.
@@ -87,8 +87,8 @@ func (t Traces) LimitAsked(isRelayed func(context.Context) bool, next http.Handl
 	})
 }
 
-// asksForTrace reports whether a caller says that its call is traced. The last two digits are flags, of which the
-// lowest says so.
+// asksForTrace reports whether the traceparent header of a call has the sampled flag, the lowest bit of its last two
+// digits.
 func asksForTrace(h http.Header) bool {
 	parent := h.Get("Traceparent")
 	return parent != "" && strings.ContainsAny(parent[len(parent)-1:], "13579bdf")

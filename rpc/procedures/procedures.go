@@ -1,4 +1,4 @@
-// Package procedures knows what the descriptors of the API say about each method: for whom it is, whether only the
+// Package procedures lists the properties of each method in the descriptors of the API: its audience, whether only the
 // leader can serve it, and whether it streams.
 package procedures
 
@@ -30,7 +30,7 @@ type Info struct {
 	Input protoreflect.MessageDescriptor
 }
 
-// Audience says which callers a procedure serves. The zero value is a procedure that does not exist.
+// Audience is the kind of callers that a procedure serves. The zero value means that the procedure does not exist.
 type Audience int
 
 // The callers of procedures.
@@ -45,15 +45,18 @@ const (
 
 // toolStreams are the procedures of gRPC's own world that stream.
 var toolStreams = []string{
-	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo", "/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo",
+	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo",
+	"/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo",
 	"/" + grpchealth.HealthV1ServiceName + "/Watch",
 }
 
 // PublicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
 func PublicFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
-		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto, quoratev1.File_quorate_v1_cluster_proto,
-		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto, quoratev1.File_quorate_v1_debug_proto,
+		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto,
+		quoratev1.File_quorate_v1_cluster_proto,
+		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto,
+		quoratev1.File_quorate_v1_debug_proto,
 		quoratev1.File_quorate_v1_snapshot_proto,
 	}
 }
@@ -104,7 +107,8 @@ func (p Table) NeedsLeader(r *http.Request) bool {
 	return r.Method == http.MethodPost && p[r.URL.Path].ChangesState
 }
 
-// MetricName is the path of a known method, and otherwise one word, so that metrics stay few whatever callers ask for.
+// MetricName returns the path of a known method and one constant for all unknown ones, so that callers cannot create
+// metrics.
 func (p Table) MetricName(path string) string {
 	if _, found := p[path]; found {
 		return path

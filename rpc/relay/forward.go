@@ -7,15 +7,14 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/cluster"
@@ -25,8 +24,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// RelayPause is kept between two attempts to reach a leader that refuses connections: it has died, and the others have
-// not noticed yet.
+// RelayPause is the pause between two attempts to reach a leader that refuses connections, which has stopped although
+// no election has begun yet.
 const RelayPause = 50 * time.Millisecond
 
 // LeaderPatience is how long a call waits for a leader to appear.
@@ -36,7 +35,7 @@ const LeaderPatience = 5 * time.Second
 // batch were denied for.
 const MaxAnswer = 64 << 20
 
-// errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
+// errNotLeader: the called node is not the leader and did not execute the call.
 var errNotLeader = errors.New("it does not lead any more")
 
 // ErrNoAddress is the error of a call to a leader whose address is not known yet.
@@ -51,9 +50,7 @@ type Forwarder struct {
 	Table     procedures.Table
 	Traces    observe.Traces
 	Metrics   *observe.Metrics
-	// Proxy is what all relayed calls share.
-	Proxy httputil.ReverseProxy
-	// WriteError answers an error in the caller's protocol.
+	// WriteError writes an error in the caller's protocol.
 	WriteError func(http.ResponseWriter, *http.Request, error)
 }
 
@@ -63,8 +60,8 @@ type leaderNode interface {
 	WaitLeader(ctx context.Context) (cluster.Member, error)
 }
 
-// ForwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the
-// message, so every protocol and every method passes alike. One hop at most.
+// ForwardWrites relays calls that only the leader can serve and passes all others to the next handler. It relays the
+// HTTP exchange, not the message, so every protocol and every method passes alike. One hop at most.
 func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !f.Table.NeedsLeader(r) || f.Node.IsLeader() {
@@ -74,7 +71,8 @@ func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
 		if by := r.Header.Get(wire.RelayedByHeader); by != "" {
 			f.WriteError(w, r, wire.NodeError(&cluster.Error{
 				Reason: cluster.NotLeader, NotApplied: true,
-				Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.ID),
+				Text: fmt.Sprintf(
+					"%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.ID),
 			}))
 			return
 		}
@@ -82,11 +80,12 @@ func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
 	})
 }
 
-// relayToLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once.
-// What was certainly not carried out is tried again; anything else is the caller's to repeat.
+// relayToLeader holds a call until a leader is reachable, within its deadline, and relays it. It retries only calls
+// that were certainly not executed; retrying others is left to the caller.
 func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), LeaderPatience)
 	defer cancel()
+	var reason error // why the last attempt failed, if not for want of time
 	for {
 		leader, err := f.Node.WaitLeader(ctx)
 		switch {
@@ -100,8 +99,11 @@ func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next h
 		if err = f.relayCall(w, r, leader); err == nil {
 			return
 		}
+		if reason == nil || !notSent(err) || !errors.Is(err, context.DeadlineExceeded) {
+			reason = err
+		}
 		if !notSent(err) || !SleepContext(ctx, RelayPause) {
-			f.WriteError(w, r, FailureOf(f.ID, leader, f.Peers.AddressOf(leader), err))
+			f.WriteError(w, r, FailureOf(f.ID, leader, f.Peers.AddressOf(leader), reason))
 			return
 		}
 	}
@@ -118,7 +120,7 @@ func (f *Forwarder) serveLocally(w http.ResponseWriter, r *http.Request, next ht
 	next.ServeHTTP(w, r)
 }
 
-// WaitFailure says why there was no leader to relay to: this node is about to stop, or there is no leader.
+// WaitFailure returns why the call could not be relayed: this node is stopping, or there is no leader.
 func WaitFailure(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && (failed.Reason == cluster.ShuttingDown || failed.Reason == cluster.Halted) {
@@ -129,61 +131,56 @@ func WaitFailure(err error) error {
 
 // relayCall sends the call to the leader and copies the answer. It writes nothing if it fails.
 func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
-	target, err := url.Parse(f.Peers.URLOf(leader))
-	if err != nil || target.Host == "" {
+	target := f.Peers.URLOf(leader)
+	scheme, host, found := strings.Cut(target, "://")
+	if !found || host == "" {
 		return ErrNoAddress
 	}
 	body, err := r.GetBody()
 	if err != nil {
 		return err
 	}
-	r.Body = body
+	var connected atomic.Bool
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
 	traced, ended := f.Traces.StartRelay(r, leader)
 	defer func() { ended(failed) }()
-	proxy := f.Proxy
-	proxy.Transport = f.Transport
-	proxy.Rewrite = func(p *httputil.ProxyRequest) {
-		p.SetURL(target)
-		p.SetXForwarded()
-		forgetBrowser(p.Out.Header)
-		p.Out.Header.Set(wire.RelayedByHeader, f.ID)
-		f.Traces.InjectHeaders(traced, p.Out.Header)
+	sent := relayedRequest(ctx, r, scheme, host)
+	if sent.Body = body; r.ContentLength == 0 {
+		sent.Body = nil
 	}
-	proxy.ModifyResponse = ReceiveWhole
-	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }
-	proxy.ServeHTTP(w, r)
+	sent.Header.Set(wire.RelayedByHeader, f.ID)
+	f.Traces.InjectHeaders(traced, sent.Header)
+	answer, failed := f.Transport.RoundTrip(sent)
 	if failed == nil {
+		failed = ReceiveWhole(answer)
+	}
+	if failed == nil {
+		writeAnswer(w, answer)
 		f.Metrics.Relayed.Inc()
 		observe.CallOf(r.Context()).RelayedTo = leader.ID
 		return nil
+	}
+	if !connected.Load() {
+		failed = unsentError{failed}
 	}
 	f.Metrics.Unsent.WithLabelValues(relayOutcome(failed)).Inc()
 	return failed
 }
 
-// ReceiveWhole waits for the end of the answer before the first byte goes to the caller, so that a leader that dies in
-// the middle of it becomes an error in the caller's protocol and not a torn answer.
-func ReceiveWhole(answer *http.Response) error {
-	content, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer+1))
-	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return fmt.Errorf("the answer broke off: %w", err)
-	}
-	if len(content) > MaxAnswer {
-		return fmt.Errorf("the answer is larger than %d bytes", MaxAnswer)
-	}
-	if answer.Header.Get(wire.AskAnotherHeader) != "" || answer.Trailer.Get(wire.AskAnotherHeader) != "" {
-		return errNotLeader
-	}
-	answer.Header.Del(observe.RequestIDHeader) // the caller has it from this node already
-	answer.Body = io.NopCloser(bytes.NewReader(content))
-	return nil
-}
+// unsentError is the failure of a call for which there was no connection.
+type unsentError struct{ error }
 
-// notSent reports whether the call was certainly not carried out.
+func (e unsentError) Unwrap() error { return e.error }
+
+// notSent reports whether the call was certainly not executed.
 func notSent(err error) bool {
+	var unsent unsentError
 	var failed *net.OpError
 	var stranger *pki.PeerError
-	return errors.Is(err, errNotLeader) || errors.Is(err, ErrNoAddress) || errors.As(err, &stranger) || errors.As(err, &failed) && failed.Op == "dial"
+	return errors.Is(err, errNotLeader) || errors.Is(err, ErrNoAddress) || errors.As(err, &stranger) ||
+		errors.As(err, &unsent) || errors.As(err, &failed) && failed.Op == "dial"
 }
 
 // relayOutcome is the word for a failure in the metrics.
@@ -194,12 +191,14 @@ func relayOutcome(err error) string {
 	return observe.RelayLost
 }
 
-// FailureOf says what became of a call that did not come back from the leader.
+// FailureOf returns the error for a relayed call without an answer: whether it was not executed, or its outcome is
+// unknown.
 func FailureOf(self string, leader cluster.Member, address string, err error) error {
 	if notSent(err) {
 		return wire.NodeError(&cluster.Error{
 			Reason: cluster.NoLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID, address, err, wire.NoLeaderText),
+			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID,
+				address, err, wire.NoLeaderText),
 		})
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -207,7 +206,9 @@ func FailureOf(self string, leader cluster.Member, address string, err error) er
 	}
 	return wire.NodeError(&cluster.Error{
 		Reason: cluster.LeadershipLost, Leader: leader.ID,
-		Text: fmt.Sprintf("%s relayed this call to the leader %s, and the answer was lost (%v); it may have been carried out: repeat it under the same id",
+		Text: fmt.Sprintf(
+			"%s relayed this call to the leader %s, and the answer was lost (%v); it may have been carried out: "+
+				"repeat it under the same id",
 			self, leader.ID, err),
 	})
 }
@@ -221,12 +222,5 @@ func SleepContext(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 		return true
-	}
-}
-
-// forgetBrowser takes from a call that is passed on what its browser said: it was judged here.
-func forgetBrowser(header http.Header) {
-	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User"} {
-		header.Del(name)
 	}
 }

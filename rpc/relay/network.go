@@ -35,9 +35,9 @@ const (
 	apiPort  = "2"
 )
 
-// URLOf is where a call to another node goes; empty if its address is not known. It is where raft's configuration
-// says that the node is. Only members that said that they are below internalLevel, in a cluster that is too, are
-// called at the address that they announced.
+// URLOf returns the base URL for calls to another node; empty if its address is unknown. The address is that of raft's
+// configuration. Only members that announced a level below internalLevel, in a cluster below it, are called at the
+// address that they announced.
 func (p Peers) URLOf(m cluster.Member) string {
 	if !p.Network {
 		if m.HTTPAddr == "" {

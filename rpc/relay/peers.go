@@ -36,7 +36,8 @@ func (p Peers) ClientOf(m cluster.Member) peerv1connect.PeerServiceClient {
 }
 
 func (p Peers) clientAt(url string) peerv1connect.PeerServiceClient {
-	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.Transport}, url, connect.WithReadMaxBytes(codec.MaxBody))
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.Transport}, url,
+		connect.WithReadMaxBytes(codec.MaxBody))
 }
 
 // ReadIndex asks the leader for the index that a linearizable read must wait for.
@@ -48,7 +49,8 @@ func (p Peers) ReadIndex(ctx context.Context, leader cluster.Member) (uint64, er
 	case err != nil:
 		return 0, &cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, p.AddressOf(leader), err),
+			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID,
+				p.AddressOf(leader), err),
 		}
 	}
 	return answer.GetIndex(), nil
@@ -61,14 +63,14 @@ func (p Peers) GetStanding(ctx context.Context, m cluster.Member) (*peerv1.GetSt
 		return nil, ErrNoAddress
 	}
 	answer, err := p.clientAt(url).GetStanding(ctx, &peerv1.GetStandingRequest{})
-	// A node that went back to an earlier version is known by what it said before.
+	// A node that was downgraded is called by what it announced before.
 	if earlier := p.earlierURL(m); err != nil && earlier != "" && earlier != url && ctx.Err() == nil {
 		return p.clientAt(earlier).GetStanding(ctx, &peerv1.GetStandingRequest{})
 	}
 	return answer, err
 }
 
-// TransportConfig says how nodes reach each other. The zero value is plain TCP.
+// TransportConfig configures connections between nodes. The zero value is plain TCP.
 type TransportConfig struct {
 	Security Security
 	// Network, if set, is how nodes call each other apart from clients.
@@ -101,13 +103,17 @@ func NewPeerTransport(c TransportConfig) *http.Transport {
 		TLSHandshakeTimeout: 5 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 5 * time.Second},
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second,
+			WriteByteTimeout: 5 * time.Second,
+		},
 	}
 }
 
 // DebugClient is a client of the DebugService of a member.
 func (p Peers) DebugClient(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(m), connect.WithReadMaxBytes(codec.MaxBody))
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(m),
+		connect.WithReadMaxBytes(codec.MaxBody))
 }
 
 // ListMembers asks the leader, unless the one who asks was asked itself.
@@ -118,7 +124,8 @@ func (p Peers) ListMembers(
 	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.URLOf(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(leader), connect.WithReadMaxBytes(codec.MaxBody))
+	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(leader),
+		connect.WithReadMaxBytes(codec.MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(wire.RelayedByHeader, p.Self)
 	return client.ListMembers(ctx, r)

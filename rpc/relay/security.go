@@ -16,7 +16,7 @@ import (
 type Security struct {
 	// Dial is for calls to the node of that id, and verifies that it is; nil in plain text. A Network dials by itself.
 	Dial func(id string) *tls.Config
-	// NodeOf tells which node made a connection, and is an error if none did.
+	// NodeOf returns the id of the node that opened a connection, or an error if it was not a node.
 	NodeOf func(*tls.ConnectionState) (id string, err error)
 	// CheckClient is an error if the certificate of a connection, or that there is none, would not be taken from a
 	// client now. Nil if nothing is asked of clients.
@@ -47,7 +47,8 @@ func (s Security) NodesOnly(next http.Handler, refuse func(http.ResponseWriter, 
 		id, err := s.NodeOf(r.TLS)
 		if err != nil {
 			w.Header().Set("Connection", "close")
-			refuse(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is for nodes: %w", peerv1connect.PeerServiceName, err)))
+			refuse(w, r, connect.NewError(connect.CodePermissionDenied,
+				fmt.Errorf("%s is for nodes: %w", peerv1connect.PeerServiceName, err)))
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), NodeCallKey{}, NodeCall{ID: id})))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// connectionCount counts the connections that a server has had, and those that are open.
+// connectionCount counts all connections of a server and those that are open.
 type connectionCount struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -38,7 +38,7 @@ func (c *connectionCount) counts() (made, open int) {
 	return c.made, len(c.open)
 }
 
-// sendCall sends one call and answers its body, once it may end.
+// sendCall sends a call and returns the body of its answer after the handler was released.
 func sendCall(t *testing.T, through http.RoundTripper, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
@@ -58,8 +58,8 @@ func sendCall(t *testing.T, through http.RoundTripper, url string) string {
 	return string(body)
 }
 
-// TestCallsBetweenNodesMoveToNewCertificates: after a renewal new calls go over new connections, a call on the old
-// one ends in its own time, and then the old one closes.
+// TestCallsBetweenNodesMoveToNewCertificates: after a certificate renewal, new calls use new connections; the old
+// connection closes when its last call ends.
 func TestCallsBetweenNodesMoveToNewCertificates(t *testing.T) {
 	t.Parallel()
 	inside, mayEnd := make(chan struct{}), make(chan struct{})
@@ -76,7 +76,8 @@ func TestCallsBetweenNodesMoveToNewCertificates(t *testing.T) {
 	defer server.Close()
 	var version atomic.Uint64
 	through := NewRenewingTransport(TransportConfig{Security: Security{
-		Dial:    func(string) *tls.Config { return &tls.Config{InsecureSkipVerify: true} }, // who answers is not the point here
+		// peer identity is not tested here
+		Dial:    func(string) *tls.Config { return &tls.Config{InsecureSkipVerify: true} },
 		Version: version.Load,
 	}})
 	defer through.CloseIdleConnections()
@@ -96,7 +97,8 @@ func TestCallsBetweenNodesMoveToNewCertificates(t *testing.T) {
 	sendCall(t, through, server.URL)
 	sendCall(t, through, server.URL)
 	if made, open := count.counts(); made != 2 || open != 2 {
-		t.Errorf("after a renewal: %d connections were made, %d are open, want 2 and 2: one under way, one for new calls", made, open)
+		t.Errorf("after a renewal: %d connections were made, %d are open, want 2 and 2: one under way, "+
+			"one for new calls", made, open)
 	}
 	close(mayEnd)
 	slow.Wait()
@@ -122,18 +124,21 @@ func awaitOpen(t *testing.T, count *connectionCount, want int) {
 	t.Errorf("%d connections are open, want %d", open, want)
 }
 
-// TestARefusedNodeConnectsAnew: the connection of a node that is refused ends, so that its next call can show a better
+// TestARefusedNodeConnectsAnew: the connection of a refused node is closed, so that its next call can present a new
 // certificate.
 func TestARefusedNodeConnectsAnew(t *testing.T) {
 	t.Parallel()
 	count := &connectionCount{open: map[net.Conn]bool{}}
-	guarded := Security{NodeOf: func(*tls.ConnectionState) (string, error) { return "", io.EOF }}.NodesOnly(http.NotFoundHandler(),
+	guarded := Security{NodeOf: func(*tls.ConnectionState) (string, error) { return "", io.EOF }}.NodesOnly(
+		http.NotFoundHandler(),
 		func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusForbidden) })
 	server := httptest.NewUnstartedServer(guarded)
 	server.Config.ConnState, server.EnableHTTP2 = count.note, true
 	server.StartTLS()
 	defer server.Close()
-	through := NewRenewingTransport(TransportConfig{Security: Security{Dial: func(string) *tls.Config { return &tls.Config{InsecureSkipVerify: true} }}})
+	through := NewRenewingTransport(TransportConfig{Security: Security{Dial: func(string) *tls.Config {
+		return &tls.Config{InsecureSkipVerify: true}
+	}}})
 	sendCall(t, through, server.URL)
 	awaitOpen(t, count, 0)
 }

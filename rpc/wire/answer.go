@@ -67,7 +67,8 @@ func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
 		wire.Raises = append(wire.Raises, &quoratev1.Raise{
 			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
 			Kind: violationKinds[raise.Kind], HolderKind: holderKinds[raise.Holder.Kind], Holder: raise.Holder.Name,
-			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason, Governed: raise.Governed, Setters: raise.Setters,
+			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason, Governed: raise.Governed,
+			Setters: raise.Setters,
 		})
 	}
 	return wire
@@ -90,8 +91,9 @@ var states = map[quota.State]quoratev1.AllocationState{
 func FromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
 	wire := &quoratev1.Allocation{
 		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
-		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced, ReservedUntilLedgerMs: int64(a.ReservedUntil),
-		PreemptedBy: a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
+		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced,
+		ReservedUntilLedgerMs: int64(a.ReservedUntil),
+		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting),
 	}
@@ -117,8 +119,9 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 		return nil
 	}
 	return &quoratev1.Waiting{
-		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until), KeepUntilLedgerMs: int64(w.KeepUntil),
-		Position: int64(w.Position), Line: w.Line,
+		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until),
+		KeepUntilLedgerMs: int64(w.KeepUntil),
+		Position:          int64(w.Position), Line: w.Line,
 	}
 }
 

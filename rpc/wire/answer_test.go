@@ -39,13 +39,14 @@ func TestModes(t *testing.T) {
 		}
 	}
 	for mode, span := range map[quoratev1.Mode]quota.Span{
-		quoratev1.Mode_MODE_RESERVE: 7, quoratev1.Mode_MODE_REJECT: 7, // the second is for the ledger to refuse
+		quoratev1.Mode_MODE_RESERVE: 7, quoratev1.Mode_MODE_REJECT: 7, // the ledger must refuse the second
 	} {
 		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7}).ReserveFor; got != span {
 			t.Errorf("%v for 7 ms became %d", mode, got)
 		}
 	}
-	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}); got.Mode != quota.Force || got.ReserveFor != 0 {
+	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}); got.Mode != quota.Force ||
+		got.ReserveFor != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -54,12 +55,21 @@ func TestDecisionsSayEverything(t *testing.T) {
 	denied := quota.Decision{
 		Violations: []quota.Violation{
 			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6},
-			{Tree: "t", Limit: 1, Used: 1, Requested: 1, Kind: quota.OfApplications, Holder: quota.Holder{Kind: quota.AUser, Name: "ann"}},
+			{
+				Tree: "t", Limit: 1, Used: 1, Requested: 1, Kind: quota.OfApplications,
+				Holder: quota.Holder{Kind: quota.AUser, Name: "ann"},
+			},
 			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Kind: quota.OfBorrowing},
 		},
 		Remedy: &quota.Remedy{
 			Releases: []string{"x"},
-			Raises:   []quota.Raise{{Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"}}},
+			Raises: []quota.Raise{
+				{
+					Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7,
+					Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true, NeedsReason: true,
+					Governed: true, Setters: []string{"ann"},
+				},
+			},
 		},
 	}
 	want := &quoratev1.Decision{
@@ -67,15 +77,20 @@ func TestDecisionsSayEverything(t *testing.T) {
 		Violations: []*quoratev1.Violation{
 			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4},
 			{
-				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1,
+				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
 			},
-			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING},
+			{
+				Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Missing: 1,
+				Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+			},
 		},
 		Remedy: &quoratev1.Remedy{
 			Releases: []string{"x"},
 			Raises: []*quoratev1.Raise{{
-				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
+				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7,
+				HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
 				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
 			}},
 		},
@@ -108,12 +123,14 @@ func TestAllocationsSayEverything(t *testing.T) {
 		}},
 	})
 	want := &quoratev1.Allocation{
-		Id: "a", Fence: 3, GrantedLedgerMs: 10, GrantedAt: FromWall(1000), State: quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
+		Id: "a", Fence: 3, GrantedLedgerMs: 10, GrantedAt: FromWall(1000),
+		State:  quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
 		Forced: true, ReservedUntilLedgerMs: 20, PreemptedBy: "z", EndedAt: FromWall(2000),
 		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
 		Preempted: []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
 		Claims: []*quoratev1.HeldClaim{{
-			Tree: "t", Node: "a/b", Placed: "a", Amounts: map[string]int64{"cpu": 2}, Group: "dev", Priority: -1, Type: 2, Unpreemptable: true,
+			Tree: "t", Node: "a/b", Placed: "a", Amounts: map[string]int64{"cpu": 2}, Group: "dev", Priority: -1,
+			Type: 2, Unpreemptable: true,
 		}},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -121,7 +138,7 @@ func TestAllocationsSayEverything(t *testing.T) {
 	}
 }
 
-// TestClosedListsAreComplete: whatever the ledger can say has a word, and no two have the same.
+// TestClosedListsAreComplete: every constant of the ledger has a value in the API, and no two share one.
 func TestClosedListsAreComplete(t *testing.T) {
 	seen := map[quoratev1.AllocationState]bool{quoratev1.AllocationState_ALLOCATION_STATE_UNSPECIFIED: true}
 	for _, state := range states {
@@ -139,7 +156,8 @@ func TestClosedListsAreComplete(t *testing.T) {
 		}
 	}
 	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
-		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) || len(units) != len(quoratev1.Unit_name) {
+		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) ||
+		len(units) != len(quoratev1.Unit_name) {
 		t.Error("a kind is missing")
 	}
 }
@@ -149,7 +167,8 @@ func TestEvents(t *testing.T) {
 		Number: 7, Kind: quota.EventDenied, ID: "a", By: "b", Stamp: quota.Stamp{At: 5, Wall: 1000},
 		Decision: &quota.Decision{Violations: []quota.Violation{{Tree: "t", Resource: "cpu", Limit: 1, Requested: 2}}},
 	})
-	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetLedgerMs() != 5 || !proto.Equal(got.GetAt(), FromWall(1000)) ||
+	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetLedgerMs() != 5 ||
+		!proto.Equal(got.GetAt(), FromWall(1000)) ||
 		got.GetDecision().GetViolations()[0].GetMissing() != 1 {
 		t.Errorf("got %v", got)
 	}

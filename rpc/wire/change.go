@@ -23,14 +23,20 @@ var changeKinds = map[quota.ChangeKind]quoratev1.ChangeKind{
 func fromChanges(changes []quota.Change) []*quoratev1.Change {
 	wire := make([]*quoratev1.Change, len(changes))
 	for i, c := range changes {
-		wire[i] = &quoratev1.Change{Kind: changeKinds[c.Kind], Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
+		wire[i] = &quoratev1.Change{
+			Kind: changeKinds[c.Kind], Tree: c.Tree, Node: c.Node, Field: c.Field,
+			Before: c.Before, After: c.After,
+		}
 	}
 	return wire
 }
 
 // FromConfiguration converts the result of a change of configuration.
 func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
-	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
+	wire := &quoratev1.ConfigurationResult{
+		Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index,
+		Repeated: repeated,
+	}
 	for _, o := range c.Over {
 		wire.Over = append(wire.Over, &quoratev1.Overuse{
 			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
@@ -79,7 +85,8 @@ type configurationRequest interface {
 func ToMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
 	digest, err := requestFingerprint(r)
 	return quota.ChangeMeta{
-		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
+		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest,
+		ExpectedRevision: expected,
 	}, err
 }
 
@@ -103,7 +110,7 @@ func requestFingerprint(r configurationRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// ToApplyTrees also tells where the lists of the request were put in order.
+// ToApplyTrees also returns how the lists of the request were sorted.
 func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
 	moved := FieldPaths{}
 	meta, err := ToMeta(r, r.ExpectedRevision)

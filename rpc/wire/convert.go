@@ -1,9 +1,9 @@
 // Package wire translates between the messages of the API and the types of the domain, and turns refusals and errors
 // into answers.
 //
-// Lists are put in order on the way in, because the ledger wants them so; [FieldPaths] leads a refusal back to the
-// place where the caller wrote the element. errors.go has the one table from refusals and errors to codes: no other
-// place chooses a code.
+// Lists of requests are sorted, because the ledger requires it; [FieldPaths] maps the field of a refusal back to the
+// position in the caller's list. errors.go has the one table from refusals and errors to codes: no other place chooses
+// a code.
 package wire
 
 import (
@@ -17,12 +17,13 @@ import (
 
 // Wire maps become sorted lists, so that equal requests make equal commands.
 
-// ToAllocate converts a request, with its lists in the order that the ledger wants.
+// ToAllocate converts a request and sorts its lists as the ledger requires.
 func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	command := quota.Allocate{
 		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: ToLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
-		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()), Data: ToLabels(r.GetUserData()),
+		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
+		Data: ToLabels(r.GetUserData()),
 	}
 	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
 		command.ReserveFor = defaultReserve
@@ -32,7 +33,8 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	}
 	for i, c := range r.GetClaims() {
 		command.Claims[i] = quota.Claim{
-			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()), Standing: toStanding(r, c),
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()),
+			Standing: toStanding(r, c),
 		}
 	}
 	return command
@@ -140,7 +142,8 @@ func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, 
 		if mayUnset {
 			return quota.Limit{}, nil
 		}
-		return quota.Limit{}, InvalidField(field, "unset is only for SetLimits; leave the resource out to have no limit of its own here")
+		return quota.Limit{}, InvalidField(field,
+			"unset is only for SetLimits; leave the resource out to have no limit of its own here")
 	}
 	return quota.Limit{}, InvalidField(field, "a limit has one of amount, unlimited and unset")
 }
@@ -169,6 +172,7 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 // ToRenew converts a renewal.
 func ToRenew(r *quoratev1.RenewRequest) quota.Renew {
 	return quota.Renew{
-		ID: r.GetId(), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()), Items: ToItemUpdates(r.GetItems()),
+		ID: r.GetId(), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()),
+		Items: ToItemUpdates(r.GetItems()),
 	}
 }

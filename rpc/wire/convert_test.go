@@ -16,12 +16,18 @@ import (
 func TestAllocateIsCanonical(t *testing.T) {
 	got := ToAllocate(&quoratev1.AllocateRequest{
 		Id: "a", Labels: map[string]string{"z": "1", "a": "2"},
-		Claims: []*quoratev1.Claim{{Tree: "t", Node: "x/y", Amounts: map[string]int64{"mem": 3, "cpu": 0, "gpu": 7}}, {Tree: "s"}},
+		Claims: []*quoratev1.Claim{
+			{Tree: "t", Node: "x/y", Amounts: map[string]int64{"mem": 3, "cpu": 0, "gpu": 7}}, {Tree: "s"},
+		},
 	})
 	want := quota.Allocate{
 		ID: "a", Labels: []quota.Label{{Key: "a", Value: "2"}, {Key: "z", Value: "1"}},
 		Claims: []quota.Claim{
-			{Tree: "t", Node: "x/y", Amounts: quota.Vector{{Resource: "cpu"}, {Resource: "gpu", Amount: 7}, {Resource: "mem", Amount: 3}}},
+			{Tree: "t", Node: "x/y", Amounts: quota.Vector{
+				{Resource: "cpu"},
+				{Resource: "gpu", Amount: 7},
+				{Resource: "mem", Amount: 3},
+			}},
 			{Tree: "s"},
 		},
 	}
@@ -33,19 +39,23 @@ func TestAllocateIsCanonical(t *testing.T) {
 func TestLimitsHaveThreeValues(t *testing.T) {
 	wire := map[string]*quoratev1.Limit{
 		"zero": {Value: &quoratev1.Limit_Amount{}}, "some": {Value: &quoratev1.Limit_Amount{Amount: 5}},
-		"all": {Value: &quoratev1.Limit_Unlimited{Unlimited: true}}, "none": {Value: &quoratev1.Limit_Unset{Unset: true}},
+		"all":  {Value: &quoratev1.Limit_Unlimited{Unlimited: true}},
+		"none": {Value: &quoratev1.Limit_Unset{Unset: true}},
 	}
 	got, err := ToLimits(wire, "limits", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []quota.ResourceLimit{
-		{Resource: "all", Limit: quota.NoLimit()}, {Resource: "none"}, {Resource: "some", Limit: quota.AtMost(5)}, {Resource: "zero", Limit: quota.AtMost(0)},
+		{Resource: "all", Limit: quota.NoLimit()},
+		{Resource: "none"},
+		{Resource: "some", Limit: quota.AtMost(5)},
+		{Resource: "zero", Limit: quota.AtMost(0)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	delete(wire, "none") // what is unset is absent on the way back
+	delete(wire, "none") // unset limits are absent after the round trip
 	if diff := cmp.Diff(wire, fromLimits(got), protocmp.Transform()); diff != "" {
 		t.Error(diff)
 	}
@@ -66,23 +76,29 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 	tree.Nodes[0].Policy = "open"
 	tree.Nodes[2].Labels = map[string]string{"lead": "ada", "cost": "7"}
 	everySetting(tree)
-	tree.Resources = []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}, {Name: "ram", Unit: quoratev1.Unit_UNIT_BYTES}}
+	tree.Resources = []*quoratev1.Resource{
+		{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT},
+		{Name: "ram", Unit: quoratev1.Unit_UNIT_BYTES},
+	}
 	spec, err := toTreeSpec(tree, "trees[0]", FieldPaths{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := proto.CloneOf(tree)
-	want.Nodes = []*quoratev1.Node{tree.GetNodes()[2], tree.GetNodes()[1], tree.GetNodes()[0]} // as a walk meets them
+	want.Nodes = []*quoratev1.Node{tree.GetNodes()[2], tree.GetNodes()[1], tree.GetNodes()[0]} // in the order of the walk
 	options := []cmp.Option{protocmp.Transform(), protocmp.IgnoreEmptyMessages()}
 	if diff := cmp.Diff(want, FromTreeSpec(spec), options...); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// everySetting sets what only some policies know.
+// everySetting sets the fields that only some policies accept.
 func everySetting(t *quoratev1.Tree) {
 	limits := []*quoratev1.PrincipalLimit{
-		{Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3}, Applications: 2, Description: "why"},
+		{
+			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3},
+			Applications: 2, Description: "why",
+		},
 		{Users: []string{"*"}, Applications: 1},
 	}
 	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}
@@ -135,7 +151,10 @@ func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
 	if got := moved.RestoreField(outcome.Refused); got.Field != "trees[0].nodes[0].path" {
 		t.Errorf("the ledger says %q, the caller reads %q", outcome.Refused.Field, got.Field)
 	}
-	for _, untouched := range []string{"", "trees", "trees[0].name", "id", "claims[1].node", "trees[0].nodes", "trees[0].limits[cores]"} {
+	for _, untouched := range []string{
+		"", "trees", "trees[0].name", "id", "claims[1].node", "trees[0].nodes",
+		"trees[0].limits[cores]",
+	} {
 		if got := moved.RestoreField(&quota.Error{Field: untouched}); got.Field != untouched {
 			t.Errorf("%q became %q", untouched, got.Field)
 		}
@@ -143,7 +162,10 @@ func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
 }
 
 func TestFingerprintIsOfTheContent(t *testing.T) {
-	base := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "atlas", Limits: coreLimits(5), RequestId: "r1", Actor: "ada", Reason: "because"}
+	base := &quoratev1.SetLimitsRequest{
+		Tree: "cern", Node: "atlas", Limits: coreLimits(5), RequestId: "r1",
+		Actor: "ada", Reason: "because",
+	}
 	digest := func(change func(*quoratev1.SetLimitsRequest)) string {
 		r := proto.CloneOf(base)
 		change(r)
@@ -155,15 +177,18 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 	}
 	first := digest(func(*quoratev1.SetLimitsRequest) {})
 	for name, same := range map[string]func(*quoratev1.SetLimitsRequest){
-		"id": func(r *quoratev1.SetLimitsRequest) { r.RequestId = "r2" }, "actor": func(r *quoratev1.SetLimitsRequest) { r.Actor = "bob" },
-		"reason": func(r *quoratev1.SetLimitsRequest) { r.Reason = "" }, "expected": func(r *quoratev1.SetLimitsRequest) { r.ExpectedRevision = proto.Uint64(1) },
+		"id":       func(r *quoratev1.SetLimitsRequest) { r.RequestId = "r2" },
+		"actor":    func(r *quoratev1.SetLimitsRequest) { r.Actor = "bob" },
+		"reason":   func(r *quoratev1.SetLimitsRequest) { r.Reason = "" },
+		"expected": func(r *quoratev1.SetLimitsRequest) { r.ExpectedRevision = proto.Uint64(1) },
 	} {
 		if digest(same) != first {
 			t.Errorf("another %s makes another fingerprint", name)
 		}
 	}
 	for name, other := range map[string]func(*quoratev1.SetLimitsRequest){
-		"node": func(r *quoratev1.SetLimitsRequest) { r.Node = "cms" }, "limit": func(r *quoratev1.SetLimitsRequest) { r.Limits = coreLimits(6) },
+		"node":  func(r *quoratev1.SetLimitsRequest) { r.Node = "cms" },
+		"limit": func(r *quoratev1.SetLimitsRequest) { r.Limits = coreLimits(6) },
 	} {
 		if digest(other) == first {
 			t.Errorf("another %s makes the same fingerprint", name)
@@ -172,7 +197,8 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 	if digest(func(r *quoratev1.SetLimitsRequest) { r.RequestId = "" }) != "" {
 		t.Error("a fingerprint without a request id")
 	}
-	if deleting, err := requestFingerprint(&quoratev1.DeleteTreeRequest{Name: "cern", RequestId: "r1"}); err != nil || deleting == first || deleting == "" {
+	if deleting, err := requestFingerprint(&quoratev1.DeleteTreeRequest{Name: "cern", RequestId: "r1"}); err != nil ||
+		deleting == first || deleting == "" {
 		t.Errorf("got %q, %v", deleting, err)
 	}
 }
@@ -192,10 +218,14 @@ func TestPageTokens(t *testing.T) {
 	if AllocationPageToken(0) != "" || UsagePageToken(quota.UsagePage{Next: "a"}) != "" {
 		t.Error("the last page has a token")
 	}
-	if got, err := OpenPrincipalToken(PrincipalPageToken([]quota.PrincipalUsage{{Name: "ann"}}, true)); err != nil || got != "ann" {
+	if got, err := OpenPrincipalToken(PrincipalPageToken([]quota.PrincipalUsage{{Name: "ann"}}, true)); err != nil ||
+		got != "ann" {
 		t.Errorf("ann became %q, %v", got, err)
 	}
-	bad := []string{"x", "!!", "AAAA", UsagePageToken(quota.UsagePage{More: true, Next: "a"}), MakeToken(allocationToken, nil), MakeToken(allocationToken, []byte{1, 2})}
+	bad := []string{
+		"x", "!!", "AAAA", UsagePageToken(quota.UsagePage{More: true, Next: "a"}),
+		MakeToken(allocationToken, nil), MakeToken(allocationToken, []byte{1, 2}),
+	}
 	for _, token := range bad {
 		if _, err := OpenAllocationToken(token); err == nil {
 			t.Errorf("token %q was taken for one of allocations", token)

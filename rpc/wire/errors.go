@@ -53,21 +53,22 @@ var nodeErrorCodes = map[cluster.Reason]connect.Code{
 	cluster.UnknownMember:  connect.CodeNotFound,
 }
 
-// retryAfter says when to retry after an error that immediate retries would make worse.
+// retryAfter returns the delay before a retry, for errors that immediate retries would make worse.
 var retryAfter = map[cluster.Reason]time.Duration{
 	cluster.Overloaded: time.Second,
 	cluster.DiskFull:   30 * time.Second,
 }
 
-// AskAnotherHeader marks answers of a node that does not lead, or not any more: nothing was done, so the
-// relaying node may ask another.
+// AskAnotherHeader marks answers of a node that is not the leader. The call was not executed, so the relaying node may
+// send it to another node.
 const AskAnotherHeader = "Quorate-Ask-Another"
 
 // ReasonInternal is the reason of errors that only a bug can cause.
 const ReasonInternal = "INTERNAL"
 
-// NoLeaderText says what an operator can do about a cluster without a leader.
-const NoLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and serves no linearizable reads; " +
+// NoLeaderText is the advice to an operator of a cluster without a leader.
+const NoLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and " +
+	"serves no linearizable reads; " +
 	"check with `quorate status` that a majority of the members is up and that they reach each other, " +
 	"or read with consistency stale"
 
@@ -80,7 +81,8 @@ func NewProblem(code connect.Code, text string, detail *quoratev1.Problem) *conn
 func WithDetail(err *connect.Error, message proto.Message) *connect.Error {
 	detail, failed := connect.NewErrorDetail(message)
 	if failed != nil {
-		return connect.NewError(connect.CodeInternal, fmt.Errorf("%s; and its detail cannot be encoded: %w", err.Message(), failed))
+		return connect.NewError(connect.CodeInternal,
+			fmt.Errorf("%s; and its detail cannot be encoded: %w", err.Message(), failed))
 	}
 	err.AddDetail(detail)
 	return err
@@ -91,7 +93,7 @@ func InvalidField(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// DenialError answers a request that does not fit, with every violated limit and the index of the state it was
+// DenialError returns the error for a denied request, with every violated limit and the index of the state it was
 // decided on.
 func DenialError(d quota.Decision, index uint64) *connect.Error {
 	detail := FromDecision(d, nil)
@@ -99,7 +101,7 @@ func DenialError(d quota.Decision, index uint64) *connect.Error {
 	return WithDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
 }
 
-// RefusalError answers a refusal of the ledger other than a denial.
+// RefusalError returns the error for a refusal of the ledger other than a denial.
 func RefusalError(e *quota.Error) *connect.Error {
 	code, known := refusalCodes[e.Kind]
 	if !known {
@@ -107,12 +109,13 @@ func RefusalError(e *quota.Error) *connect.Error {
 	}
 	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shortenText(e.Field, maxErrorField), NotApplied: true}
 	for _, b := range e.Breaches {
-		detail.Breaches = append(detail.Breaches, &quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})
+		detail.Breaches = append(detail.Breaches,
+			&quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})
 	}
 	return NewProblem(code, e.Error(), detail)
 }
 
-// NodeError answers an error of the node.
+// NodeError returns the API error for an error of the node.
 func NodeError(e *cluster.Error) *connect.Error {
 	code, known := nodeErrorCodes[e.Reason]
 	if !known {
@@ -146,7 +149,11 @@ func ToError(err error) *connect.Error {
 	case errors.As(err, &answer):
 		return answer
 	case errors.Is(err, context.DeadlineExceeded):
-		return NodeError(&cluster.Error{Reason: cluster.Deadline, Text: "the deadline of this call passed before the answer was there"})
+		return NodeError(
+			&cluster.Error{
+				Reason: cluster.Deadline,
+				Text:   "the deadline of this call passed before the answer was there",
+			})
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
 	}
@@ -190,7 +197,7 @@ func SchemaProblem(v *validatepb.Violations) *quoratev1.Problem {
 	return detail
 }
 
-// withRetryAfter says when to try again, in the detail of gRPC's own error model and in the header of HTTP.
+// withRetryAfter adds the retry delay as RetryInfo of gRPC's error model and as the HTTP header Retry-After.
 func withRetryAfter(err *connect.Error, after time.Duration) *connect.Error {
 	err.Meta().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	return WithDetail(err, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})

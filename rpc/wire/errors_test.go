@@ -23,13 +23,15 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
 
-// TestErrorsGolden writes down, for every kind of refusal and every reason of an accident, what a caller gets.
+// TestErrorsGolden compares the error of every kind of refusal and of every reason of an accident with a golden file.
 func TestErrorsGolden(t *testing.T) {
 	var lines strings.Builder
 	for kind := quota.Invalid; kind.String() != "UNKNOWN"; kind++ {
 		refused := &quota.Error{Kind: kind, Field: "limits", Text: "the text"}
 		if kind == quota.PolicyBreach {
-			refused.Breaches = []quota.Breach{{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "101 > 100"}}
+			refused.Breaches = []quota.Breach{
+				{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "101 > 100"},
+			}
 		}
 		writeLine(t, &lines, kind.String(), ToError(refused))
 	}
@@ -39,7 +41,11 @@ func TestErrorsGolden(t *testing.T) {
 			writeLine(t, &lines, name, ToError(&cluster.Error{Reason: reason, NotApplied: certain, Text: "the text"}))
 		}
 	}
-	denied := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Node: "atlas", Resource: "cores", Limit: 5, Used: 3, Requested: 4}}}
+	denied := quota.Decision{
+		Violations: []quota.Violation{
+			{Tree: "cern", Node: "atlas", Resource: "cores", Limit: 5, Used: 3, Requested: 4},
+		},
+	}
 	writeLine(t, &lines, "denied", DenialError(denied, 7))
 	writeLine(t, &lines, "deadline of the context", ToError(fmt.Errorf("reading: %w", context.DeadlineExceeded)))
 	writeLine(t, &lines, "cancelled context", ToError(context.Canceled))
@@ -66,7 +72,7 @@ func writeLine(t *testing.T, to *strings.Builder, name string, err *connect.Erro
 	to.WriteString("\n")
 }
 
-// text is a message as JSON with sorted spaces.
+// text returns a message as JSON with normalized spaces.
 func text(t *testing.T, m proto.Message) string {
 	t.Helper()
 	spaced, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
@@ -111,7 +117,9 @@ func TestEveryKindHasACode(t *testing.T) {
 }
 
 func TestFailureKeepsTheDecision(t *testing.T) {
-	decision := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Resource: "cores", Limit: 5, Used: 5, Requested: 1}}}
+	decision := quota.Decision{
+		Violations: []quota.Violation{{Tree: "cern", Resource: "cores", Limit: 5, Used: 5, Requested: 1}},
+	}
 	failure := ToFailure(DenialError(decision, 7))
 	if failure.GetCode() != "resource_exhausted" || failure.GetMessage() != decision.Explain() {
 		t.Errorf("got %v", failure)
@@ -121,7 +129,8 @@ func TestFailureKeepsTheDecision(t *testing.T) {
 	if !proto.Equal(failure.GetDecision(), want) {
 		t.Errorf("got decision %v", failure.GetDecision())
 	}
-	if other := ToFailure(RefusalError(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {
+	if other := ToFailure(RefusalError(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil ||
+		other.GetCode() != "not_found" {
 		t.Errorf("got %v", other)
 	}
 }

@@ -5,7 +5,9 @@ import quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 // exampleTree is a small strict tree: 100 cores, of which physics has 20 and operations 80.
 func exampleTree() *quoratev1.Tree {
 	return &quoratev1.Tree{
-		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{
+			{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT},
+		},
 		Limits: coreLimits(100),
 		Nodes: []*quoratev1.Node{
 			{Path: "physics/higgs", Limits: coreLimits(10)},

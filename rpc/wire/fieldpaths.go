@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// The ledger wants lists in order; callers write them as they like. A refusal must name the place in the caller's list.
+// The ledger requires sorted lists; callers may send them in any order. A refusal must name the position in the
+// caller's list.
 
 // sortedOrder gives the order of a list: which element comes first, second, and so on. Equal ones stay as they were.
 func sortedOrder[T any](list []T, compare func(a, b T) int) []int {
@@ -23,7 +24,7 @@ func sortedOrder[T any](list []T, compare func(a, b T) int) []int {
 // FieldPaths leads the element of an ordered list ("trees[0].nodes[3]") back to where the caller wrote it.
 type FieldPaths map[string]string
 
-// recordOrder remembers an order, and answers it.
+// recordOrder records an order and returns it.
 func (m FieldPaths) recordOrder(list string, order []int) []int {
 	for to, from := range order {
 		if to != from {

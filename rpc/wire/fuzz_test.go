@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// FuzzConvert feeds any bytes to what reads requests. Nothing may panic, and what passes must be canonical: every
-// list in order, the root first. What it says is the ledger's to judge.
+// FuzzConvert converts requests from arbitrary bytes. It must not panic, and converted commands must be canonical:
+// every list sorted, the root first. Their content is validated by the ledger.
 func FuzzConvert(f *testing.F) {
 	for _, seed := range []proto.Message{
 		&quoratev1.AllocateRequest{Id: "a", Claims: exampleClaims(), Labels: map[string]string{"b": "1", "a": "2"}},
@@ -62,7 +62,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// checkLedger applies a command: whatever it says, the ledger stays sound.
+// checkLedger applies a command and checks the invariants of the ledger.
 func checkLedger(t *testing.T, base, command quota.Command) {
 	t.Helper()
 	ledger := ledger.New(quota.DefaultBounds())
@@ -91,7 +91,8 @@ func checkTrees(t *testing.T, command quota.ApplyTrees) {
 		if !slices.IsSortedFunc(tree.Nodes, func(a, b quota.NodeSpec) int { return comparePaths(a.Path, b.Path) }) {
 			t.Errorf("the nodes of %+v are not in order", tree)
 		}
-		if !slices.IsSortedFunc(tree.Resources, func(a, b quota.Resource) int { return strings.Compare(a.Name, b.Name) }) {
+		if !slices.IsSortedFunc(tree.Resources,
+			func(a, b quota.Resource) int { return strings.Compare(a.Name, b.Name) }) {
 			t.Errorf("the resources of %+v are not in order", tree)
 		}
 		for _, n := range tree.Nodes {
@@ -117,7 +118,7 @@ func checkLimits(t *testing.T, limits []quota.ResourceLimit) {
 	ascending(t, limits, func(l quota.ResourceLimit) string { return l.Resource })
 }
 
-// ascending wants every key once, in order.
+// ascending checks that keys are sorted and unique.
 func ascending[T any](t *testing.T, list []T, key func(T) string) {
 	t.Helper()
 	for i := range list {
@@ -127,25 +128,33 @@ func ascending[T any](t *testing.T, list []T, key func(T) string) {
 	}
 }
 
-// FuzzPageToken: any text may be sent as a page token. What is taken is of this list, and goes on where it says.
+// FuzzPageToken: an arbitrary text as a page token is refused, or is a token of this list and continues at its
+// position.
 func FuzzPageToken(f *testing.F) {
-	for _, token := range []string{"", "a", "%", AllocationPageToken(1), AllocationPageToken(1 << 63), MakeToken(usageToken, []byte("a/b")), MakeToken(principalToken, nil)} {
+	for _, token := range []string{
+		"", "a", "%", AllocationPageToken(1), AllocationPageToken(1 << 63),
+		MakeToken(usageToken, []byte("a/b")), MakeToken(principalToken, nil),
+	} {
 		f.Add(token)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
 		after, err := OpenAllocationToken(token)
-		if again, failed := OpenAllocationToken(AllocationPageToken(after)); err == nil && (failed != nil || again != after) {
+		if again, failed := OpenAllocationToken(AllocationPageToken(after)); err == nil &&
+			(failed != nil || again != after) {
 			t.Errorf("%q goes on after %d, and then after %d, %v", token, after, again, failed)
 		}
 		path, usageErr := OpenUsageToken(token)
-		if again, failed := OpenUsageToken(MakeToken(usageToken, []byte(path))); usageErr == nil && (failed != nil || again != path) {
+		if again, failed := OpenUsageToken(MakeToken(usageToken, []byte(path))); usageErr == nil &&
+			(failed != nil || again != path) {
 			t.Errorf("%q goes on after %q, and then after %q, %v", token, path, again, failed)
 		}
 		name, principalErr := OpenPrincipalToken(token)
-		if again, failed := OpenPrincipalToken(MakeToken(principalToken, []byte(name))); principalErr == nil && (failed != nil || again != name) {
+		if again, failed := OpenPrincipalToken(MakeToken(principalToken, []byte(name))); principalErr == nil &&
+			(failed != nil || again != name) {
 			t.Errorf("%q goes on after %q, and then after %q, %v", token, name, again, failed)
 		}
-		if token != "" && (err == nil && usageErr == nil || usageErr == nil && principalErr == nil || err == nil && principalErr == nil) {
+		if token != "" && (err == nil && usageErr == nil || usageErr == nil && principalErr == nil || err == nil &&
+			principalErr == nil) {
 			t.Errorf("%q is a token of several lists", token)
 		}
 	})

@@ -28,7 +28,10 @@ func toPicks(picks []*quoratev1.ItemPick) []quota.Pick {
 func fromPicks(picks []quota.Pick) []*quoratev1.ItemPick {
 	var wire []*quoratev1.ItemPick
 	for _, p := range picks {
-		wire = append(wire, &quoratev1.ItemPick{Resource: p.Resource, Count: int64(p.Count), State: p.State, Names: p.Names, HeldState: p.HeldState})
+		wire = append(wire, &quoratev1.ItemPick{
+			Resource: p.Resource, Count: int64(p.Count), State: p.State,
+			Names: p.Names, HeldState: p.HeldState,
+		})
 	}
 	return wire
 }
@@ -50,7 +53,10 @@ func ToItemNames(names []*quoratev1.ItemName) []quota.ItemName {
 func ToItemUpdates(updates []*quoratev1.ItemUpdate) []quota.ItemUpdate {
 	var list []quota.ItemUpdate
 	for _, u := range updates {
-		list = append(list, quota.ItemUpdate{Item: toItemName(u.GetItem()), State: u.GetState(), Data: ToLabels(u.GetUserData())})
+		list = append(list, quota.ItemUpdate{
+			Item: toItemName(u.GetItem()), State: u.GetState(),
+			Data: ToLabels(u.GetUserData()),
+		})
 	}
 	return list
 }
@@ -77,7 +83,8 @@ func fromHeldItems(items []quota.HeldItem) []*quoratev1.HeldItem {
 	var wire []*quoratev1.HeldItem
 	for _, i := range items {
 		wire = append(wire, &quoratev1.HeldItem{
-			Resource: i.Resource, Name: i.Name, State: i.State, UserData: fromLabels(i.Data), UpdatedAt: FromWall(i.UpdatedWall),
+			Resource: i.Resource, Name: i.Name, State: i.State, UserData: fromLabels(i.Data),
+			UpdatedAt: FromWall(i.UpdatedWall),
 		})
 	}
 	return wire
@@ -86,7 +93,8 @@ func fromHeldItems(items []quota.HeldItem) []*quoratev1.HeldItem {
 // FromItemCount converts the counts of one resource.
 func FromItemCount(c quota.ItemCount) *quoratev1.ItemCount {
 	return &quoratev1.ItemCount{
-		Tree: c.Tree, Resource: c.Resource, States: FromCounts(c.States), Owners: FromCounts(c.Owners), Waiting: int64(c.Waiting),
+		Tree: c.Tree, Resource: c.Resource, States: FromCounts(c.States), Owners: FromCounts(c.Owners),
+		Waiting: int64(c.Waiting),
 	}
 }
 
@@ -120,8 +128,9 @@ func toItemSpec(s *quoratev1.ItemSpec) *quota.ItemSpec {
 		return nil
 	}
 	spec := &quota.ItemSpec{
-		Names: slices.Sorted(slices.Values(s.GetNames())), Min: int(s.GetMin()), Max: int(s.GetMax()), Lifespan: quota.Span(s.GetLifespanMs()),
-		State: s.GetState(), Released: s.GetReleased(), Expired: s.GetExpired(), TTL: quota.Span(s.GetTtlMs()),
+		Names: slices.Sorted(slices.Values(s.GetNames())), Min: int(s.GetMin()), Max: int(s.GetMax()),
+		Lifespan: quota.Span(s.GetLifespanMs()),
+		State:    s.GetState(), Released: s.GetReleased(), Expired: s.GetExpired(), TTL: quota.Span(s.GetTtlMs()),
 		Queueing: queueings[s.GetQueueing()],
 	}
 	for _, t := range s.GetTurns() {
@@ -137,7 +146,8 @@ func fromItemSpec(s *quota.ItemSpec) *quoratev1.ItemSpec {
 	}
 	wire := &quoratev1.ItemSpec{
 		Names: s.Names, Min: int64(s.Min), Max: int64(s.Max), LifespanMs: int64(s.Lifespan),
-		State: s.State, Released: s.Released, Expired: s.Expired, TtlMs: int64(s.TTL), Queueing: fromQueueing(s.Queueing),
+		State: s.State, Released: s.Released, Expired: s.Expired, TtlMs: int64(s.TTL),
+		Queueing: fromQueueing(s.Queueing),
 	}
 	for _, t := range s.Turns {
 		wire.Turns = append(wire.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: int64(t.After)})

@@ -46,7 +46,12 @@ func TestRenewalsSayEverything(t *testing.T) {
 	})
 	want := quota.Renew{
 		ID: "a", Fence: 3, TTL: 1000, Data: []quota.Label{{Key: "k"}},
-		Items: []quota.ItemUpdate{{Item: quota.ItemName{Tree: "t", Resource: "slice", Name: "x"}, State: "busy", Data: []quota.Label{{Key: "l", Value: "v"}}}},
+		Items: []quota.ItemUpdate{
+			{
+				Item: quota.ItemName{Tree: "t", Resource: "slice", Name: "x"}, State: "busy",
+				Data: []quota.Label{{Key: "l", Value: "v"}},
+			},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -58,8 +63,17 @@ func TestTreesSayWhichItemsThereAre(t *testing.T) {
 		Name:         "t",
 		TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Default: 1, Max: 2, Grace: 3}, Overtake: 4},
 		Resources: []quota.Resource{
-			{Name: "lab", Unit: quota.Items, Items: &quota.ItemSpec{Names: []string{"x", "y"}, State: "new", Released: "dirty", Expired: "lost", TTL: 5, Queueing: quota.BestEffort}},
-			{Name: "slice", Unit: quota.Items, Items: &quota.ItemSpec{Min: 1, Max: 2, Lifespan: 3, Turns: []quota.Turn{{From: "a", To: "b", After: 4}, {From: "c", To: "d", After: 5}}}},
+			{Name: "lab", Unit: quota.Items, Items: &quota.ItemSpec{
+				Names: []string{"x", "y"}, State: "new",
+				Released: "dirty", Expired: "lost", TTL: 5, Queueing: quota.BestEffort,
+			}},
+			{
+				Name: "slice", Unit: quota.Items,
+				Items: &quota.ItemSpec{
+					Min: 1, Max: 2, Lifespan: 3,
+					Turns: []quota.Turn{{From: "a", To: "b", After: 4}, {From: "c", To: "d", After: 5}},
+				},
+			},
 		},
 		Nodes: []quota.NodeSpec{{Policy: "open", Queueing: quota.Strict}, {Path: "a", Queueing: quota.BestEffort}},
 	}
@@ -74,19 +88,25 @@ func TestTreesSayWhichItemsThereAre(t *testing.T) {
 	if diff := cmp.Diff(spec, got); diff != "" {
 		t.Error(diff)
 	}
-	if short := FromTreeSummary(quota.TreeSummary{Resources: spec.Resources}); short.GetResources()[0].GetItems() != nil || short.GetResources()[0].GetUnit() != quoratev1.Unit_UNIT_ITEMS {
+	if short := FromTreeSummary(
+		quota.TreeSummary{Resources: spec.Resources}); short.GetResources()[0].GetItems() != nil ||
+		short.GetResources()[0].GetUnit() != quoratev1.Unit_UNIT_ITEMS {
 		t.Errorf("a summary is %v", short)
 	}
 }
 
 func TestItemsSayEverything(t *testing.T) {
 	got := FromItem(quota.ItemInfo{
-		ItemName: quota.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann", Allocation: "a", Fence: 3,
-		Data: []quota.Label{{Key: "k", Value: "v"}}, Updated: 10, UpdatedWall: 1000, Expires: 20, ExpiresWall: 2000, Leaving: true,
+		ItemName: quota.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann",
+		Allocation: "a", Fence: 3,
+		Data: []quota.Label{{Key: "k", Value: "v"}}, Updated: 10, UpdatedWall: 1000, Expires: 20,
+		ExpiresWall: 2000, Leaving: true,
 	})
 	want := &quoratev1.Item{
-		Name: &quoratev1.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann", Allocation: "a", Fence: 3,
-		UserData: map[string]string{"k": "v"}, UpdatedLedgerMs: 10, UpdatedAt: FromWall(1000), ExpiresLedgerMs: 20, ExpiresAt: FromWall(2000), Leaving: true,
+		Name: &quoratev1.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann",
+		Allocation: "a", Fence: 3,
+		UserData: map[string]string{"k": "v"}, UpdatedLedgerMs: 10, UpdatedAt: FromWall(1000), ExpiresLedgerMs: 20,
+		ExpiresAt: FromWall(2000), Leaving: true,
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
@@ -95,7 +115,8 @@ func TestItemsSayEverything(t *testing.T) {
 		t.Errorf("what stays goes at %v", stays.GetExpiresAt())
 	}
 	count := FromItemCount(quota.ItemCount{
-		Tree: "t", Resource: "lab", States: []quota.NamedCount{{Name: "free", Count: 2}}, Owners: []quota.NamedCount{{Count: 2}}, Waiting: 3,
+		Tree: "t", Resource: "lab", States: []quota.NamedCount{{Name: "free", Count: 2}},
+		Owners: []quota.NamedCount{{Count: 2}}, Waiting: 3,
 	})
 	wantCount := &quoratev1.ItemCount{
 		Tree: "t", Resource: "lab", States: map[string]int64{"free": 2}, Owners: map[string]int64{"": 2}, Waiting: 3,
@@ -107,20 +128,39 @@ func TestItemsSayEverything(t *testing.T) {
 
 func TestLeasesAndWaitingRequestsSayEverything(t *testing.T) {
 	got := FromAllocation(quota.AllocationInfo{
-		ID: "a", State: quota.Waiting, TTL: 5, ExpiresAt: 6, RevokedBy: "b", Data: []quota.Label{{Key: "k", Value: "v"}}, Priority: -7,
+		ID: "a", State: quota.Waiting, TTL: 5, ExpiresAt: 6, RevokedBy: "b",
+		Data: []quota.Label{{Key: "k", Value: "v"}}, Priority: -7,
 		Waiting: &quota.WaitingInfo{Since: 1, SinceWall: 1000, Until: 2, KeepUntil: 3, Position: 4, Line: "cpu at t"},
 		Claims: []quota.ClaimInfo{{
-			Tree: "t", Picks: []quota.Pick{{Resource: "lab", Count: 1, State: "free", Names: []string{"x"}, HeldState: "busy"}},
-			Items: []quota.HeldItem{{Resource: "lab", Name: "x", State: "busy", Data: []quota.Label{{Key: "l", Value: "w"}}, UpdatedWall: 2000}},
+			Tree: "t", Picks: []quota.Pick{
+				{Resource: "lab", Count: 1, State: "free", Names: []string{"x"}, HeldState: "busy"},
+			},
+			Items: []quota.HeldItem{
+				{
+					Resource: "lab", Name: "x", State: "busy", Data: []quota.Label{{Key: "l", Value: "w"}},
+					UpdatedWall: 2000,
+				},
+			},
 		}},
 	})
 	want := &quoratev1.Allocation{
-		Id: "a", State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING, TtlMs: 5, ExpiresLedgerMs: 6, RevokedBy: "b",
+		Id: "a", State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING, TtlMs: 5,
+		ExpiresLedgerMs: 6, RevokedBy: "b",
 		UserData: map[string]string{"k": "v"}, Priority: -7,
-		Waiting: &quoratev1.Waiting{SinceLedgerMs: 1, Since: FromWall(1000), UntilLedgerMs: 2, KeepUntilLedgerMs: 3, Position: 4, Line: "cpu at t"},
+		Waiting: &quoratev1.Waiting{
+			SinceLedgerMs: 1, Since: FromWall(1000), UntilLedgerMs: 2, KeepUntilLedgerMs: 3,
+			Position: 4, Line: "cpu at t",
+		},
 		Claims: []*quoratev1.HeldClaim{{
-			Tree: "t", Picks: []*quoratev1.ItemPick{{Resource: "lab", Count: 1, State: "free", Names: []string{"x"}, HeldState: "busy"}},
-			Items: []*quoratev1.HeldItem{{Resource: "lab", Name: "x", State: "busy", UserData: map[string]string{"l": "w"}, UpdatedAt: FromWall(2000)}},
+			Tree: "t", Picks: []*quoratev1.ItemPick{
+				{Resource: "lab", Count: 1, State: "free", Names: []string{"x"}, HeldState: "busy"},
+			},
+			Items: []*quoratev1.HeldItem{
+				{
+					Resource: "lab", Name: "x", State: "busy", UserData: map[string]string{"l": "w"},
+					UpdatedAt: FromWall(2000),
+				},
+			},
 		}},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -134,7 +174,10 @@ func TestItemTokens(t *testing.T) {
 	if err != nil || *got != after {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for _, token := range []string{"?", MakeToken(itemToken, []byte("lab")), MakeToken(usageToken, []byte("lab\x00x"))} {
+	for _, token := range []string{
+		"?", MakeToken(itemToken, []byte("lab")),
+		MakeToken(usageToken, []byte("lab\x00x")),
+	} {
 		if _, err := OpenItemToken(token, "t"); err == nil {
 			t.Errorf("token %q was taken", token)
 		}

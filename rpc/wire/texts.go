@@ -3,16 +3,13 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 
-	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 )
 
-// Lengths of what an error says, in bytes. Errors quote what the caller sent, and must not grow with it.
+// Maximum lengths of the parts of an error, in bytes. Errors quote the request and must not grow with it.
 const (
 	// MaxErrorText bounds the text of an error.
 	MaxErrorText = 4 << 10
@@ -51,37 +48,4 @@ func BoundText(_ context.Context, err error) error {
 	}
 	maps.Copy(short.Meta(), failed.Meta())
 	return short
-}
-
-// BoundedValidator looks for all violations of the schema in a small request and for the first one in a large one, and
-// keeps what it says short.
-type BoundedValidator struct{ Rules protovalidate.Validator }
-
-// Validate checks a message against the rules of its schema.
-func (v BoundedValidator) Validate(m proto.Message, options ...protovalidate.ValidationOption) error {
-	if proto.Size(m) > thoroughBelow {
-		options = append(options, protovalidate.WithFailFast())
-	}
-	err := v.Rules.Validate(m, options...)
-	var broken *protovalidate.ValidationError
-	if errors.As(err, &broken) {
-		shortenViolations(broken)
-	}
-	return err
-}
-
-func shortenViolations(broken *protovalidate.ValidationError) {
-	if more := len(broken.Violations) - maxViolations; more > 0 {
-		last := proto.CloneOf(broken.Violations[maxViolations].Proto)
-		last.SetMessage(fmt.Sprintf("%s; %d more violations are left out", last.GetMessage(), more-1))
-		broken.Violations[maxViolations].Proto = last
-		broken.Violations = broken.Violations[:maxViolations+1]
-	}
-	for _, violation := range broken.Violations {
-		for _, element := range violation.Proto.GetField().GetElements() {
-			if key := element.GetStringKey(); len(key) > maxErrorKey {
-				element.SetStringKey(shortenText(key, maxErrorKey))
-			}
-		}
-	}
 }

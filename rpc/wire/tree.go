@@ -79,12 +79,14 @@ func fromLeaseSettings(s quota.LeaseSettings) *quoratev1.LeaseSettings {
 
 func toResources(resources []*quoratev1.Resource, field string, moved FieldPaths) ([]quota.Resource, error) {
 	list := make([]quota.Resource, len(resources))
-	order := sortedOrder(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	order := sortedOrder(
+		resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for i, from := range moved.recordOrder(field+".resources", order) {
 		r := resources[from]
 		unit, known := units[r.GetUnit()]
 		if !known {
-			return nil, InvalidField(fmt.Sprintf("%s.resources[%d].unit", field, from), "unit %d does not exist", r.GetUnit())
+			return nil, InvalidField(fmt.Sprintf("%s.resources[%d].unit", field, from),
+				"unit %d does not exist", r.GetUnit())
 		}
 		list[i] = quota.Resource{Name: r.GetName(), Unit: unit, Items: toItemSpec(r.GetItems())}
 	}
@@ -164,7 +166,8 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 			wire.Nodes = append(wire.Nodes, node)
 			continue
 		}
-		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(), node.GetPrincipals()
+		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(),
+			node.GetPrincipals()
 		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
 		wire.Queueing = node.GetQueueing()
 	}
@@ -214,8 +217,9 @@ func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	}
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{
-			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set), Effective: fromLimit(r.Effective),
-			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
+			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set),
+			Effective: fromLimit(r.Effective),
+			Own:       int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
 		}
 		if r.Bounded {
 			usage.Headroom = new(int64(r.Headroom))

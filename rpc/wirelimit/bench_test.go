@@ -16,7 +16,9 @@ func BenchmarkScan(b *testing.B) {
 	for i := range 500 {
 		m.Requests = append(m.GetRequests(), &quoratev1.AllocateRequest{
 			Id: fmt.Sprintf("job-%d", i), Labels: map[string]string{"owner": "someone", "stage": "test"},
-			Claims: []*quoratev1.Claim{{Tree: "cern", Node: "physics/higgs", Amounts: map[string]int64{"cores": 8, "memory": 1 << 34}}},
+			Claims: []*quoratev1.Claim{
+				{Tree: "cern", Node: "physics/higgs", Amounts: map[string]int64{"cores": 8, "memory": 1 << 34}},
+			},
 		})
 	}
 	c := newChecker(b, generous, m)

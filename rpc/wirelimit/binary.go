@@ -1,6 +1,8 @@
 package wirelimit
 
 import (
+	"unicode/utf8"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -14,6 +16,7 @@ func (c *Checker) Binary(data []byte, d protoreflect.MessageDescriptor) (Usage, 
 	if err != nil {
 		return Usage{}, err
 	}
+	s.usage.Plain = !s.odd
 	return s.usage, nil
 }
 
@@ -23,7 +26,6 @@ func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 	for range m.bounded {
 		s.counts = append(s.counts, 0)
 	}
-	defer func() { s.counts = s.counts[:base] }()
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
 		if n < 0 {
@@ -35,8 +37,9 @@ func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 		}
 		value := data[:n]
 		data = data[n:]
-		f, known := m.fields[number]
-		if !known {
+		f := m.fieldOf(number)
+		if f == nil {
+			s.odd = true
 			if err := s.addUsage(0, int64(n)); err != nil {
 				return err
 			}
@@ -46,6 +49,7 @@ func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 			return err
 		}
 	}
+	s.counts = s.counts[:base] // after an error nobody looks at them
 	return nil
 }
 
@@ -74,10 +78,16 @@ func (s *scan) scanField(f *field, kind protowire.Type, value []byte, base int, 
 			return err
 		}
 	}
+	s.checkText(f.kind, content)
 	return s.addUsage(0, allocatedSize(int64(len(content))))
 }
 
-// countElements notes another element of a list or a map, and answers how many there are.
+// checkText notes a text that is not UTF-8. Generated decoders do not look.
+func (s *scan) checkText(kind protoreflect.Kind, content []byte) {
+	s.odd = s.odd || kind == protoreflect.StringKind && !utf8.Valid(content)
+}
+
+// countElements counts another element of a list or map and returns the new count.
 func (s *scan) countElements(f *field, base int, lenient bool) (int, error) {
 	s.counts[base+f.slot]++
 	n := s.counts[base+f.slot]
@@ -155,7 +165,7 @@ func (s *scan) scanPair(f *field, content []byte, n int, lenient bool) error {
 			return err
 		}
 	}
-	for len(content) > 0 {
+	for previous := protowire.Number(0); len(content) > 0; {
 		number, kind, n := protowire.ConsumeTag(content)
 		if n < 0 {
 			return errMalformed
@@ -166,6 +176,10 @@ func (s *scan) scanPair(f *field, content []byte, n int, lenient bool) error {
 		}
 		value := content[:n]
 		content = content[n:]
+		// Generated decoders do not look at the types of keys and values, and add numbers that come twice.
+		s.odd = s.odd || number <= previous || number > 2 ||
+			number == 1 && kind != protowire.BytesType || number == 2 && kind != f.wire
+		previous = number
 		if kind != protowire.BytesType {
 			continue
 		}
@@ -179,8 +193,9 @@ func (s *scan) scanPair(f *field, content []byte, n int, lenient bool) error {
 			}
 			continue
 		}
+		s.checkText(protoreflect.StringKind, inside) // bytes as values only cost time
 		if number == 1 {
-			at.key = string(inside[:min(len(inside), longestKey+1)])
+			at.key = inside[:min(len(inside), longestKey+1)]
 		}
 		if err := s.addUsage(0, allocatedSize(int64(len(inside)))); err != nil {
 			return err

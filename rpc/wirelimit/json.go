@@ -150,7 +150,7 @@ func (s jsonScan) scanPairs(f *field, base int, lenient bool) error {
 		if err := s.addUsage(0, allocatedSize(int64(len(key)))); err != nil {
 			return err
 		}
-		if err := s.scanSingle(f, step{field: f, key: key}, lenient); err != nil {
+		if err := s.scanSingle(f, step{field: f, key: []byte(key[:min(len(key), longestKey+1)])}, lenient); err != nil {
 			return err
 		}
 	}

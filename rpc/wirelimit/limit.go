@@ -2,11 +2,10 @@
 // from it.
 //
 // A list of empty messages takes two bytes for each on the wire and some hundred in memory, and rules of a schema are
-// checked on the message, when the memory is spent already. The scan here reads the encoded bytes once, builds
-// nothing, and stops at the first bound that is passed. It knows the bounds from the descriptors: repeated.max_items
-// and map.max_pairs of protovalidate, so that a new field is bounded on the day it is added. Everything else that the
-// schema demands (patterns, lengths, ranges) costs no more than the bytes that were sent and is left to the
-// validator.
+// checked on the message, when the memory is spent already. The scan here reads the encoded bytes once, builds nothing,
+// and stops at the first bound that is exceeded. It takes the bounds from the descriptors: repeated.max_items and
+// map.max_pairs of protovalidate, so that a new field is bounded on the day it is added. Everything else that the
+// schema demands (patterns, lengths, ranges) costs no more than the bytes that were sent and is left to the validator.
 package wirelimit
 
 import (
@@ -34,9 +33,12 @@ type Usage struct {
 	Elements int64
 	// Size estimates the bytes of memory of the decoded message. It is rather too large than too small.
 	Size int64
+	// Plain is true if a binary request has nothing unusual that decoders might treat differently: unknown fields, map
+	// entries of other types, texts that are not UTF-8.
+	Plain bool
 }
 
-// Error says which bound a request passes.
+// Error names the bound that a request exceeds.
 type Error struct {
 	// Field is the path of the field, as protovalidate writes it; empty if the request as a whole is too large.
 	Field string
@@ -52,7 +54,7 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Text
 }
 
-// errMalformed says that the bytes are not of the encoding.
+// errMalformed means that the bytes are not valid in the encoding.
 var errMalformed = errors.New("the body is not a valid protobuf message")
 
 // longestKey is how much of a map's key an error shows, in bytes.
@@ -62,13 +64,15 @@ const longestKey = 64
 type step struct {
 	field *field
 	index int
-	key   string
+	// key is a part of the request.
+	key []byte
 }
 
 // scan is the state of one walk over an encoded request.
 type scan struct {
 	limits Limits
 	usage  Usage
+	odd    bool // the request is not plain
 	path   []step
 	// counts are the elements of each bounded field of the messages around the current position, innermost last.
 	counts []int
@@ -80,10 +84,14 @@ func (s *scan) addUsage(elements, size int64) error {
 	s.usage.Size += size
 	switch {
 	case s.usage.Elements > s.limits.Elements:
-		return &Error{Text: fmt.Sprintf("the request has more than %d elements (list entries, map entries and messages); split it into several calls",
+		return &Error{Text: fmt.Sprintf(
+			"the request has more than %d elements (list entries, map entries and messages); split it "+
+				"into several calls",
 			s.limits.Elements)}
 	case s.usage.Size > s.limits.Size:
-		return &Error{Text: fmt.Sprintf("the request takes more than %d bytes of memory when it is decoded; split it into several calls", s.limits.Size)}
+		return &Error{Text: fmt.Sprintf(
+			"the request takes more than %d bytes of memory when it is decoded; split it into several calls",
+			s.limits.Size)}
 	}
 	return nil
 }
@@ -121,7 +129,7 @@ func (s *scan) fieldPath(last *field) string {
 		b.WriteString(at.field.name)
 		switch {
 		case at.field.isMap:
-			b.WriteString("[" + strconv.Quote(shortenKey(at.key)) + "]")
+			b.WriteString("[" + strconv.Quote(shortenKey(string(at.key))) + "]")
 		case at.field.isList:
 			b.WriteString("[" + strconv.Itoa(at.index) + "]")
 		}
@@ -139,7 +147,7 @@ func shortenKey(key string) string {
 	return strings.ToValidUTF8(key[:longestKey], "") + "…"
 }
 
-// Checker knows the bounds of all messages that it was made for. It is safe for concurrent use.
+// Checker has the bounds of a set of message types. It is safe for concurrent use.
 type Checker struct {
 	limits   Limits
 	messages map[protoreflect.FullName]*message

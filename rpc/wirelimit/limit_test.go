@@ -34,7 +34,7 @@ func newChecker(t testing.TB, limits wirelimit.Limits, messages ...proto.Message
 	return c
 }
 
-// encode writes a message in both forms.
+// encode returns a message in both encodings.
 func encode(t testing.TB, m proto.Message) (binary, text []byte) {
 	t.Helper()
 	binary, err := proto.Marshal(m)
@@ -48,7 +48,7 @@ func encode(t testing.TB, m proto.Message) (binary, text []byte) {
 	return binary, text
 }
 
-// each scans a message in both forms.
+// each scans a message in both encodings.
 func each(t *testing.T, c *wirelimit.Checker, m proto.Message, look func(t *testing.T, u wirelimit.Usage, err error)) {
 	t.Helper()
 	binary, text := encode(t, m)
@@ -63,7 +63,7 @@ func each(t *testing.T, c *wirelimit.Checker, m proto.Message, look func(t *test
 	})
 }
 
-// TestEveryBoundOfEveryRequest fills each list and each map of each request up to its bound and one beyond.
+// TestEveryBoundOfEveryRequest fills each list and map of each request up to its bound and to one more.
 func TestEveryBoundOfEveryRequest(t *testing.T) {
 	bounds := 0
 	for _, request := range requests(t) {
@@ -80,7 +80,8 @@ func TestEveryBoundOfEveryRequest(t *testing.T) {
 					if errors.As(err, &refused) != want || (err != nil) != want {
 						t.Fatalf("%s with %d of %d: got %v", name, n, most, err)
 					}
-					if want && (plain(refused.Field) != names(path) || !strings.Contains(refused.Text, fmt.Sprintf("no more than %d", most))) {
+					if want && (plain(refused.Field) != names(path) ||
+						!strings.Contains(refused.Text, fmt.Sprintf("no more than %d", most))) {
 						t.Errorf("%s: the refusal says %q", name, refused)
 					}
 				})
@@ -92,7 +93,7 @@ func TestEveryBoundOfEveryRequest(t *testing.T) {
 	}
 }
 
-// requests are the messages that the public API takes.
+// requests returns the request messages of the public API.
 func requests(t *testing.T) []protoreflect.MessageType {
 	t.Helper()
 	var found []protoreflect.MessageType
@@ -112,8 +113,10 @@ func requests(t *testing.T) []protoreflect.MessageType {
 	return found
 }
 
-// walk visits every bounded list and map below a message, except where each element is judged alone.
-func walk(t *testing.T, d protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor, visit func([]protoreflect.FieldDescriptor, int)) {
+// walk visits every bounded list and map below a message, except in fields that are validated separately.
+func walk(t *testing.T, d protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor,
+	visit func([]protoreflect.FieldDescriptor, int),
+) {
 	t.Helper()
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
@@ -129,13 +132,14 @@ func walk(t *testing.T, d protoreflect.MessageDescriptor, path []protoreflect.Fi
 		if f.IsMap() {
 			inside = f.MapValue().Message()
 		}
-		if inside != nil && rules.GetRepeated().GetItems().GetIgnore() != validatepb.Ignore_IGNORE_ALWAYS {
+		separate := validatepb.Ignore_IGNORE_ALWAYS
+		if inside != nil && rules.GetIgnore() != separate && rules.GetRepeated().GetItems().GetIgnore() != separate {
 			walk(t, inside, to, visit)
 		}
 	}
 }
 
-// fill makes one of everything on the way, and n elements at its end.
+// fill sets one element in each list on a path and n elements at its end.
 func fill(m protoreflect.Message, path []protoreflect.FieldDescriptor, n int) {
 	f := path[0]
 	last, here := len(path) == 1, n
@@ -174,7 +178,7 @@ func names(path []protoreflect.FieldDescriptor) string {
 	return strings.Join(all, ".")
 }
 
-// plain is a path without subscripts.
+// plain returns a path without subscripts.
 func plain(field string) string {
 	var b strings.Builder
 	inside := false
@@ -199,7 +203,7 @@ func emptyClaims(n int) []*quoratev1.Claim {
 	return claims
 }
 
-// TestPathsNameTheElement: the field is written as the validator writes it.
+// TestPathsNameTheElement: field paths have the format of the validator.
 func TestPathsNameTheElement(t *testing.T) {
 	c := newChecker(t, generous, &quoratev1.AllocateRequest{}, &quoratev1.SetLimitsRequest{})
 	claims := emptyClaims(3)
@@ -215,8 +219,8 @@ func TestPathsNameTheElement(t *testing.T) {
 	})
 }
 
-// TestAnElementOfABatchIsRefusedAlone: the rules of the requests in a batch are for each of them, so only the bounds
-// of the whole hold for what is in them.
+// TestAnElementOfABatchIsRefusedAlone: the requests in a batch are validated separately, so that the scan applies only
+// the bounds of the whole message to them.
 func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	batch := &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{{Claims: emptyClaims(33)}, {}}}
 	each(t, newChecker(t, generous, batch), batch, func(t *testing.T, _ wirelimit.Usage, err error) {
@@ -243,8 +247,8 @@ func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	})
 }
 
-// TestJSONThatIsNoRequest: what the scan cannot follow is refused before the decoder builds anything.
-func TestJSONThatIsNoRequest(t *testing.T) {
+// TestInvalidJSON: JSON that the scan cannot parse is refused before the decoder allocates memory.
+func TestInvalidJSON(t *testing.T) {
 	c := newChecker(t, generous, &quoratev1.AllocateRequest{})
 	d := (&quoratev1.AllocateRequest{}).ProtoReflect().Descriptor()
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
@@ -261,14 +265,17 @@ func TestJSONThatIsNoRequest(t *testing.T) {
 			t.Errorf("%.60s: got %v, want %q", text, err, want)
 		}
 	}
-	for _, text := range []string{`{}`, `{"claims":null}`, `null`, `{"user_data":{"a":"b"}}`, `{"userData":{}}`, `{"principal":{"groups":["a"]}}`} {
+	for _, text := range []string{
+		`{}`, `{"claims":null}`, `null`, `{"user_data":{"a":"b"}}`, `{"userData":{}}`,
+		`{"principal":{"groups":["a"]}}`,
+	} {
 		if _, err := c.JSON([]byte(text), d); err != nil {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }
 
-// TestKeysInPathsAreCut: a caller's key does not come back at any length.
+// TestKeysInPathsAreCut: map keys in error paths are shortened.
 func TestKeysInPathsAreCut(t *testing.T) {
 	// No request has lists in the values of a map; the answer with principals has.
 	kept := wirelimit.Limits{Elements: 100, Size: 1 << 30, Depth: 4}
@@ -284,14 +291,21 @@ func TestKeysInPathsAreCut(t *testing.T) {
 	})
 }
 
-// TestTheEstimateCoversTheMessage compares the estimate with what decoding really takes.
+// TestTheEstimateCoversTheMessage compares the estimate with the memory that decoding takes.
 func TestTheEstimateCoversTheMessage(t *testing.T) {
 	labels := map[string]string{"owner": "someone", "purpose": "a test"}
 	heavy := &quoratev1.BatchAllocateRequest{}
 	for i := range 1000 {
-		r := &quoratev1.AllocateRequest{Id: fmt.Sprintf("request-%d", i), Labels: labels, UserData: map[string]string{"key": strings.Repeat("x", 200)}}
+		r := &quoratev1.AllocateRequest{
+			Id: fmt.Sprintf("request-%d", i), Labels: labels,
+			UserData: map[string]string{"key": strings.Repeat("x", 200)},
+		}
 		for range 8 {
-			r.Claims = append(r.Claims, &quoratev1.Claim{Tree: "cern", Node: "physics/higgs", Amounts: map[string]int64{"cores": 3, "memory": 1 << 40}})
+			r.Claims = append(
+				r.Claims, &quoratev1.Claim{
+					Tree: "cern", Node: "physics/higgs",
+					Amounts: map[string]int64{"cores": 3, "memory": 1 << 40},
+				})
 		}
 		heavy.Requests = append(heavy.Requests, r)
 	}
@@ -308,7 +322,10 @@ func TestTheEstimateCoversTheMessage(t *testing.T) {
 		}
 		tree.Trees[0].Nodes = append(tree.GetTrees()[0].GetNodes(), n)
 	}
-	for name, m := range map[string]proto.Message{"records": heavy, "empty claims": thin, "claims with a map": maps, "a tree": tree} {
+	for name, m := range map[string]proto.Message{
+		"records": heavy, "empty claims": thin, "claims with a map": maps,
+		"a tree": tree,
+	} {
 		t.Run(name, func(t *testing.T) {
 			binary, _ := encode(t, m)
 			usage, err := newChecker(t, generous, m).Binary(binary, m.ProtoReflect().Descriptor())
@@ -338,20 +355,28 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// FuzzBinary: what the scan refuses the schema refuses too, and what it lets pass is as small as it says.
+// FuzzBinary: the scan refuses only messages that the validator refuses too, and accepted messages are within the
+// estimate.
 func FuzzBinary(f *testing.F) {
 	validator, err := protovalidate.New()
 	if err != nil {
 		f.Fatal(err)
 	}
 	limits := wirelimit.Limits{Elements: 2000, Size: 1 << 20, Depth: 20}
-	kinds := []proto.Message{&quoratev1.AllocateRequest{}, &quoratev1.BatchAllocateRequest{}, &quoratev1.ApplyTreesRequest{}, &quoratev1.UpdateItemsRequest{}, &quoratev1.SetLimitsRequest{}}
+	kinds := []proto.Message{
+		&quoratev1.AllocateRequest{}, &quoratev1.BatchAllocateRequest{},
+		&quoratev1.ApplyTreesRequest{}, &quoratev1.UpdateItemsRequest{}, &quoratev1.SetLimitsRequest{},
+	}
 	c := newChecker(f, limits, kinds...)
 	for i := range kinds {
 		f.Add(uint8(i), []byte{})
-		f.Add(uint8(i), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte("\x0a\x03abc\x12\x00\x1a\x00")))
+		f.Add(uint8(i), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType),
+			[]byte("\x0a\x03abc\x12\x00\x1a\x00")))
 	}
-	binary, _ := encode(f, &quoratev1.AllocateRequest{Id: "a", Claims: emptyClaims(33), Labels: map[string]string{"a": "b"}})
+	binary, _ := encode(f, &quoratev1.AllocateRequest{
+		Id: "a", Claims: emptyClaims(33),
+		Labels: map[string]string{"a": "b"},
+	})
 	f.Add(uint8(0), binary)
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		kind := kinds[int(which)%len(kinds)]
@@ -370,11 +395,16 @@ func FuzzJSON(f *testing.F) {
 		f.Fatal(err)
 	}
 	limits := wirelimit.Limits{Elements: 2000, Size: 1 << 20, Depth: 20}
-	kinds := []proto.Message{&quoratev1.AllocateRequest{}, &quoratev1.BatchAllocateRequest{}, &quoratev1.ApplyTreesRequest{}, &quoratev1.UpdateItemsRequest{}, &quoratev1.SetLimitsRequest{}}
+	kinds := []proto.Message{
+		&quoratev1.AllocateRequest{}, &quoratev1.BatchAllocateRequest{},
+		&quoratev1.ApplyTreesRequest{}, &quoratev1.UpdateItemsRequest{}, &quoratev1.SetLimitsRequest{},
+	}
 	c := newChecker(f, limits, kinds...)
 	for i, text := range []string{
-		`{"id":"a","claims":[{"tree":"t","amounts":{"a":"1"}}],"labels":{"a":"b"}}`, `{"requests":[{"claims":[{},{}]},{}]}`,
-		`{"trees":[{"name":"t","nodes":[{"path":"a","limits":{"c":{"amount":3}}}]}],"expected_revision":1}`, `{"updates":[{}]}`, `{"limits":{"a":{"unlimited":true}}}`,
+		`{"id":"a","claims":[{"tree":"t","amounts":{"a":"1"}}],"labels":{"a":"b"}}`,
+		`{"requests":[{"claims":[{},{}]},{}]}`,
+		`{"trees":[{"name":"t","nodes":[{"path":"a","limits":{"c":{"amount":3}}}]}],"expected_revision":1}`,
+		`{"updates":[{}]}`, `{"limits":{"a":{"unlimited":true}}}`,
 	} {
 		f.Add(uint8(i), text)
 	}
@@ -397,7 +427,7 @@ type judged struct {
 	validator        protovalidate.Validator
 }
 
-// judge holds a scan against the decoder and the validator.
+// judge compares the result of a scan with the decoder and the validator.
 func judge(t *testing.T, j judged) {
 	t.Helper()
 	if j.decoded != nil {
@@ -407,7 +437,7 @@ func judge(t *testing.T, j judged) {
 	if err != nil {
 		return // a text that is not UTF-8
 	}
-	// The decoder keeps the last of equal keys and single fields; the scan sees them all.
+	// The decoder keeps the last value of a repeated key or single field; the scan counts all of them.
 	canonical, plain := j.checker.Binary(again, j.message.ProtoReflect().Descriptor())
 	var refused *wirelimit.Error
 	switch {
@@ -422,7 +452,7 @@ func judge(t *testing.T, j judged) {
 	}
 }
 
-// merges tells whether a message has single messages in it, whose occurrences add up.
+// merges reports whether a message has singular message fields, whose repeated occurrences are merged.
 func merges(m proto.Message) bool {
 	found := false
 	m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {

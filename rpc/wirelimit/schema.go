@@ -25,10 +25,12 @@ const (
 	unknownMessage = 512
 )
 
-// message is what the scan knows of a message type.
+// message is the scan's description of a message type.
 type message struct {
 	fields map[protowire.Number]*field
 	names  map[string]*field
+	// low are the fields with small numbers again, by number: a map is most of the time of a scan.
+	low [32]*field
 	// bounded is how many lists and maps it has.
 	bounded int
 	// size is the memory of an empty one.
@@ -37,7 +39,7 @@ type message struct {
 	opaque bool
 }
 
-// field is what the scan knows of a field.
+// field is the scan's description of a field.
 type field struct {
 	name          string
 	isList, isMap bool
@@ -49,6 +51,8 @@ type field struct {
 	// refused alone: only the bounds of the whole request hold inside.
 	lenient bool
 	kind    protoreflect.Kind
+	// wire is how values of the kind are written.
+	wire protowire.Type
 	// message is the type of the field, of the elements of a list, or of the values of a map; nil for scalars.
 	message *message
 	// value is the memory of one scalar, or of the reference to a message.
@@ -103,9 +107,20 @@ func (c *Checker) learnMessage(d protoreflect.MessageDescriptor) (*message, erro
 			m.bounded++
 		}
 		m.fields[described.Number()] = f
+		if int(described.Number()) < len(m.low) {
+			m.low[described.Number()] = f
+		}
 		m.names[described.JSONName()], m.names[described.TextName()] = f, f
 	}
 	return m, nil
+}
+
+// fieldOf finds a field; nil if there is none.
+func (m *message) fieldOf(number protowire.Number) *field {
+	if int(number) < len(m.low) {
+		return m.low[number]
+	}
+	return m.fields[number]
 }
 
 func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
@@ -126,11 +141,26 @@ func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
 	if f.lenient = rules.GetIgnore() == always || elements.GetIgnore() == always; rules.GetIgnore() == always {
 		f.maxItems = 0
 	}
-	f.value = scalarSize(f.kind)
+	f.value, f.wire = scalarSize(f.kind), wireType(f.kind)
 	if of.Message() != nil {
 		f.message, err = c.learnMessage(of.Message())
 	}
 	return f, err
+}
+
+// wireType is how a value is written outside of a packed list.
+func wireType(kind protoreflect.Kind) protowire.Type {
+	switch kind { //nolint:exhaustive // all others are varints
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return protowire.BytesType
+	}
+	switch scalarWidth(kind) {
+	case 4:
+		return protowire.Fixed32Type
+	case 8:
+		return protowire.Fixed64Type
+	}
+	return protowire.VarintType
 }
 
 // scalarSize is the memory of a value in its message, list or map.

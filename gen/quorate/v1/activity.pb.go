@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetActivityRequest names what to show.
+// GetActivityRequest names a node or an itemized resource.
 type GetActivityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -96,8 +96,8 @@ func (x *GetActivityRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// ActivityStep is five minutes. What is held, waits or is in a state at its end is known as of the last sample in it,
-// which is at most ten seconds older, and in the present step at most one.
+// ActivityStep covers five minutes. Values at its end are those of the last sample in it, which is at most ten seconds
+// older, and in the present step at most one second.
 type ActivityStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Wall-clock time of its beginning on the server.
@@ -207,12 +207,12 @@ func (x *ActivityStep) GetStates() map[string]int64 {
 	return nil
 }
 
-// GetActivityResponse is a series.
+// GetActivityResponse is the recorded series.
 type GetActivityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 288, oldest first; the last one is still going on. Steps without a change are there as well.
+	// At most 288 steps, oldest first, including those without activity; the last one is not complete yet.
 	Steps []*ActivityStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
-	// Where in the log the server is.
+	// The log position of the server.
 	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -31,15 +31,15 @@ const (
 	Mode_MODE_UNSPECIFIED Mode = 0
 	// Deny at once.
 	Mode_MODE_REJECT Mode = 1
-	// Decide on the present state and change nothing. A denial is answered like a real one.
+	// Decide on the present state and change nothing. A denial is the same error as without a dry run.
 	Mode_MODE_DRY_RUN Mode = 2
 	// Hold it for a bounded time: Confirm makes it a held allocation, Cancel ends it, otherwise it expires. Deny at
 	// once if it does not fit.
 	Mode_MODE_RESERVE Mode = 3
-	// Hold it at the named nodes regardless of limits, and flag it: for usage that exists already. In a tree in
+	// Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists. In a tree in
 	// maintenance, every allocation is decided this way.
 	Mode_MODE_FORCE Mode = 4
-	// Wait in the queue if it does not fit now. What can never fit is denied at once.
+	// Wait in the queue if it does not fit now. A request that exceeds a limit on its own is denied at once.
 	Mode_MODE_WAIT Mode = 5
 )
 
@@ -110,9 +110,9 @@ const (
 	AllocationState_ALLOCATION_STATE_CANCELLED AllocationState = 6
 	// Waits in the queue and holds nothing.
 	AllocationState_ALLOCATION_STATE_WAITING AllocationState = 7
-	// Its deadline came while it waited.
+	// A waiting request whose deadline has passed.
 	AllocationState_ALLOCATION_STATE_TIMED_OUT AllocationState = 8
-	// Its caller did not repeat or renew it in time while it waited.
+	// A waiting request that its caller did not repeat or renew in time.
 	AllocationState_ALLOCATION_STATE_ABANDONED AllocationState = 9
 )
 
@@ -171,11 +171,11 @@ func (AllocationState) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
 }
 
-// AllocationChange says what has happened to an allocation.
+// AllocationChange is a kind of change of state of an allocation.
 type AllocationChange int32
 
 const (
-	// Only in messages without an allocation: nothing has happened, the stream is alive.
+	// A heartbeat without an allocation.
 	AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED AllocationChange = 0
 	// It was put into the queue.
 	AllocationChange_ALLOCATION_CHANGE_WAITING AllocationChange = 1
@@ -187,9 +187,9 @@ const (
 	AllocationChange_ALLOCATION_CHANGE_REVOKED AllocationChange = 4
 	// It has ended; its state says how.
 	AllocationChange_ALLOCATION_CHANGE_ENDED AllocationChange = 5
-	// It holds again what had been preempted by a reservation.
+	// A preempted allocation is held again, because the reservation that had preempted it has ended.
 	AllocationChange_ALLOCATION_CHANGE_RESTORED AllocationChange = 6
-	// Some of its items were given back; it still holds the others.
+	// Some of its items were returned; it still holds the others.
 	AllocationChange_ALLOCATION_CHANGE_SHRUNK AllocationChange = 7
 )
 
@@ -244,7 +244,7 @@ func (AllocationChange) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind int32
 
 const (
@@ -313,13 +313,14 @@ func (EventKind) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
 }
 
-// Principal says who holds.
+// Principal is the user, groups and application for which something is held.
 type Principal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user; empty if no user is to be counted. Up to 256 bytes.
 	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// The groups that the user is in, as the caller knows them. One of them at most is counted in each tree: the first
-	// that a node's configuration names, from the claimed node up. It is fixed while the application holds anything.
+	// The groups of the user, as stated by the caller. At most one of them is counted in each tree: the first one in the
+	// configuration of the nearest node, from the claimed node up, that limits one of them. The choice is fixed while the
+	// application holds anything.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The application that the allocation belongs to; empty if none is to be counted. Needs a user.
 	Application   string `protobuf:"bytes,3,opt,name=application,proto3" json:"application,omitempty"`
@@ -378,7 +379,7 @@ func (x *Principal) GetApplication() string {
 	return ""
 }
 
-// Claim is what a request asks for at one node of one tree.
+// Claim is the part of a request at one node of one tree.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the tree.
@@ -479,20 +480,20 @@ func (x *Claim) GetUnpreemptable() bool {
 	return false
 }
 
-// AllocateRequest names an allocation and says what it should hold.
+// AllocateRequest is a request to hold claims under an id.
 type AllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the caller, 1 to 128 visible ASCII characters; a retry uses the same id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What to hold; at most one claim for each node.
+	// The claims; at most one for each node.
 	Claims []*Claim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
 	// What to do if it does not fit.
 	Mode Mode `protobuf:"varint,3,opt,name=mode,proto3,enum=quorate.v1.Mode" json:"mode,omitempty"`
 	// Free text for people and filters; at most 32 pairs, keys up to 63 bytes, values up to 256.
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Who holds it, for limits of users, groups and applications.
+	// The principal, for limits of users, groups and applications.
 	Principal *Principal `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
-	// The higher, the more important; any integer, 0 by default. Only a higher priority preempts a lower one.
+	// Any integer, 0 by default; a larger number is a higher priority. Only a higher priority preempts a lower one.
 	Priority int64 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Only allocations of the same type preempt each other.
 	Type int64 `protobuf:"varint,7,opt,name=type,proto3" json:"type,omitempty"`
@@ -500,18 +501,18 @@ type AllocateRequest struct {
 	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// For MODE_RESERVE: how long the reservation lasts, in milliseconds of ledger time; 0 means 60,000.
 	ReserveMs int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
-	// Makes it a lease: it expires unless it is renewed within this many milliseconds of ledger time. 0 means the
-	// shortest default of its items and trees, and no lease if they have none. Up to 7 days, and up to what its trees
-	// allow.
+	// Time to live in milliseconds of ledger time: the allocation is a lease and expires unless it is renewed within this
+	// time. 0 means the shortest default of its items and trees, or no lease if they have none. At most 7 days and the
+	// maximum of its trees.
 	TtlMs int64 `protobuf:"varint,10,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// For MODE_WAIT: how long it may wait; 0 means 7 days, which is also the maximum.
+	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the maximum.
 	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// For MODE_WAIT: the request leaves the queue when it is neither repeated nor renewed for this long, and a lease
-	// that was granted from the queue ends when it is not claimed by a repetition for this long. 0 means 120,000; 1,000
-	// to 3,600,000.
+	// For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
+	// for this long, and a lease that was granted from the queue ends when it is not claimed by a repetition or renewal
+	// for this long. 1,000 to 3,600,000; 0 means 120,000.
 	KeepMs int64 `protobuf:"varint,12,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
-	// For MODE_WAIT: how long this call itself waits for the grant before it answers with the position in the queue; at
-	// most until shortly before the caller's deadline, and a minute.
+	// For MODE_WAIT: how long this call waits for the grant, in milliseconds, before it returns the position in the
+	// queue; at most a minute, and until shortly before the caller's deadline.
 	PollMs int64 `protobuf:"varint,13,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
 	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
 	UserData      map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -647,18 +648,18 @@ func (x *AllocateRequest) GetUserData() map[string]string {
 	return nil
 }
 
-// Allocation is the record of who holds what, where.
+// Allocation is the record of what one holder holds.
 type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What was asked for, and where it is held.
+	// The claims, with the nodes where they are counted.
 	Claims []*HeldClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The labels of the request.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The state of the allocation.
 	State AllocationState `protobuf:"varint,4,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
-	// Token of the grant: larger than that of every earlier grant of the cluster.
+	// Fencing token of the grant: larger than that of every earlier grant of the cluster.
 	Fence uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Ledger time of the grant in milliseconds since the cluster was created.
 	GrantedLedgerMs int64 `protobuf:"varint,6,opt,name=granted_ledger_ms,json=grantedLedgerMs,proto3" json:"granted_ledger_ms,omitempty"`
@@ -666,7 +667,7 @@ type Allocation struct {
 	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	// Wall-clock time of the end; unset while held. For people only.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	// Who holds it.
+	// The principal of the request.
 	Principal *Principal `protobuf:"bytes,9,opt,name=principal,proto3" json:"principal,omitempty"`
 	// True if it was held regardless of limits.
 	Forced bool `protobuf:"varint,10,opt,name=forced,proto3" json:"forced,omitempty"`
@@ -869,8 +870,8 @@ type Waiting struct {
 	KeepUntilLedgerMs int64 `protobuf:"varint,4,opt,name=keep_until_ledger_ms,json=keepUntilLedgerMs,proto3" json:"keep_until_ledger_ms,omitempty"`
 	// Its position, from 1, among the requests that wait for the same resource at the same node.
 	Position int64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
-	// What it waits for there, for people: "RESOURCE at TREE:NODE" for an amount, "RESOURCE STATE of TREE" or "RESOURCE
-	// ITEM of TREE" for items, such as "slot free of py".
+	// Its blocker, for people: "RESOURCE at TREE:NODE" for an amount, "RESOURCE STATE of TREE" or "RESOURCE ITEM of TREE"
+	// for items, such as "slot free of py".
 	Line          string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1085,11 +1086,12 @@ type AllocateResponse struct {
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
 	// The fence of the allocation; 0 in a dry run.
 	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// True when the allocation existed already and this call changed nothing.
+	// True when the allocation already existed and this call changed nothing.
 	Repeated bool `protobuf:"varint,4,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index: a lease lasts expires_ledger_ms less this from before the call was made.
+	// Ledger time of that index. The remaining time of a lease is expires_ledger_ms minus this, counted from the time
+	// when the call was sent.
 	LedgerTimeMs  int64 `protobuf:"varint,6,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1347,12 +1349,264 @@ func (*AllocateOutcome_Granted) isAllocateOutcome_Outcome() {}
 
 func (*AllocateOutcome_Failure) isAllocateOutcome_Outcome() {}
 
-// Failure is an error as a unary call would have answered it.
+// AllocateStreamRequest is one request in a stream.
+type AllocateStreamRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the caller; its answer has the same number. It may be used again after the answer.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Exactly one is set. Each is checked as in a unary call, and its faults are answered, not those of the stream.
+	//
+	// Types that are valid to be assigned to Request:
+	//
+	//	*AllocateStreamRequest_Allocate
+	//	*AllocateStreamRequest_Release
+	//	*AllocateStreamRequest_Renew
+	Request isAllocateStreamRequest_Request `protobuf_oneof:"request"`
+	// How long the request may take, in milliseconds from its arrival, at most 60,000; 0 means 15,000.
+	TimeoutMs     int64 `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocateStreamRequest) Reset() {
+	*x = AllocateStreamRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocateStreamRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocateStreamRequest) ProtoMessage() {}
+
+func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocateStreamRequest.ProtoReflect.Descriptor instead.
+func (*AllocateStreamRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AllocateStreamRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AllocateStreamRequest) GetRequest() isAllocateStreamRequest_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *AllocateStreamRequest) GetAllocate() *AllocateRequest {
+	if x != nil {
+		if x, ok := x.Request.(*AllocateStreamRequest_Allocate); ok {
+			return x.Allocate
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamRequest) GetRelease() *ReleaseRequest {
+	if x != nil {
+		if x, ok := x.Request.(*AllocateStreamRequest_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamRequest) GetRenew() *RenewRequest {
+	if x != nil {
+		if x, ok := x.Request.(*AllocateStreamRequest_Renew); ok {
+			return x.Renew
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamRequest) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+type isAllocateStreamRequest_Request interface {
+	isAllocateStreamRequest_Request()
+}
+
+type AllocateStreamRequest_Allocate struct {
+	// As in Allocate.
+	Allocate *AllocateRequest `protobuf:"bytes,2,opt,name=allocate,proto3,oneof"`
+}
+
+type AllocateStreamRequest_Release struct {
+	// As in Release.
+	Release *ReleaseRequest `protobuf:"bytes,3,opt,name=release,proto3,oneof"`
+}
+
+type AllocateStreamRequest_Renew struct {
+	// As in Renew.
+	Renew *RenewRequest `protobuf:"bytes,4,opt,name=renew,proto3,oneof"`
+}
+
+func (*AllocateStreamRequest_Allocate) isAllocateStreamRequest_Request() {}
+
+func (*AllocateStreamRequest_Release) isAllocateStreamRequest_Request() {}
+
+func (*AllocateStreamRequest_Renew) isAllocateStreamRequest_Request() {}
+
+// AllocateStreamResponse is the answer to one request in a stream.
+type AllocateStreamResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the request.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Exactly one is set.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*AllocateStreamResponse_Granted
+	//	*AllocateStreamResponse_Released
+	//	*AllocateStreamResponse_Renewed
+	//	*AllocateStreamResponse_Failure
+	Outcome       isAllocateStreamResponse_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocateStreamResponse) Reset() {
+	*x = AllocateStreamResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocateStreamResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocateStreamResponse) ProtoMessage() {}
+
+func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocateStreamResponse.ProtoReflect.Descriptor instead.
+func (*AllocateStreamResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AllocateStreamResponse) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AllocateStreamResponse) GetOutcome() isAllocateStreamResponse_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *AllocateStreamResponse) GetGranted() *AllocateResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*AllocateStreamResponse_Granted); ok {
+			return x.Granted
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamResponse) GetReleased() *ReleaseResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*AllocateStreamResponse_Released); ok {
+			return x.Released
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamResponse) GetRenewed() *RenewResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*AllocateStreamResponse_Renewed); ok {
+			return x.Renewed
+		}
+	}
+	return nil
+}
+
+func (x *AllocateStreamResponse) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Outcome.(*AllocateStreamResponse_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isAllocateStreamResponse_Outcome interface {
+	isAllocateStreamResponse_Outcome()
+}
+
+type AllocateStreamResponse_Granted struct {
+	// The allocation was granted or waits in the queue.
+	Granted *AllocateResponse `protobuf:"bytes,2,opt,name=granted,proto3,oneof"`
+}
+
+type AllocateStreamResponse_Released struct {
+	// The allocation has ended, or some of its items were returned.
+	Released *ReleaseResponse `protobuf:"bytes,3,opt,name=released,proto3,oneof"`
+}
+
+type AllocateStreamResponse_Renewed struct {
+	// The lease was renewed.
+	Renewed *RenewResponse `protobuf:"bytes,4,opt,name=renewed,proto3,oneof"`
+}
+
+type AllocateStreamResponse_Failure struct {
+	// The error of a unary call.
+	Failure *Failure `protobuf:"bytes,5,opt,name=failure,proto3,oneof"`
+}
+
+func (*AllocateStreamResponse_Granted) isAllocateStreamResponse_Outcome() {}
+
+func (*AllocateStreamResponse_Released) isAllocateStreamResponse_Outcome() {}
+
+func (*AllocateStreamResponse_Renewed) isAllocateStreamResponse_Outcome() {}
+
+func (*AllocateStreamResponse_Failure) isAllocateStreamResponse_Outcome() {}
+
+// Failure is the error that a unary call would have returned.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The Connect code, for example "resource_exhausted".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// The sentence for a person.
+	// The message, for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Set for a denial.
 	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -1364,7 +1618,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1630,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1643,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetCode() string {
@@ -1425,10 +1679,10 @@ type RenewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The fence of the grant; 0 is not checked. A different fence is refused, so that a caller cannot renew the lease
-	// of another.
+	// The fence of the grant; 0 is not checked. A different fence is refused, so that a caller cannot renew the lease of
+	// another caller.
 	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Changes how long the lease lasts from now on; 0 leaves it.
+	// The new TTL in milliseconds of ledger time; 0 keeps the present one.
 	TtlMs int64 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// Merged into the data of the lease; an empty value removes a key.
 	UserData map[string]string `protobuf:"bytes,4,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1440,7 +1694,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1706,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1719,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RenewRequest) GetId() string {
@@ -1508,7 +1762,7 @@ type RenewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// Ledger time of that index.
 	LedgerTimeMs  int64 `protobuf:"varint,3,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
@@ -1518,7 +1772,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1784,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1797,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenewResponse) GetAllocation() *Allocation {
@@ -1578,7 +1832,7 @@ type BatchRenewRequest struct {
 
 func (x *BatchRenewRequest) Reset() {
 	*x = BatchRenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1844,7 @@ func (x *BatchRenewRequest) String() string {
 func (*BatchRenewRequest) ProtoMessage() {}
 
 func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1857,7 @@ func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewRequest.ProtoReflect.Descriptor instead.
 func (*BatchRenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BatchRenewRequest) GetRenewals() []*RenewRequest {
@@ -1624,7 +1878,7 @@ type BatchRenewResponse struct {
 
 func (x *BatchRenewResponse) Reset() {
 	*x = BatchRenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1890,7 @@ func (x *BatchRenewResponse) String() string {
 func (*BatchRenewResponse) ProtoMessage() {}
 
 func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1903,7 @@ func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewResponse.ProtoReflect.Descriptor instead.
 func (*BatchRenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchRenewResponse) GetOutcomes() []*RenewOutcome {
@@ -1675,7 +1929,7 @@ type RenewOutcome struct {
 
 func (x *RenewOutcome) Reset() {
 	*x = RenewOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1941,7 @@ func (x *RenewOutcome) String() string {
 func (*RenewOutcome) ProtoMessage() {}
 
 func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1954,7 @@ func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewOutcome.ProtoReflect.Descriptor instead.
 func (*RenewOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewOutcome) GetOutcome() isRenewOutcome_Outcome {
@@ -1757,9 +2011,9 @@ type ListWaitingRequest struct {
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// At most this many; 0 means 100, and more than 100 come in several pages.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before.
+	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1767,7 +2021,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2033,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2046,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListWaitingRequest) GetTree() string {
@@ -1842,7 +2096,7 @@ type WaitingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Why it still waits.
+	// The limits that it would exceed now.
 	Decision      *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1850,7 +2104,7 @@ type WaitingRequest struct {
 
 func (x *WaitingRequest) Reset() {
 	*x = WaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +2116,7 @@ func (x *WaitingRequest) String() string {
 func (*WaitingRequest) ProtoMessage() {}
 
 func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +2129,7 @@ func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
 func (*WaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WaitingRequest) GetAllocation() *Allocation {
@@ -1897,9 +2151,9 @@ type ListWaitingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the queue.
 	Requests []*WaitingRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
-	// Empty on the last page.
+	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1907,7 +2161,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2173,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2186,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
@@ -1956,13 +2210,13 @@ func (x *ListWaitingResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// WatchAllocationsRequest says from where to watch what; all given conditions must hold.
+// WatchAllocationsRequest selects changes after a position; all given conditions must hold.
 type WatchAllocationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position after which to begin: the index of a read or of a write, or the position of the last change that came;
-	// 0 begins now.
+	// The position after which to begin: the index of a read or write, or the position of the last change received; 0
+	// begins at the present.
 	AfterIndex uint64 `protobuf:"varint,1,opt,name=after_index,json=afterIndex,proto3" json:"after_index,omitempty"`
-	// The number within after_index of the last change that came; 0 if after_index is that of a read or write.
+	// The number within after_index of the last change received; 0 if after_index is that of a read or write.
 	AfterNumber uint32 `protobuf:"varint,2,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
 	// Only these ids.
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
@@ -1976,7 +2230,7 @@ type WatchAllocationsRequest struct {
 
 func (x *WatchAllocationsRequest) Reset() {
 	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2242,7 @@ func (x *WatchAllocationsRequest) String() string {
 func (*WatchAllocationsRequest) ProtoMessage() {}
 
 func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2255,7 @@ func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
@@ -2039,12 +2293,12 @@ func (x *WatchAllocationsRequest) GetNode() string {
 	return ""
 }
 
-// WatchAllocationsResponse is one change, or every few seconds none.
+// WatchAllocationsResponse is one change or, every few seconds, a heartbeat.
 type WatchAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What has happened.
+	// The kind of change.
 	Change AllocationChange `protobuf:"varint,1,opt,name=change,proto3,enum=quorate.v1.AllocationChange" json:"change,omitempty"`
-	// The allocation after it; unset if nothing has happened.
+	// The allocation after the change; unset in a heartbeat.
 	Allocation *Allocation `protobuf:"bytes,2,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// Log index of the change; together with number it is the position.
 	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
@@ -2058,7 +2312,7 @@ type WatchAllocationsResponse struct {
 
 func (x *WatchAllocationsResponse) Reset() {
 	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2324,7 @@ func (x *WatchAllocationsResponse) String() string {
 func (*WatchAllocationsResponse) ProtoMessage() {}
 
 func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2337,7 @@ func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchAllocationsResponse) GetChange() AllocationChange {
@@ -2126,9 +2380,9 @@ type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Gives back only these of its items; the allocation goes on with the rest, and ends with the last one.
+	// Returns only these of its items. The allocation continues with the others and ends with the last one.
 	Items []*ItemName `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// The state that items get which are given back; empty means what their resource says.
+	// The state of the returned items; empty means the default of their resource.
 	ItemState     string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2136,7 +2390,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2402,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2415,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2190,7 +2444,7 @@ type ReleaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// True when the allocation had ended before and this call changed nothing.
 	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
@@ -2200,7 +2454,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2466,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2479,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -2260,7 +2514,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2526,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2539,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -2306,7 +2560,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2572,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2585,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -2357,7 +2611,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2623,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2636,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -2433,7 +2687,7 @@ type GetAllocationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2441,7 +2695,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2707,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2720,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -2488,7 +2742,7 @@ type GetAllocationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Where in the log the answer was taken.
+	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2496,7 +2750,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2762,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2775,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2547,12 +2801,12 @@ type ListAllocationsRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Only allocations that carry all of these labels.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// At most this many records; 0 means 100. A page may hold fewer although more follow: go on until next_page_token
+	// At most this many records; 0 means 100. A page may have fewer although more follow: continue until next_page_token
 	// is empty.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before.
+	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	// Only leases.
 	Leases        bool `protobuf:"varint,7,opt,name=leases,proto3" json:"leases,omitempty"`
@@ -2562,7 +2816,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2828,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2841,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -2644,9 +2898,9 @@ type ListAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of their fences.
 	Allocations []*Allocation `protobuf:"bytes,1,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	// Empty on the last page.
+	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2654,7 +2908,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2920,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2933,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -2703,7 +2957,7 @@ func (x *ListAllocationsResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// ConfirmRequest names the reservation to keep.
+// ConfirmRequest names the reservation to confirm.
 type ConfirmRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
@@ -2714,7 +2968,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2980,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2993,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -2754,9 +3008,9 @@ type ConfirmResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// True when it was held already and this call changed nothing.
+	// True when it was already held and this call changed nothing.
 	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2764,7 +3018,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +3030,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +3043,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -2824,7 +3078,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3090,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3103,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -2864,11 +3118,11 @@ type CancelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// True when it had been cancelled before and this call changed nothing.
 	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Ids of the allocations that hold again what the reservation had preempted; none, or all of them.
+	// Ids of the preempted allocations that are held again: all that the reservation had preempted, or none.
 	Restored      []string `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2876,7 +3130,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3142,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3155,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -2942,7 +3196,7 @@ type ExplainRequest struct {
 	//	*ExplainRequest_Request
 	//	*ExplainRequest_Id
 	Question isExplainRequest_Question `protobuf_oneof:"question"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2950,7 +3204,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3216,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3229,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -3015,7 +3269,7 @@ type isExplainRequest_Question interface {
 }
 
 type ExplainRequest_Request struct {
-	// A request to decide now without carrying it out; its mode is not looked at, except for MODE_FORCE.
+	// A request to decide now without executing it. Its mode is ignored, except for MODE_FORCE.
 	Request *AllocateRequest `protobuf:"bytes,1,opt,name=request,proto3,oneof"`
 }
 
@@ -3037,7 +3291,7 @@ type ExplainResponse struct {
 	Allocation *Allocation `protobuf:"bytes,2,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// For a past denial: when it was made, wall-clock time on the leader.
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
-	// Where in the log the answer was taken.
+	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3045,7 +3299,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3057,7 +3311,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3070,7 +3324,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -3106,7 +3360,7 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Increases by one with each event of the cluster.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// What happened.
+	// The kind of event or change.
 	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
 	// The id of the allocation or request.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
@@ -3116,7 +3370,7 @@ type Event struct {
 	LedgerMs int64 `protobuf:"varint,5,opt,name=ledger_ms,json=ledgerMs,proto3" json:"ledger_ms,omitempty"`
 	// Wall-clock time on the leader; for people only.
 	At *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
-	// For a denial: why.
+	// For a denial: the decision.
 	Decision      *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3124,7 +3378,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3390,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3403,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -3212,7 +3466,7 @@ type ListEventsRequest struct {
 	Kind EventKind `protobuf:"varint,3,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
 	// Only events of this id.
 	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3220,7 +3474,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3486,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3499,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -3290,7 +3544,7 @@ type ListEventsResponse struct {
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	// Pass as after to continue; 0 on the last page.
 	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3298,7 +3552,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3564,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3577,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -3466,6 +3720,21 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0fAllocateOutcome\x128\n" +
 	"\agranted\x18\x01 \x01(\v2\x1c.quorate.v1.AllocateResponseH\x00R\agranted\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
+	"\aoutcome\"\x96\x02\n" +
+	"\x15AllocateStreamRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12A\n" +
+	"\ballocate\x18\x02 \x01(\v2\x1b.quorate.v1.AllocateRequestB\x06\xbaH\x03\xd8\x01\x03H\x00R\ballocate\x12>\n" +
+	"\arelease\x18\x03 \x01(\v2\x1a.quorate.v1.ReleaseRequestB\x06\xbaH\x03\xd8\x01\x03H\x00R\arelease\x128\n" +
+	"\x05renew\x18\x04 \x01(\v2\x18.quorate.v1.RenewRequestB\x06\xbaH\x03\xd8\x01\x03H\x00R\x05renew\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x05 \x01(\x03R\ttimeoutMsB\t\n" +
+	"\arequest\"\x98\x02\n" +
+	"\x16AllocateStreamResponse\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x128\n" +
+	"\agranted\x18\x02 \x01(\v2\x1c.quorate.v1.AllocateResponseH\x00R\agranted\x129\n" +
+	"\breleased\x18\x03 \x01(\v2\x1b.quorate.v1.ReleaseResponseH\x00R\breleased\x125\n" +
+	"\arenewed\x18\x04 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
+	"\afailure\x18\x05 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
 	"\aoutcome\"\x98\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
@@ -3658,7 +3927,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
 	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
-	"\x12EVENT_KIND_DROPPED\x10\x062\xe9\b\n" +
+	"\x12EVENT_KIND_DROPPED\x10\x062\xc6\t\n" +
 	"\x11AllocationService\x12E\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12<\n" +
@@ -3666,7 +3935,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"BatchRenew\x12\x1d.quorate.v1.BatchRenewRequest\x1a\x1e.quorate.v1.BatchRenewResponse\x12B\n" +
 	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
-	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12S\n" +
+	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12[\n" +
+	"\x0eAllocateStream\x12!.quorate.v1.AllocateStreamRequest\x1a\".quorate.v1.AllocateStreamResponse(\x010\x01\x12S\n" +
 	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x03\x90\x02\x01\x12d\n" +
 	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x03\x90\x02\x010\x01\x12B\n" +
 	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\x12?\n" +
@@ -3693,7 +3963,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
@@ -3709,157 +3979,168 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*BatchAllocateRequest)(nil),     // 11: quorate.v1.BatchAllocateRequest
 	(*BatchAllocateResponse)(nil),    // 12: quorate.v1.BatchAllocateResponse
 	(*AllocateOutcome)(nil),          // 13: quorate.v1.AllocateOutcome
-	(*Failure)(nil),                  // 14: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 15: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 16: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 17: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 18: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 19: quorate.v1.RenewOutcome
-	(*ListWaitingRequest)(nil),       // 20: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 21: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 22: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 23: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 24: quorate.v1.WatchAllocationsResponse
-	(*ReleaseRequest)(nil),           // 25: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 26: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 27: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 28: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 29: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 30: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 31: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 32: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 33: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 34: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 35: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 36: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 37: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 38: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 39: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 40: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 41: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 42: quorate.v1.ListEventsResponse
-	nil,                              // 43: quorate.v1.Claim.AmountsEntry
-	nil,                              // 44: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 45: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 46: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 47: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 48: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 49: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 50: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 51: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 52: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 53: quorate.v1.Preempted
-	(*HeldItem)(nil),                 // 54: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 55: quorate.v1.Decision
-	(*Problem)(nil),                  // 56: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 57: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 58: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 59: quorate.v1.ReadInfo
-	(*ItemName)(nil),                 // 60: quorate.v1.ItemName
+	(*AllocateStreamRequest)(nil),    // 14: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),   // 15: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                  // 16: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 17: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 18: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 19: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 20: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 21: quorate.v1.RenewOutcome
+	(*ListWaitingRequest)(nil),       // 22: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 23: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 24: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 25: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 26: quorate.v1.WatchAllocationsResponse
+	(*ReleaseRequest)(nil),           // 27: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 28: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 29: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 30: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 31: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 32: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 33: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 34: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 35: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 36: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 37: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 38: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 39: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 40: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 41: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 42: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 43: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 44: quorate.v1.ListEventsResponse
+	nil,                              // 45: quorate.v1.Claim.AmountsEntry
+	nil,                              // 46: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 47: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 48: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 49: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 50: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 51: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 52: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 53: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 54: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 55: quorate.v1.Preempted
+	(*HeldItem)(nil),                 // 56: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 57: quorate.v1.Decision
+	(*Problem)(nil),                  // 58: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 59: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 60: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 61: quorate.v1.ReadInfo
+	(*ItemName)(nil),                 // 62: quorate.v1.ItemName
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	43, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	51, // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	45, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	53, // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
 	5,  // 2: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,  // 3: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	44, // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	46, // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
 	4,  // 5: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	45, // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	47, // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
 	9,  // 7: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	46, // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	48, // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
 	1,  // 9: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	52, // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	52, // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	54, // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	54, // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
 	4,  // 12: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	53, // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	47, // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	55, // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	49, // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
 	8,  // 15: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	52, // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	48, // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	54, // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	51, // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	54, // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	50, // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	56, // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	53, // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
 	7,  // 20: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	55, // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	57, // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
 	6,  // 22: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
 	13, // 23: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
 	10, // 24: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	14, // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	55, // 26: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	56, // 27: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	49, // 28: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	57, // 29: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	7,  // 30: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	15, // 31: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	19, // 32: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	16, // 33: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	14, // 34: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	58, // 35: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 36: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	55, // 37: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	21, // 38: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	59, // 39: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 40: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	7,  // 41: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	60, // 42: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	7,  // 43: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	29, // 44: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	26, // 45: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	14, // 46: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	58, // 47: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 48: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	59, // 49: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	50, // 50: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	58, // 51: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 52: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	59, // 53: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,  // 54: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	7,  // 55: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	6,  // 56: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	58, // 57: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	55, // 58: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	7,  // 59: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	52, // 60: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	59, // 61: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 62: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	52, // 63: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	55, // 64: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	3,  // 65: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	58, // 66: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	40, // 67: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	59, // 68: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	6,  // 69: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	11, // 70: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	15, // 71: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	17, // 72: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	25, // 73: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	27, // 74: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	20, // 75: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	23, // 76: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	34, // 77: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	36, // 78: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	38, // 79: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	41, // 80: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	30, // 81: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	32, // 82: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	10, // 83: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	12, // 84: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	16, // 85: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	18, // 86: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	26, // 87: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	28, // 88: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	22, // 89: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	24, // 90: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	35, // 91: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	37, // 92: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	39, // 93: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	42, // 94: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	31, // 95: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	33, // 96: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	83, // [83:97] is the sub-list for method output_type
-	69, // [69:83] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	16, // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	6,  // 26: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	27, // 27: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	17, // 28: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	10, // 29: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	28, // 30: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	18, // 31: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	16, // 32: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	57, // 33: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	58, // 34: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	51, // 35: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	59, // 36: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	7,  // 37: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	17, // 38: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	21, // 39: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	18, // 40: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	16, // 41: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	60, // 42: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 43: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	57, // 44: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	23, // 45: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	61, // 46: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 47: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	7,  // 48: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	62, // 49: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	7,  // 50: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	31, // 51: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	28, // 52: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	16, // 53: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	60, // 54: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 55: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	61, // 56: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	52, // 57: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	60, // 58: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 59: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	61, // 60: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,  // 61: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	7,  // 62: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	6,  // 63: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	60, // 64: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	57, // 65: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	7,  // 66: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	54, // 67: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	61, // 68: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 69: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	54, // 70: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	57, // 71: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	3,  // 72: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	60, // 73: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	42, // 74: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	61, // 75: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	6,  // 76: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	11, // 77: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	17, // 78: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	19, // 79: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	27, // 80: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	29, // 81: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	14, // 82: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	22, // 83: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	25, // 84: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	36, // 85: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	38, // 86: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	40, // 87: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	43, // 88: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	32, // 89: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	34, // 90: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	10, // 91: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	12, // 92: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	18, // 93: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	20, // 94: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	28, // 95: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	30, // 96: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	15, // 97: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	24, // 98: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	26, // 99: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	37, // 100: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	39, // 101: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	41, // 102: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	44, // 103: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	33, // 104: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	35, // 105: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	91, // [91:106] is the sub-list for method output_type
+	76, // [76:91] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -3875,15 +4156,26 @@ func file_quorate_v1_allocation_proto_init() {
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[15].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
+		(*AllocateStreamRequest_Allocate)(nil),
+		(*AllocateStreamRequest_Release)(nil),
+		(*AllocateStreamRequest_Renew)(nil),
+	}
+	file_quorate_v1_allocation_proto_msgTypes[11].OneofWrappers = []any{
+		(*AllocateStreamResponse_Granted)(nil),
+		(*AllocateStreamResponse_Released)(nil),
+		(*AllocateStreamResponse_Renewed)(nil),
+		(*AllocateStreamResponse_Failure)(nil),
+	}
+	file_quorate_v1_allocation_proto_msgTypes[17].OneofWrappers = []any{
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[25].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[27].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[34].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[36].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -3893,7 +4185,7 @@ func file_quorate_v1_allocation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

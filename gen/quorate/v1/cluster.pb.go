@@ -24,15 +24,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Role is what a member is in the present term.
+// Role is the raft role of a member in the present term.
 type Role int32
 
 const (
-	// Not known: the member did not answer.
+	// Unknown, because the member did not answer.
 	Role_ROLE_UNSPECIFIED Role = 0
 	// Follows a leader.
 	Role_ROLE_FOLLOWER Role = 1
-	// Asks for votes.
+	// Candidate in an election.
 	Role_ROLE_CANDIDATE Role = 2
 	// Leads.
 	Role_ROLE_LEADER Role = 3
@@ -81,11 +81,11 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{0}
 }
 
-// Seat is what a node is in the configuration of the log.
+// Seat is the role of a node in the raft configuration.
 type Seat int32
 
 const (
-	// Not known.
+	// Unknown.
 	Seat_SEAT_UNSPECIFIED Seat = 0
 	// Counts for majorities.
 	Seat_SEAT_VOTER Seat = 1
@@ -145,7 +145,7 @@ func (Seat) EnumDescriptor() ([]byte, []int) {
 // GetStatusRequest asks any node.
 type GetStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only the serving node itself, without asking the others.
+	// Report only on the serving node and do not query the others.
 	Local         bool `protobuf:"varint,1,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -195,24 +195,26 @@ type Member struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Its role.
 	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=quorate.v1.Role" json:"role,omitempty"`
-	// Whether its vote counts.
+	// True if it is a voter.
 	Voter bool `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"`
-	// Where its peers reach its log.
+	// The raft address, as host:port.
 	RaftAddress string `protobuf:"bytes,4,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
-	// Where clients reach its API.
+	// The address of its API, as host:port.
 	HttpAddress string `protobuf:"bytes,5,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// Its version of this software.
+	// Version of the server software.
 	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	// The newest format of log entries that it understands.
 	FeatureLevel uint32 `protobuf:"varint,7,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// Whether it answered.
+	// True if it answered.
 	Reachable bool `protobuf:"varint,8,opt,name=reachable,proto3" json:"reachable,omitempty"`
 	// The last log index that it has applied.
 	AppliedIndex uint64 `protobuf:"varint,9,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// The last log index on its disk.
 	LastIndex uint64 `protobuf:"varint,10,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// Empty if all is well, otherwise a sentence.
-	Problem       string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
+	// A problem of the node, as a sentence; empty if it has none.
+	Problem string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
+	// How the node stores its log, "wal" or "bolt"; empty if it runs a version below v0.5.
+	LogStore      string `protobuf:"bytes,12,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +326,13 @@ func (x *Member) GetProblem() string {
 	return ""
 }
 
+func (x *Member) GetLogStore() string {
+	if x != nil {
+		return x.LogStore
+	}
+	return ""
+}
+
 // GetStatusResponse shows the cluster.
 type GetStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -333,7 +342,7 @@ type GetStatusResponse struct {
 	LeaderId string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	// The present term.
 	Term uint64 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
-	// The last committed log index that the serving node knows.
+	// The last committed log index known to the serving node.
 	CommitIndex uint64 `protobuf:"varint,4,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
 	// The last log index that the serving node has applied.
 	AppliedIndex uint64 `protobuf:"varint,5,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
@@ -347,14 +356,14 @@ type GetStatusResponse struct {
 	TombstoneSpan *durationpb.Duration `protobuf:"bytes,9,opt,name=tombstone_span,json=tombstoneSpan,proto3" json:"tombstone_span,omitempty"`
 	// The members by id.
 	Members []*Member `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
-	// Empty if the cluster serves reads and writes, or a sentence.
+	// Why the cluster does not serve reads and writes, as a sentence; empty if it does.
 	Problem string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
 	// The name that all members share.
 	ClusterName string `protobuf:"bytes,12,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
-	// What trees, and allocations, waiting requests and items beyond 512 bytes each, take in memory, by the estimate of
-	// the ledger.
+	// The ledger's estimate, in bytes, of the memory of its trees and of the parts beyond 512 bytes of each allocation,
+	// waiting request and item.
 	LedgerBytes int64 `protobuf:"varint,13,opt,name=ledger_bytes,json=ledgerBytes,proto3" json:"ledger_bytes,omitempty"`
-	// The bound of ledger_bytes: what would pass it is refused with the reason FULL.
+	// The bound of ledger_bytes: a request that would exceed it is refused with the reason FULL.
 	LedgerBytesLimit int64 `protobuf:"varint,14,opt,name=ledger_bytes_limit,json=ledgerBytesLimit,proto3" json:"ledger_bytes_limit,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -525,19 +534,19 @@ func (*ListMembersRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
-// MemberHealth is one node as the leader finds it.
+// MemberHealth is the leader's view of one node.
 type MemberHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What it is in the configuration.
+	// Its role in the raft configuration.
 	Seat Seat `protobuf:"varint,2,opt,name=seat,proto3,enum=quorate.v1.Seat" json:"seat,omitempty"`
-	// Its role; not known if it does not answer.
+	// Its raft role; unknown if it does not answer.
 	Role Role `protobuf:"varint,3,opt,name=role,proto3,enum=quorate.v1.Role" json:"role,omitempty"`
-	// Whether it could take part in decisions now.
+	// True if it answers, reports no problem, is in the leader's term and is close to the end of the log.
 	Healthy bool `protobuf:"varint,4,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	// Since when it is healthy without a break, by the leader's wall clock; a new leader counts anew. Absent if it is
-	// not.
+	// Start of its present healthy period, by the leader's wall clock. A new leader starts a new period. Absent if it is
+	// not healthy.
 	StableSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since,json=stableSince,proto3" json:"stable_since,omitempty"`
 	// The time since it last heard from the leader; absent if it does not answer.
 	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
@@ -545,15 +554,15 @@ type MemberHealth struct {
 	TrailingLogs uint64 `protobuf:"varint,7,opt,name=trailing_logs,json=trailingLogs,proto3" json:"trailing_logs,omitempty"`
 	// How far its wall clock is ahead of the leader's. Clocks decide nothing; they are shown to people.
 	ClockOffset *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
-	// Its version of this software.
+	// Version of the server software.
 	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	// The newest format of log entries that it understands.
 	FeatureLevel uint32 `protobuf:"varint,10,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// Where its peers reach its log.
+	// The raft address, as host:port.
 	RaftAddress string `protobuf:"bytes,11,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
-	// Where clients reach its API.
+	// The address of its API, as host:port.
 	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// Empty if all is well, otherwise a sentence.
+	// A problem of the node, as a sentence; empty if it has none.
 	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -683,19 +692,19 @@ func (x *MemberHealth) GetProblem() string {
 // ListMembersResponse shows all nodes.
 type ListMembersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The leader, which checked the others; the node that answered if there is none.
+	// The id of the node whose view this is: the leader, or the serving node if no leader is known.
 	ServedBy string `protobuf:"bytes,1,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`
 	// The leader's id; empty if none is known.
 	LeaderId string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	// All nodes by id.
 	Members []*MemberHealth `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	// How many have a vote.
+	// Number of voters.
 	Voters uint32 `protobuf:"varint,4,opt,name=voters,proto3" json:"voters,omitempty"`
-	// How many of those are healthy.
+	// Number of healthy voters.
 	HealthyVoters uint32 `protobuf:"varint,5,opt,name=healthy_voters,json=healthyVoters,proto3" json:"healthy_voters,omitempty"`
-	// How many more voters may fail before the cluster stops.
+	// Number of further voters that may fail before the cluster loses its majority.
 	FailureTolerance uint32 `protobuf:"varint,6,opt,name=failure_tolerance,json=failureTolerance,proto3" json:"failure_tolerance,omitempty"`
-	// Empty if all is well, otherwise a sentence.
+	// A problem of the node, as a sentence; empty if it has none.
 	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -858,7 +867,8 @@ type JoinMemberRequest_GossipAddress struct {
 }
 
 type JoinMemberRequest_Id struct {
-	// A node that waits to be added. not_found if it is unknown to the gossip; failed_precondition if it has data.
+	// The id of a node that waits to be added. not_found if gossip does not know it; failed_precondition if it has
+	// data.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3,oneof"`
 }
 
@@ -917,7 +927,7 @@ type PromoteMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Also if it is not healthy or has not caught up.
+	// Promote it even if it is not healthy or has not caught up.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -970,7 +980,7 @@ func (x *PromoteMemberRequest) GetForce() bool {
 // PromoteMemberResponse answers a promotion.
 type PromoteMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it had a vote already.
+	// False if it was already a voter.
 	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1018,7 +1028,8 @@ type DemoteMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Also if fewer voters than min-quorum remain, or no majority of them is healthy. Never the last one.
+	// Change it even if fewer voters than min-quorum remain, or no majority of them is healthy. The last voter is always
+	// refused.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1071,7 +1082,7 @@ func (x *DemoteMemberRequest) GetForce() bool {
 // DemoteMemberResponse answers a demotion.
 type DemoteMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it had no vote.
+	// False if it was already a non-voter.
 	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1119,7 +1130,8 @@ type RemoveMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Also if fewer voters than min-quorum remain, or no majority of them is healthy. Never the last one.
+	// Change it even if fewer voters than min-quorum remain, or no majority of them is healthy. The last voter is always
+	// refused.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1215,7 +1227,7 @@ func (x *RemoveMemberResponse) GetChanged() bool {
 	return false
 }
 
-// TransferLeaderRequest names who is to lead.
+// TransferLeaderRequest names the new leader.
 type TransferLeaderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's id; empty selects the voter whose log is most up to date.
@@ -1264,9 +1276,9 @@ func (x *TransferLeaderRequest) GetId() string {
 // TransferLeaderResponse answers a transfer.
 type TransferLeaderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it led already.
+	// False if it was already the leader.
 	Changed bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
-	// Who leads now, as far as the node that answers knows.
+	// The present leader in the view of the serving node.
 	LeaderId      string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1323,7 +1335,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
 	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05local\x18\x01 \x01(\bR\x05local\"\xd5\x02\n" +
+	"\x05local\x18\x01 \x01(\bR\x05local\"\xf2\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x14\n" +
@@ -1337,7 +1349,8 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
-	"\aproblem\x18\v \x01(\tR\aproblem\"\x9e\x04\n" +
+	"\aproblem\x18\v \x01(\tR\aproblem\x12\x1b\n" +
+	"\tlog_store\x18\f \x01(\tR\blogStore\"\x9e\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +

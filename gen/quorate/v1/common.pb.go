@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Consistency says how fresh a read must be.
+// Consistency is the freshness that a read requires.
 type Consistency int32
 
 const (
@@ -30,7 +30,7 @@ const (
 	Consistency_CONSISTENCY_UNSPECIFIED Consistency = 0
 	// Behaves as if executed at one instant between call and answer. Needs a leader that a majority can reach.
 	Consistency_CONSISTENCY_LINEARIZABLE Consistency = 1
-	// Answered at once from what the serving node has applied so far; the answer's age says how old that may be.
+	// Answered at once from the state that the serving node has applied; the age in the answer bounds how old it is.
 	Consistency_CONSISTENCY_STALE Consistency = 2
 )
 
@@ -78,10 +78,10 @@ func (Consistency) EnumDescriptor() ([]byte, []int) {
 // ReadOptions are accepted by every read.
 type ReadOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Consistency Consistency `protobuf:"varint,1,opt,name=consistency,proto3,enum=quorate.v1.Consistency" json:"consistency,omitempty"`
-	// The answer reflects at least this log index: pass the index of your own write to read it back from any node.
-	// 0 asks for nothing. The call waits until the node has applied it, at most until the caller's deadline.
+	// The answer reflects at least this log index: pass the index of a write to read it back from any node. 0 sets no
+	// bound. The call waits until the node has applied it, at most until the caller's deadline.
 	MinIndex      uint64 `protobuf:"varint,2,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetDiagnosticsRequest names whom to ask.
+// GetDiagnosticsRequest names a node.
 type GetDiagnosticsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of a member; empty for the serving node itself.
@@ -68,16 +68,16 @@ func (x *GetDiagnosticsRequest) GetMember() string {
 	return ""
 }
 
-// Diagnostic is one thing that was collected, or the reason why it was not.
+// Diagnostic is one collected file, or the reason why it is missing.
 type Diagnostic struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is, as the name of a file, such as "goroutines.txt".
+	// The name of the file, such as "goroutines.txt".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Its content, at most 512 KiB.
 	Content []byte `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// Whether content was longer, and was cut off at its end.
+	// True if the content was longer and its end was cut off.
 	Truncated bool `protobuf:"varint,3,opt,name=truncated,proto3" json:"truncated,omitempty"`
-	// Why it could not be collected; then there is no content.
+	// Why it could not be collected; content is empty then.
 	Missing       string `protobuf:"bytes,4,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -144,7 +144,7 @@ func (x *Diagnostic) GetMissing() string {
 // GetDiagnosticsResponse has the diagnostics of one node.
 type GetDiagnosticsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the node that the diagnostics are of.
+	// The id of the diagnosed node.
 	Member string `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	// At most 16.
 	Diagnostics   []*Diagnostic `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`

@@ -27,11 +27,11 @@ type Outcome int32
 const (
 	// Never sent.
 	Outcome_OUTCOME_UNSPECIFIED Outcome = 0
-	// Everything that was asked for is held (or, in a dry run, would be).
+	// The whole request is held (or, in a dry run, would be).
 	Outcome_OUTCOME_GRANTED Outcome = 1
-	// Nothing is held; the violations say why.
+	// Nothing is held; the violations are the reasons.
 	Outcome_OUTCOME_DENIED Outcome = 2
-	// Nothing is held yet: the request waits; the violations say for what.
+	// Nothing is held yet and the request waits; the violations are what blocks it.
 	Outcome_OUTCOME_WAITING Outcome = 3
 )
 
@@ -78,7 +78,7 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{0}
 }
 
-// HolderKind says whose limit a violation is about.
+// HolderKind is the owner of a limit.
 type HolderKind int32
 
 const (
@@ -131,7 +131,7 @@ func (HolderKind) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
-// ViolationKind says what is limited.
+// ViolationKind is the kind of a limit.
 type ViolationKind int32
 
 const (
@@ -204,7 +204,7 @@ type Decision struct {
 	Violations []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
 	// True when the request is larger than some limit on its own, so that it cannot fit until that limit is raised.
 	NeverFits bool `protobuf:"varint,3,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
-	// One sentence for a person.
+	// A sentence that explains the decision, for people.
 	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
 	Placements []*Placement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
@@ -212,8 +212,8 @@ type Decision struct {
 	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a denial: the smallest change that would admit the request.
 	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
-	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere unset,
-	// because the answer around it has the index.
+	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Unset otherwise,
+	// because the enclosing response has the index.
 	Index         *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -433,13 +433,13 @@ func (x *Preempted) GetNode() string {
 	return ""
 }
 
-// Remedy says what would admit a denied request: either all raises together, or all releases together.
+// Remedy is a change that would admit a denied request: either all raises together, or all releases together.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Limits to raise, and by how much; the policies allow these raises together.
 	Raises []*Raise `protobuf:"bytes,1,rep,name=raises,proto3" json:"raises,omitempty"`
-	// A small set of held allocations whose release would admit the request, by fence. Empty if there is none, or if
-	// none was looked for: Explain looks for one, a denial of Allocate does not.
+	// A small set of held allocations whose release would admit the request, by fence. Computed only by Explain; empty
+	// otherwise, or if no such set was found.
 	Releases      []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,7 +498,7 @@ type Raise struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The resource; empty if applications are counted.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// What is limited.
+	// The kind of limit.
 	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
 	// Whose limit it is: the node's own, or that of a principal there.
 	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
@@ -653,7 +653,7 @@ type Violation struct {
 	Missing int64 `protobuf:"varint,7,opt,name=missing,proto3" json:"missing,omitempty"`
 	// What is limited. For applications the resource is empty, and the numbers count applications.
 	Kind ViolationKind `protobuf:"varint,8,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
-	// Whose limit it is.
+	// The owner of the limit.
 	HolderKind HolderKind `protobuf:"varint,9,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
 	// Name of the user or group; "*" for the common limit of a wildcard group. Empty for the node itself.
 	Holder string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
@@ -770,11 +770,11 @@ func (x *Violation) GetItem() string {
 	return ""
 }
 
-// Problem is the typed detail of every error other than a denial, except for errors that a protocol library answers
-// before the request is decoded, such as an unknown field in JSON.
+// Problem is the typed detail of every error other than a denial. Errors of the protocol before a request is decoded,
+// such as an unknown field in JSON, have none.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable reason; new ones may be added.
+	// The reason, a stable constant. New ones may be added.
 	//
 	// Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL (a bound of
 	// the ledger), FORBIDDEN, FENCE_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins too far back), TOO_SLOW (a watcher

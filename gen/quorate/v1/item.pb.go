@@ -23,18 +23,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ItemPick asks for items of one resource.
+// ItemPick requests items of one resource.
 type ItemPick struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The itemized resource.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// How many; 0 means one, or as many as names are given.
+	// The number of items; 0 means one, or the number of names.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// The state that they must be in; empty means "free". The one that has been in it for longest comes first.
+	// The required state; empty means "free". Items that have been in it for longest are picked first.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Exactly these; all of them must be available.
+	// The names of the items, instead of any in the state; all of them must be available.
 	Names []string `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
-	// The state that they have while they are held; empty means "leased".
+	// The state of the items while they are held; empty means "leased".
 	HeldState     string `protobuf:"bytes,5,opt,name=held_state,json=heldState,proto3" json:"held_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -338,7 +338,7 @@ type Item struct {
 	ExpiresLedgerMs int64 `protobuf:"varint,9,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
 	// The same as wall-clock time; for people only.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// True if it is not configured any more and is removed when it is given back.
+	// True if it is no longer configured and is removed when it is returned.
 	Leaving       bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -464,13 +464,13 @@ type ListItemsRequest struct {
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// Only items whose holder is this user.
 	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Show data, which may hold credentials.
+	// Include user data, which may contain credentials.
 	UserData bool `protobuf:"varint,6,opt,name=user_data,json=userData,proto3" json:"user_data,omitempty"`
 	// At most this many; 0 means 100.
 	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before.
+	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,9,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -574,9 +574,9 @@ type ListItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By resource, then by name.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Empty on the last page.
+	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -640,7 +640,7 @@ type CountItemsRequest struct {
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The resource; empty counts all.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -704,11 +704,12 @@ type ItemCount struct {
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The resource.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
-	// How many items there are in each state.
+	// The number of items in each state.
 	States map[string]int64 `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// How many items each user holds; those that are not held, or held without a user, are under the empty name.
+	// The number of items that each user holds. Items that are not held, or held without a user, are counted under the
+	// empty name.
 	Owners map[string]int64 `protobuf:"bytes,4,rep,name=owners,proto3" json:"owners,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// How many requests wait for items of the resource.
+	// The number of requests that wait for items of the resource.
 	Waiting       int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -784,7 +785,7 @@ type CountItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By tree and resource.
 	Counts []*ItemCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
-	// Where in the log they were taken.
+	// The log position and consistency of the counts.
 	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -885,7 +886,7 @@ type UpdateItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// After the change, in the order of the request.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -935,7 +936,7 @@ func (x *UpdateItemsResponse) GetIndex() uint64 {
 	return 0
 }
 
-// ResetItemsRequest says which holders lose what.
+// ResetItemsRequest selects items that are taken from their holders.
 type ResetItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -944,9 +945,9 @@ type ResetItemsRequest struct {
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// Only items in this state.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Only items that were not renewed for so long; negative or 0 takes all.
+	// Only items whose holders have not renewed for this many milliseconds of ledger time; 0 or less selects all.
 	IdleMs int64 `protobuf:"varint,4,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
-	// The state that they get.
+	// The new state of the items.
 	To            string `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1022,9 +1023,9 @@ type ResetItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The user who had it.
+	// The user that held it.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The id of the allocation that had it.
+	// The id of the allocation that held it.
 	Allocation    string `protobuf:"bytes,3,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1081,12 +1082,12 @@ func (x *ResetItem) GetAllocation() string {
 	return ""
 }
 
-// ResetItemsResponse says what was taken from whom.
+// ResetItemsResponse lists the items that were taken.
 type ResetItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
 	Items []*ResetItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -67,7 +67,7 @@ func (x *SaveRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// SaveResponse is a piece of the file, and at last what it was.
+// SaveResponse is a part of the file or, as the last message, the summary.
 type SaveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -225,7 +225,7 @@ func (x *SaveSummary) GetServedBy() string {
 	return ""
 }
 
-// RestoreRequest confirms a restore, or carries a piece of the file.
+// RestoreRequest is the confirmation, as the first message, or a part of the file.
 type RestoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -310,15 +310,15 @@ func (*RestoreRequest_Confirmation) isRestoreRequest_Message() {}
 
 func (*RestoreRequest_Chunk) isRestoreRequest_Message() {}
 
-// RestoreConfirmation says that the state of a cluster may be replaced.
+// RestoreConfirmation confirms that the state of a cluster may be replaced.
 type RestoreConfirmation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the cluster that is asked, so that no other one is replaced by mistake.
+	// Name of the cluster to restore, so that no other one is replaced by mistake.
 	ClusterName string `protobuf:"bytes,1,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	// Size of the file in bytes; at most 1 GiB.
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	// Lets the restore raise the feature level of the cluster, if the backup needs a higher one: no older version can
-	// take part from then on. Without it such a restore is refused (FAILED_PRECONDITION with UNSAFE).
+	// Permits the restore to raise the feature level of the cluster if the backup needs a higher one; older versions
+	// cannot take part from then on. Without it such a restore is refused (FAILED_PRECONDITION with UNSAFE).
 	RaiseLevel    bool `protobuf:"varint,3,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -380,15 +380,15 @@ type RestoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Log index at which the state was replaced.
 	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Log index that the backup was taken at, in the cluster that it was taken from.
+	// Log index of the backup in the cluster where it was taken.
 	BackupIndex uint64 `protobuf:"varint,2,opt,name=backup_index,json=backupIndex,proto3" json:"backup_index,omitempty"`
-	// No fence up to this one will be given any more.
+	// The last used fence: all later grants have larger ones.
 	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Configuration revision.
 	Revision uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Ledger time in milliseconds.
 	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
-	// The leader that carried it out.
+	// The id of the leader that executed the restore.
 	ServedBy      string `protobuf:"bytes,6,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -137,17 +137,17 @@ func (Queueing) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
 }
 
-// ChangeKind says what happened to a piece of configuration.
+// ChangeKind is the kind of a difference between two configurations.
 type ChangeKind int32
 
 const (
 	// Never sent.
 	ChangeKind_CHANGE_KIND_UNSPECIFIED ChangeKind = 0
-	// It is new.
+	// Added.
 	ChangeKind_CHANGE_KIND_ADDED ChangeKind = 1
-	// It has another value now.
+	// Its value has changed.
 	ChangeKind_CHANGE_KIND_CHANGED ChangeKind = 2
-	// It is gone.
+	// Removed.
 	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 3
 )
 
@@ -466,7 +466,8 @@ type Node struct {
 	Hard bool `protobuf:"varint,5,opt,name=hard,proto3" json:"hard,omitempty"`
 	// Limits of users and groups in this subtree, in the order in which groups are looked for.
 	Principals []*PrincipalLimit `protobuf:"bytes,6,rep,name=principals,proto3" json:"principals,omitempty"`
-	// What an unset limit means for nodes below this one, by resource; the nearest ancestor that says it counts.
+	// What an unset limit means for nodes below this one, by resource; the nearest ancestor with a default precedes the
+	// policy.
 	Defaults map[string]*Limit `protobuf:"bytes,7,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Under the policy "cohort": how much the subtree may hold beyond its own limit, by resource; unset is unlimited.
 	Borrow map[string]*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -477,7 +478,7 @@ type Node struct {
 	// Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none at all,
 	// every actor may.
 	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
-	// Whether requests that wait here may be overtaken.
+	// Whether later requests may overtake those that wait here.
 	Queueing      Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -761,16 +762,17 @@ type Tree struct {
 	Defaults map[string]*Limit `protobuf:"bytes,11,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Most applications that may run in the tree; 0 is no limit.
 	Applications int64 `protobuf:"varint,12,opt,name=applications,proto3" json:"applications,omitempty"`
-	// Actors who may set limits below the root, the root's own limits, and everything else of the tree.
+	// Actors that may change anything in the tree, including the limits of the root.
 	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
-	// Only in ApplyTrees: nodes with new paths. Each is done before the nodes are compared, if its old path exists and
-	// its new one does not, and passed over otherwise, so that it may stay in the text.
+	// Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path exists and
+	// its new one does not, and is ignored otherwise, so that it may remain in a manifest.
 	Moves []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
-	// What leases in this tree may be.
+	// Settings of leases in this tree.
 	Leases *LeaseSettings `protobuf:"bytes,15,opt,name=leases,proto3" json:"leases,omitempty"`
 	// Whether requests that wait at the root may be overtaken, see Node.
 	Queueing Queueing `protobuf:"varint,16,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
-	// Best effort: how long the first waiting request may be overtaken; 0 means 300,000 (five minutes).
+	// With best effort: how long the first waiting request may be overtaken, in milliseconds of ledger time; 0 means
+	// 300,000 (five minutes).
 	OvertakeMs    int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -925,11 +927,11 @@ func (x *Tree) GetOvertakeMs() int64 {
 	return 0
 }
 
-// LeaseSettings say what leases with a claim in a tree may be.
+// LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long a lease lasts if neither the request nor an item says; 0 leaves requests without a TTL to be held until
-	// they are released.
+	// The default TTL if neither the request nor an item sets one; 0 means that such requests are held until they are
+	// released.
 	DefaultTtlMs int64 `protobuf:"varint,1,opt,name=default_ttl_ms,json=defaultTtlMs,proto3" json:"default_ttl_ms,omitempty"`
 	// The longest TTL that a request may name; 0 means 7 days.
 	MaxTtlMs int64 `protobuf:"varint,2,opt,name=max_ttl_ms,json=maxTtlMs,proto3" json:"max_ttl_ms,omitempty"`
@@ -993,14 +995,14 @@ func (x *LeaseSettings) GetGraceMs() int64 {
 // Change is one difference between two configurations.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happened.
+	// The kind of event or change.
 	Kind ChangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.ChangeKind" json:"kind,omitempty"`
 	// The tree.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root or the tree itself.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// What of it: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
-	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
+	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
+	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
 	// "maintenance", "require_reason" or "path".
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
@@ -1095,7 +1097,7 @@ type Overuse struct {
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The limit in base units, or as a number of applications.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What is held in the subtree, or how many applications run.
+	// The amount held in the subtree in base units, or the number of running applications.
 	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	// Applications, or unspecified for a resource.
 	Kind ViolationKind `protobuf:"varint,6,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
@@ -1193,20 +1195,22 @@ func (x *Overuse) GetHolder() string {
 	return ""
 }
 
-// ApplyTreesRequest is the wanted configuration of some trees.
+// ApplyTreesRequest is the desired configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The trees, each complete. There may be none only with prune.
+	// The trees, each complete. The list may be empty only with prune.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Optional name of this change: repeating it while the history remembers it answers the first result again.
+	// Optional name of this change, for retries: while the history remembers it, repeating the request returns the first
+	// result and changes nothing.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Also remove all trees that are not named; refused if anything is held in them.
 	Prune         bool `protobuf:"varint,7,opt,name=prune,proto3" json:"prune,omitempty"`
@@ -1293,10 +1297,10 @@ func (x *ApplyTreesRequest) GetPrune() bool {
 	return false
 }
 
-// ApplyTreesResponse says what changed.
+// ApplyTreesResponse is the result of ApplyTrees.
 type ApplyTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1339,23 +1343,24 @@ func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
 	return nil
 }
 
-// ConfigurationResult is the answer to every change of configuration.
+// ConfigurationResult is the result of every change of configuration.
 type ConfigurationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration revision after the change; the present one in a dry run.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Every difference, by tree and path. Empty if nothing differs.
 	Changes []*Change `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
-	// What is over a limit in the changed trees after the change: nodes, users, groups and applications; at most 100.
+	// The nodes, users, groups and numbers of applications in the changed trees that are over a limit after the change;
+	// at most 100.
 	Over []*Overuse `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
-	// Log index that reflects this answer.
+	// Log index that reflects this answer, for ReadOptions.min_index.
 	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	// True when request_id was seen before and this call changed nothing.
 	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// In a dry run: nodes where a claim would fit before the change and not after it, or the reverse; at most 100.
+	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// In a dry run: requests that were denied lately and would be granted after the change; at most 100. Those that may
-	// borrow softly are not judged.
+	// In a dry run: ids of recently denied requests that would be granted after the change; at most 100. Requests that
+	// borrow softly are not evaluated.
 	Admitted      []string `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1440,7 +1445,7 @@ func (x *ConfigurationResult) GetAdmitted() []string {
 	return nil
 }
 
-// RoomChange is a node whose capacity for a resource begins or ceases to exist with a change of configuration.
+// RoomChange is a node whose headroom for a resource is created or removed by a change of configuration.
 type RoomChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -1449,9 +1454,9 @@ type RoomChange struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The resource.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// What a claim there could get before; absent if nothing limits it.
+	// Headroom before the change, in base units; absent if unlimited.
 	Before *int64 `protobuf:"varint,4,opt,name=before,proto3,oneof" json:"before,omitempty"`
-	// What a claim there could get after; absent if nothing limits it.
+	// Headroom after the change, in base units; absent if unlimited.
 	After         *int64 `protobuf:"varint,5,opt,name=after,proto3,oneof" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1531,13 +1536,14 @@ type SetLimitsRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// New limits; resources that are not named keep theirs.
 	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change, see ApplyTreesRequest.
 	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1631,10 +1637,10 @@ func (x *SetLimitsRequest) GetRequestId() string {
 	return ""
 }
 
-// SetLimitsResponse says what changed.
+// SetLimitsResponse is the result of SetLimits.
 type SetLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1682,13 +1688,14 @@ type DeleteTreeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change, see ApplyTreesRequest.
 	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1768,10 +1775,10 @@ func (x *DeleteTreeRequest) GetRequestId() string {
 	return ""
 }
 
-// DeleteTreeResponse says what changed.
+// DeleteTreeResponse is the result of DeleteTree.
 type DeleteTreeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1819,7 +1826,7 @@ type GetTreeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1876,7 +1883,7 @@ type GetTreeResponse struct {
 	Tree *Tree `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Where in the log the answer was taken.
+	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1936,7 +1943,7 @@ func (x *GetTreeResponse) GetRead() *ReadInfo {
 // ListTreesRequest asks for all trees.
 type ListTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2068,7 +2075,7 @@ type ListTreesResponse struct {
 	Trees []*TreeSummary `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Where in the log the answer was taken.
+	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2136,9 +2143,9 @@ type GetUsageRequest struct {
 	Subtree bool `protobuf:"varint,3,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	// At most this many nodes; 0 means 1,000. A tree with more than 10 resources has fewer on a page.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before.
+	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2216,7 +2223,7 @@ func (x *GetUsageRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// NodeUsage is the standing of one node.
+// NodeUsage is the usage of one node.
 type NodeUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Path of the node; empty for the root.
@@ -2298,7 +2305,7 @@ func (x *NodeUsage) GetMaxApplications() int64 {
 	return 0
 }
 
-// ResourceUsage is the standing of one resource at one node, in base units.
+// ResourceUsage is the usage of one resource at one node, in base units.
 type ResourceUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource.
@@ -2313,7 +2320,7 @@ type ResourceUsage struct {
 	Own int64 `protobuf:"varint,5,opt,name=own,proto3" json:"own,omitempty"`
 	// Held at the node and everywhere below it.
 	Subtree int64 `protobuf:"varint,6,opt,name=subtree,proto3" json:"subtree,omitempty"`
-	// What a claim at this node could get now: the least room on the path to the root, never negative.
+	// Headroom: what a claim at this node could get now, the smallest remainder on the path to the root, never negative.
 	// Absent if nothing on the path is limited.
 	Headroom *int64 `protobuf:"varint,7,opt,name=headroom,proto3,oneof" json:"headroom,omitempty"`
 	// How much the subtree holds above the node's limit; 0 unless a limit was lowered below usage.
@@ -2413,9 +2420,9 @@ type GetUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A parent before its children, siblings by name.
 	Nodes []*NodeUsage `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Empty on the last page.
+	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2479,7 +2486,7 @@ type ListRevisionsRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Only revisions before this one; 0 begins with the newest.
 	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2539,19 +2546,19 @@ func (x *ListRevisionsRequest) GetRead() *ReadOptions {
 // Revision is one change of configuration.
 type Revision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts up by one.
+	// The number of the revision; increases by one.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Who asked.
+	// The actor.
 	Actor string `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why.
+	// The reason.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Wall-clock time on the leader; for people only.
 	At *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	// What changed; at most 200 are kept.
+	// The changes, of which at most 200 are kept.
 	Changes []*Change `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
-	// How many changes there were.
+	// The number of changes.
 	ChangeCount int32 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
-	// The name that the caller gave the change.
+	// The request id of the change.
 	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2641,7 +2648,7 @@ type ListRevisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
 	Revisions []*Revision `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2696,17 +2703,18 @@ type MoveNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The path now; not the root.
+	// The present path; not the root.
 	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The path wanted; its parent must exist, and it must not.
+	// The new path. Its parent must exist, and no node may have the path yet.
 	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change, see ApplyTreesRequest.
 	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -2800,10 +2808,10 @@ func (x *MoveNodeRequest) GetRequestId() string {
 	return ""
 }
 
-// MoveNodeResponse says what changed.
+// MoveNodeResponse is the result of MoveNode.
 type MoveNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2853,13 +2861,14 @@ type SetMaintenanceRequest struct {
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// True for on.
 	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change, see ApplyTreesRequest.
 	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -2946,10 +2955,10 @@ func (x *SetMaintenanceRequest) GetRequestId() string {
 	return ""
 }
 
-// SetMaintenanceResponse says what changed.
+// SetMaintenanceResponse is the result of SetMaintenance.
 type SetMaintenanceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2992,18 +3001,19 @@ func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
 	return nil
 }
 
-// RollBackRequest names the revision to go back to.
+// RollBackRequest names the revision to restore.
 type RollBackRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The configuration becomes what it was after this revision; 0 is the empty configuration of the beginning.
+	// The configuration after this revision is restored; 0 is the empty configuration of a new cluster.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Only say what would change and what would be refused.
+	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set, refuse unless this is the present configuration revision.
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// Who asks; kept in the history.
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Why; kept in the history.
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change, see ApplyTreesRequest.
 	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -3083,10 +3093,10 @@ func (x *RollBackRequest) GetRequestId() string {
 	return ""
 }
 
-// RollBackResponse says what changed.
+// RollBackResponse is the result of RollBack.
 type RollBackResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What changed, or would.
+	// The changes made or, in a dry run, those that would be made.
 	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3129,10 +3139,10 @@ func (x *RollBackResponse) GetResult() *ConfigurationResult {
 	return nil
 }
 
-// GetConfigurationRequest asks for everything that ApplyTrees would take.
+// GetConfigurationRequest asks for the configuration of all trees, in the form that ApplyTrees takes.
 type GetConfigurationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3182,7 +3192,7 @@ type GetConfigurationResponse struct {
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Where in the log the answer was taken.
+	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3250,9 +3260,9 @@ type ListPrincipalsRequest struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// At most this many; 0 means 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before.
+	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// How fresh the answer must be.
+	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3333,11 +3343,11 @@ func (x *ListPrincipalsRequest) GetRead() *ReadOptions {
 // ListPrincipalsResponse is one page.
 type ListPrincipalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name. Everybody who holds something, or is named in a limit.
+	// The users or groups that hold something or are named in a limit, by name.
 	Principals []*PrincipalUsage `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
-	// Empty on the last page.
+	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where in the log the page was taken.
+	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3394,14 +3404,14 @@ func (x *ListPrincipalsResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// PrincipalUsage is the standing of one user or group in a tree.
+// PrincipalUsage is the usage of one user or group in a tree.
 type PrincipalUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name; "*" is the common pot of wildcard groups.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Of a user: the group that is counted for each running application; applications without one are left out.
 	Groups map[string]string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where it holds something or is limited, parents before children, siblings by name.
+	// The nodes where it holds something or is limited, parents before children, siblings by name.
 	Nodes         []*PrincipalNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3458,12 +3468,12 @@ func (x *PrincipalUsage) GetNodes() []*PrincipalNode {
 	return nil
 }
 
-// PrincipalNode is the standing of one user or group at one node.
+// PrincipalNode is the usage of one user or group at one node.
 type PrincipalNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Path of the node; empty for the root.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// What it holds in the node's subtree, by resource; zeros are left out.
+	// The amounts that it holds in the node's subtree, in base units, by resource; zeros are left out.
 	Used map[string]int64 `protobuf:"bytes,2,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Its running applications there, sorted.
 	Applications []string `protobuf:"bytes,3,rep,name=applications,proto3" json:"applications,omitempty"`

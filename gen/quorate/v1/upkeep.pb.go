@@ -22,17 +22,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Finding is what came of a comparison.
+// Finding is the result of a comparison.
 type Finding int32
 
 const (
-	// Nothing yet: not enough members were heard of at that checkpoint.
+	// None yet: too few members have reported this checkpoint.
 	Finding_FINDING_UNSPECIFIED Finding = 0
 	// A majority of the voters holds the same state.
 	Finding_FINDING_AGREES Finding = 1
-	// A majority of the voters holds another state: the member serves nothing any more.
+	// A majority of the voters holds a different state: the member is in quarantine and serves nothing.
 	Finding_FINDING_DIFFERS Finding = 2
-	// There are different states and none has a majority.
+	// The states differ and none has a majority.
 	Finding_FINDING_DISPUTED Finding = 3
 )
 
@@ -119,9 +119,9 @@ func (*GetLevelRequest) Descriptor() ([]byte, []int) {
 // GetLevelResponse shows the feature level.
 type GetLevelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The level of the cluster as the serving node knows it: every member must understand it.
+	// The level of the cluster in the view of the serving node. Every member must understand it.
 	Level uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
-	// The newest level that all members are known to understand; 0 while one of them was not heard of.
+	// The newest level that all members are known to understand; 0 if one of them has not reported its level.
 	Possible uint32 `protobuf:"varint,2,opt,name=possible,proto3" json:"possible,omitempty"`
 	// The members by id.
 	Members       []*MemberLevel `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
@@ -180,16 +180,16 @@ func (x *GetLevelResponse) GetMembers() []*MemberLevel {
 	return nil
 }
 
-// MemberLevel is what one member understands.
+// MemberLevel is the feature level of one member.
 type MemberLevel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Its version of this software; empty if it was not heard of.
+	// Version of the server software; empty if it has not reported.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The newest level that it understands; 0 if it was not heard of.
+	// The newest level that it understands; 0 if it has not reported.
 	FeatureLevel uint32 `protobuf:"varint,3,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// Whether gossip believes that it is there.
+	// True if gossip considers the node alive.
 	Alive         bool `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -290,7 +290,7 @@ func (*RaiseLevelRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{3}
 }
 
-// RaiseLevelResponse answers the level.
+// RaiseLevelResponse returns the level.
 type RaiseLevelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The level of the cluster now.
@@ -373,7 +373,7 @@ func (*CheckpointRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{5}
 }
 
-// CheckpointResponse answers the index.
+// CheckpointResponse returns the index.
 type CheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The log index at which the members compare their states.
@@ -507,11 +507,11 @@ type MemberDigest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The log index of the checkpoint; 0 if none was heard of.
+	// The log index of the checkpoint; 0 if none was received.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// The digest of the state there, in hexadecimal.
 	Digest string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
-	// What came of it.
+	// The result of the comparison.
 	Finding       Finding `protobuf:"varint,4,opt,name=finding,proto3,enum=quorate.v1.Finding" json:"finding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,18 +25,18 @@ const (
 // This file and snapshot.proto are the format on disk: fields are only ever added, under a higher format number.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The format that a reader must understand to apply this entry; a node that does not, stops.
+	// The format that a reader must understand to apply this entry; a node that does not understand it halts.
 	Format uint32 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
-	// Ledger time in milliseconds, assigned by the leader; the ledger never lets it go back.
+	// Ledger time in milliseconds, assigned by the leader; the ledger never lets it decrease.
 	TimeMs int64 `protobuf:"varint,2,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
 	// The leader's wall clock in milliseconds since 1970; for people only.
 	WallMs int64 `protobuf:"varint,3,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
 	// At least one, unless one of the fields below is set.
 	Commands []*Command `protobuf:"bytes,4,rep,name=commands,proto3" json:"commands,omitempty"`
-	// Since format 4. None of them changes the ledger; they take effect behind the commands.
-	// From this entry on the log may have entries of formats up to this one; a node that does not know it, stops.
+	// Since format 4. None of them changes the ledger; they take effect after the commands. From this entry on the log
+	// may have entries of formats up to this one; a node that does not understand it halts.
 	RaiseLevel uint32 `protobuf:"varint,5,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
-	// Each replica notes the digest of its state behind this entry.
+	// Each replica records the digest of its state after this entry.
 	Checkpoint bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Since format 4: the entry is a step of a replacement of the whole state and carries no command.
 	Replacement   *Replacement `protobuf:"bytes,20,opt,name=replacement,proto3" json:"replacement,omitempty"`
@@ -123,14 +123,14 @@ func (x *Entry) GetReplacement() *Replacement {
 	return nil
 }
 
-// Replacement is one step in which the state of a backup takes the place of the present one (docs/adr/0039). The backup
-// travels through the log in parts, so that every replica has the same of it, and takes effect with the last step or not
-// at all. Since format 4.
+// Replacement is one step of replacing the present state by that of a backup (docs/adr/0039). The log carries the
+// backup in parts, so that every replica receives the same bytes, and the state is replaced by the last step or not at
+// all. Since format 4.
 type Replacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tells the steps of one replacement from those of another.
+	// Identifies the replacement that the step belongs to.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// A reader that finds none of these set does not know the step and stops.
+	// A reader that finds none of these set does not understand the step and halts.
 	//
 	// Types that are valid to be assigned to Step:
 	//
@@ -139,7 +139,7 @@ type Replacement struct {
 	//	*Replacement_Digest
 	//	*Replacement_Abandoned
 	Step isReplacement_Step `protobuf_oneof:"step"`
-	// With digest: how far fences jump, so that none is given twice that somebody got after the backup.
+	// With digest: by how much the last fence is advanced, so that fences granted after the backup are not granted again.
 	FenceGap      uint64 `protobuf:"varint,6,opt,name=fence_gap,json=fenceGap,proto3" json:"fence_gap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,7 +237,7 @@ type isReplacement_Step interface {
 }
 
 type Replacement_Size struct {
-	// Begins, and forgets what an earlier one has left unfinished: how many bytes will follow.
+	// Begins a replacement and drops an unfinished one. The value is the number of bytes that follow.
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3,oneof"`
 }
 
@@ -247,12 +247,12 @@ type Replacement_Part struct {
 }
 
 type Replacement_Digest struct {
-	// All parts are there: SHA-256 of the snapshot, which takes the place of the state now.
+	// Ends the replacement: the SHA-256 of the complete snapshot, which replaces the state now.
 	Digest []byte `protobuf:"bytes,4,opt,name=digest,proto3,oneof"`
 }
 
 type Replacement_Abandoned struct {
-	// Ends it without effect.
+	// Aborts the replacement.
 	Abandoned bool `protobuf:"varint,5,opt,name=abandoned,proto3,oneof"`
 }
 
@@ -267,7 +267,7 @@ func (*Replacement_Abandoned) isReplacement_Step() {}
 // Command is one change of the ledger.
 type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A reader that finds none of these set does not know the command and stops.
+	// A reader that finds none of these set does not understand the command and halts.
 	//
 	// Types that are valid to be assigned to Command:
 	//
@@ -1014,7 +1014,7 @@ func (x *Allocate) GetData() []*Label {
 	return nil
 }
 
-// Release ends an allocation, or since format 3 gives back some of its items.
+// Release ends an allocation, or since format 3 returns some of its items.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1277,7 +1277,7 @@ func (x *Renew) GetItems() []*ItemUpdate {
 	return nil
 }
 
-// UpdateItems changes items that nobody holds. Since format 3.
+// UpdateItems changes items that are not held. Since format 3.
 type UpdateItems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Updates       []*ItemUpdate          `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
@@ -1399,7 +1399,7 @@ func (x *ResetItems) GetTo() string {
 	return ""
 }
 
-// Confirm makes a reservation held for good.
+// Confirm makes a reservation a held allocation.
 type Confirm struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1489,10 +1489,10 @@ func (x *Cancel) GetId() string {
 	return ""
 }
 
-// Expire ends what is due.
+// Expire ends the allocations whose time is over.
 type Expire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many.
+	// The largest number of allocations to end.
 	Most          int64 `protobuf:"varint,1,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1660,7 +1660,7 @@ func (x *Resource) GetItems() *ItemSpec {
 	return nil
 }
 
-// ItemSpec says which items there are. Since format 3.
+// ItemSpec configures the items of a resource. Since format 3.
 type ItemSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sorted.
@@ -2057,7 +2057,7 @@ func (x *PrincipalLimit) GetDescription() string {
 	return ""
 }
 
-// Move is a node that has got another path. Since format 2.
+// Move is a node with a new path. Since format 2.
 type Move struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -2554,7 +2554,7 @@ func (x *SetMaintenance) GetOn() bool {
 	return false
 }
 
-// RollBack goes back to an earlier configuration. Since format 2.
+// RollBack restores an earlier configuration. Since format 2.
 type RollBack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`

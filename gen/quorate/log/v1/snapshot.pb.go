@@ -223,7 +223,7 @@ func (*Record_Waiting) isRecord_Record() {}
 // Header opens a snapshot.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Format of the snapshot; a reader that does not know it stops.
+	// Format of the snapshot; a reader that does not understand it refuses the snapshot.
 	Format uint32 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
 	// The last log index in it.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
@@ -233,22 +233,23 @@ type Header struct {
 	WallMs int64 `protobuf:"varint,4,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
 	// Configuration revision.
 	Revision uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Last fence given.
+	// Last fence granted.
 	Fence uint64 `protobuf:"varint,6,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Last node id given.
+	// Last node identity assigned.
 	NodeId uint64 `protobuf:"varint,7,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// Digest of all entries up to index.
 	Chain []byte `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Last seat given in borrowing trees. Since format 2.
+	// Last arrival number assigned in borrowing trees. Since format 2.
 	Seat uint64 `protobuf:"varint,9,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Number of the last event. Since format 2.
 	Event uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
-	// The newest format of an entry that was applied so far, or what one of them raised the level to; 0 is 1. Since format 2.
+	// The newest format of an applied entry, or the level that one of them raised the cluster to; 0 means 1.
+	// Since format 2.
 	EntryFormat uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
-	// Since format 3: last turn given to an item, last arrival in the queue.
+	// Since format 3: last state number of an item, last arrival number in the queue.
 	Turn    uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
 	Arrival uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
-	// Last version given to a tree. Since format 5.
+	// Last version assigned to a tree. Since format 5.
 	TreeVersion   uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -388,7 +389,7 @@ type TreeRecord struct {
 	Tree  *Tree                  `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// As many as nodes, in their order.
 	NodeIds []uint64 `protobuf:"varint,2,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
-	// Identities of the nodes that were made on demand and are not configured. Since format 2.
+	// Identities of the dynamic nodes, which are not configured. Since format 2.
 	Made []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
 	// For each resource the number that the last item made on demand got; empty if all are 0. Since format 3.
 	ItemNumbers []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
@@ -470,18 +471,18 @@ type ItemRecord struct {
 	Resource string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	Name     string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	State    string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
-	// Its place in the order of age.
+	// Its state number, which orders items by the time of their last change of state.
 	Turn uint64 `protobuf:"varint,5,opt,name=turn,proto3" json:"turn,omitempty"`
 	// Ledger and wall-clock time of its last change, and of its last change of state or owner.
 	UpdatedMs     int64 `protobuf:"varint,6,opt,name=updated_ms,json=updatedMs,proto3" json:"updated_ms,omitempty"`
 	UpdatedWallMs int64 `protobuf:"varint,7,opt,name=updated_wall_ms,json=updatedWallMs,proto3" json:"updated_wall_ms,omitempty"`
 	SinceMs       int64 `protobuf:"varint,8,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// Ledger time after which it goes, and the same as wall-clock time; 0 for never.
+	// Ledger time after which it is removed, and the same as wall-clock time; 0 for never.
 	ExpiresMs     int64 `protobuf:"varint,9,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	ExpiresWallMs int64 `protobuf:"varint,10,opt,name=expires_wall_ms,json=expiresWallMs,proto3" json:"expires_wall_ms,omitempty"`
 	// Sorted by key.
 	Data []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
-	// It is not configured any more.
+	// It is no longer configured.
 	Leaving       bool `protobuf:"varint,12,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -611,9 +612,9 @@ type WaitingRecord struct {
 	SinceWallMs int64             `protobuf:"varint,4,opt,name=since_wall_ms,json=sinceWallMs,proto3" json:"since_wall_ms,omitempty"`
 	UntilMs     int64             `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	KeepUntilMs int64             `protobuf:"varint,6,opt,name=keep_until_ms,json=keepUntilMs,proto3" json:"keep_until_ms,omitempty"`
-	// The line in which it stands.
+	// The wait queue that it is in.
 	Line *LineRecord `protobuf:"bytes,7,opt,name=line,proto3" json:"line,omitempty"`
-	// Ledger time at which it came to the head of a line for the first time; 0 if it has not.
+	// Ledger time at which it first became the head of a wait queue; 0 if it has not.
 	HeadSinceMs   int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -705,7 +706,7 @@ func (x *WaitingRecord) GetHeadSinceMs() int64 {
 	return 0
 }
 
-// LineRecord names a line of waiting requests; the empty one waits for the ledger to hold less. Since format 3.
+// LineRecord is the blocker of a wait queue; the empty one is a bound of the ledger. Since format 3.
 type LineRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identity of the node; 0 for items and for the ledger.
@@ -716,7 +717,7 @@ type LineRecord struct {
 	Tree  string `protobuf:"bytes,3,opt,name=tree,proto3" json:"tree,omitempty"`
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	Item  string `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
-	// For room of a user (1) or group (2): which, and its name.
+	// For the limit of a principal: 1 for a user, 2 for a group, and its name.
 	HolderKind    uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder        string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1165,30 +1166,30 @@ type AllocationRecord struct {
 	State uint32 `protobuf:"varint,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Ledger time at which a reservation lapses.
 	UntilMs int64 `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
-	// Held whatever the limits said.
+	// Held by force, regardless of limits.
 	Forced bool `protobuf:"varint,11,opt,name=forced,proto3" json:"forced,omitempty"`
-	// Who preempted it.
+	// The id of the allocation that preempted it.
 	By string `protobuf:"bytes,12,opt,name=by,proto3" json:"by,omitempty"`
-	// Whom its grant preempted.
+	// The allocations that its grant preempted.
 	Preempted []*PreemptedRecord `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// What a reservation moved or preempted, in that order.
 	Displaced []*Displacement `protobuf:"bytes,14,rep,name=displaced,proto3" json:"displaced,omitempty"`
 	// Identity of the node that each claim belongs to, 0 if that is where it is counted; empty if all are 0.
 	Homes []uint64 `protobuf:"varint,15,rep,packed,name=homes,proto3" json:"homes,omitempty"`
-	// Seat of each claim in its borrowing tree, 0 for none; empty if all are 0.
+	// Arrival number of each claim in its borrowing tree, 0 for none; empty if all are 0.
 	Seats []uint64 `protobuf:"varint,16,rep,packed,name=seats,proto3" json:"seats,omitempty"`
-	// Group that is counted for each claim; empty if there are none at all.
+	// Group that is counted for each claim; empty if no claim has one.
 	Groups []string `protobuf:"bytes,17,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Since format 3. Ledger time at which a lease ends, and how long a renewal extends it.
 	ExpiresMs int64 `protobuf:"varint,18,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	TtlMs     int64 `protobuf:"varint,19,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// The allocation that it has to give way to.
+	// The id of the allocation for which it was revoked.
 	RevokedBy string `protobuf:"bytes,20,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
 	// Data of the lease as it is now, sorted by key.
 	Data []*Label `protobuf:"bytes,21,rep,name=data,proto3" json:"data,omitempty"`
 	// Items that it holds.
 	Items []*HeldItemRecord `protobuf:"bytes,22,rep,name=items,proto3" json:"items,omitempty"`
-	// The request that was granted from the queue and whose caller has not come yet.
+	// Set for a lease that was granted from the queue and is not claimed by its caller yet.
 	Unclaimed bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
 	// What else the end of a reservation needs to restore the state from before it. Since format 5.
 	Undo          *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
@@ -1399,13 +1400,13 @@ type ReservationUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trees that the reservation has changed.
 	Trees []*TreeVersion `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
-	// Nodes made on demand where its victims held something, parents before children.
+	// Dynamic nodes where its victims held something, parents before children.
 	Nodes []*DynamicNode `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// The items that it has changed.
 	Items []*ItemBefore `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	// Last arrival in the queue when it was made.
 	Arrival uint64 `protobuf:"varint,4,opt,name=arrival,proto3" json:"arrival,omitempty"`
-	// What the ledger had before it, in bytes, of what is never forgotten.
+	// The size of the live records of the ledger before it, in bytes.
 	LiveBytes     int64 `protobuf:"varint,5,opt,name=live_bytes,json=liveBytes,proto3" json:"live_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1537,7 +1538,7 @@ func (x *TreeVersion) GetAfter() uint64 {
 	return 0
 }
 
-// DynamicNode is a node made on demand with its identity. Since format 5.
+// DynamicNode is a dynamic node with its identity. Since format 5.
 type DynamicNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -1601,13 +1602,13 @@ func (x *DynamicNode) GetId() uint64 {
 // ItemBefore is an item as it was before a reservation. Since format 5.
 type ItemBefore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only its name if it was not there.
+	// Only its name if the item did not exist.
 	Item *ItemRecord `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// It was not there.
+	// The item did not exist.
 	IsNew bool `protobuf:"varint,2,opt,name=is_new,json=isNew,proto3" json:"is_new,omitempty"`
 	// Fence of the allocation that held it; 0 if none did.
 	Owner uint64 `protobuf:"varint,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The turn that the reservation gave it; 0 if it went.
+	// The state number that the reservation assigned; 0 if the item was removed.
 	Turn          uint64 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1733,7 +1734,7 @@ func (x *HeldItemRecord) GetName() string {
 	return ""
 }
 
-// PreemptedRecord is an allocation that was ended to make room. Since format 2.
+// PreemptedRecord is an allocation that was ended in favor of another. Since format 2.
 type PreemptedRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1799,10 +1800,10 @@ type Displacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Claim int64                  `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Identity of the node where it was counted, and its seat there.
+	// Identity of the node where it was counted, and its arrival number there.
 	From     uint64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
 	FromSeat uint64 `protobuf:"varint,4,opt,name=from_seat,json=fromSeat,proto3" json:"from_seat,omitempty"`
-	// The seat that it got; 0 if it was preempted.
+	// The new arrival number; 0 if it was preempted.
 	Seat uint64 `protobuf:"varint,5,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Identity of the node that it belongs to; 0 if that is where it was counted.
 	Home          uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
@@ -2001,7 +2002,8 @@ type ViolationRecord struct {
 	Holder     string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	// Since format 3.
 	Item string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
-	// Since format 5: a cohort is short of the request even while nothing else is held in it, although the numbers do not say so.
+	// Since format 5: the request exceeds the capacity of the cohort even if nothing else is held in it, which the
+	// numbers do not show.
 	TooLarge      bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -67,10 +67,10 @@ func (x *ReadIndexRequest) GetNodeId() string {
 	return ""
 }
 
-// ReadIndexResponse answers the index.
+// ReadIndexResponse returns the index.
 type ReadIndexResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All that was acknowledged before the call is at or below this index.
+	// Every write acknowledged before the call is at or below this index.
 	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -150,7 +150,7 @@ func (*GetStandingRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
-// GetStandingResponse is the standing of one node.
+// GetStandingResponse is the status of one node.
 type GetStandingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node's id.
@@ -163,40 +163,41 @@ type GetStandingResponse struct {
 	AppliedIndex uint64 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// Last log index on disk.
 	LastIndex uint64 `protobuf:"varint,5,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// Its version of this software.
+	// Version of the server software.
 	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	// The newest format of log entries that it understands.
 	FeatureLevel uint32 `protobuf:"varint,7,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// Empty if all is well, otherwise a sentence.
+	// A problem of the node, as a sentence; empty if it has none.
 	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
 	// Milliseconds since it last heard from a leader.
 	LastContactMs int64 `protobuf:"varint,9,opt,name=last_contact_ms,json=lastContactMs,proto3" json:"last_contact_ms,omitempty"`
-	// What its wall clock says, in milliseconds since 1970.
+	// Its wall clock, in milliseconds since 1970.
 	WallMs int64 `protobuf:"varint,10,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
-	// Names a node that has no data and was not admitted yet; empty otherwise.
+	// The instance of a node without data that was not admitted yet; empty otherwise.
 	Instance string `protobuf:"bytes,11,opt,name=instance,proto3" json:"instance,omitempty"`
-	// Whether it is to become a voter by itself once it is stable.
+	// True if it is to be promoted automatically once it is stable.
 	Candidate bool `protobuf:"varint,12,opt,name=candidate,proto3" json:"candidate,omitempty"`
-	// The id of the leader that it knows; empty if it knows none.
+	// The id of the leader; empty if it knows none.
 	LeaderId string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	// Empty, or a sentence about a problem of its disk while it still serves.
+	// A problem of its disk while it still serves, as a sentence; empty if there is none.
 	Warning string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
 	// The state digests of its newest checkpoints, the newest first, at most 8.
 	StateDigests []*StateDigest `protobuf:"bytes,15,rep,name=state_digests,json=stateDigests,proto3" json:"state_digests,omitempty"`
-	// The feature level of the cluster as the node knows it from its log or its snapshot.
+	// The feature level of the cluster according to the node's log or snapshot.
 	ClusterLevel uint32 `protobuf:"varint,16,opt,name=cluster_level,json=clusterLevel,proto3" json:"cluster_level,omitempty"`
-	// Where it says that its raft and its API are, as host:port. Versions below feature level 5 say neither, nor any
-	// field below.
+	// Its raft and API addresses, as host:port. Versions below feature level 5 set neither these nor the fields below.
 	RaftAddress string `protobuf:"bytes,17,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	HttpAddress string `protobuf:"bytes,18,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// The cluster that it belongs to, or is to belong to.
+	// The name of the cluster that it belongs to or is to join.
 	ClusterName string `protobuf:"bytes,19,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	// How many nodes it expects to form a new cluster; 0 if it never forms one.
 	BootstrapExpect uint32 `protobuf:"varint,20,opt,name=bootstrap_expect,json=bootstrapExpect,proto3" json:"bootstrap_expect,omitempty"`
-	// The digest of the only new cluster that it would form; empty until it sees all nodes of it.
+	// The digest of the initial configuration that it would form; empty until it sees all of its nodes.
 	BootstrapIntent string `protobuf:"bytes,21,opt,name=bootstrap_intent,json=bootstrapIntent,proto3" json:"bootstrap_intent,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How it stores its log: "wal" or "bolt".
+	LogStore      string `protobuf:"bytes,22,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStandingResponse) Reset() {
@@ -376,6 +377,13 @@ func (x *GetStandingResponse) GetBootstrapIntent() string {
 	return ""
 }
 
+func (x *GetStandingResponse) GetLogStore() string {
+	if x != nil {
+		return x.LogStore
+	}
+	return ""
+}
+
 // StateDigest is the digest of the state behind an entry of the log.
 type StateDigest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -436,9 +444,9 @@ type NotifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The leader's id.
 	LeaderId string `protobuf:"bytes,1,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	// The node without data that is a non-voter now; empty if the called node is not a member.
+	// The instance of the node that is a non-voter now; empty if the called node is not a member.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
-	// Whether it is to become a voter once it is stable.
+	// True if it is to be promoted once it is stable.
 	Candidate     bool `protobuf:"varint,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -495,7 +503,7 @@ func (x *NotifyRequest) GetCandidate() bool {
 	return false
 }
 
-// NotifyResponse says that it was taken in.
+// NotifyResponse acknowledges the notification.
 type NotifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -541,7 +549,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\xc5\x05\n" +
+	"\x12GetStandingRequest\"\xe2\x05\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -565,7 +573,8 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\fhttp_address\x18\x12 \x01(\tR\vhttpAddress\x12!\n" +
 	"\fcluster_name\x18\x13 \x01(\tR\vclusterName\x12)\n" +
 	"\x10bootstrap_expect\x18\x14 \x01(\rR\x0fbootstrapExpect\x12)\n" +
-	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\";\n" +
+	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\x12\x1b\n" +
+	"\tlog_store\x18\x16 \x01(\tR\blogStore\";\n" +
 	"\vStateDigest\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\"f\n" +

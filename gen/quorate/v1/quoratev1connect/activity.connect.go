@@ -41,8 +41,8 @@ const (
 // ActivityServiceClient is a client for the quorate.v1.ActivityService service.
 type ActivityServiceClient interface {
 	// GetActivity shows the last 24 hours of a node of a tree, or of an itemized resource of a tree, in steps of five
-	// minutes, as the server that is asked has seen them. not_found if it has seen no activity there, or has dropped it
-	// in favor of other nodes; unavailable until it has found a leader after its start.
+	// minutes, as the serving node has recorded them. not_found if it has recorded no activity there, or has dropped it
+	// to stay within its bound; unavailable until the node has found a leader after its start.
 	GetActivity(context.Context, *v1.GetActivityRequest) (*v1.GetActivityResponse, error)
 }
 
@@ -84,8 +84,8 @@ func (c *activityServiceClient) GetActivity(ctx context.Context, req *v1.GetActi
 // ActivityServiceHandler is an implementation of the quorate.v1.ActivityService service.
 type ActivityServiceHandler interface {
 	// GetActivity shows the last 24 hours of a node of a tree, or of an itemized resource of a tree, in steps of five
-	// minutes, as the server that is asked has seen them. not_found if it has seen no activity there, or has dropped it
-	// in favor of other nodes; unavailable until it has found a leader after its start.
+	// minutes, as the serving node has recorded them. not_found if it has recorded no activity there, or has dropped it
+	// to stay within its bound; unavailable until the node has found a leader after its start.
 	GetActivity(context.Context, *v1.GetActivityRequest) (*v1.GetActivityResponse, error)
 }
 

@@ -50,6 +50,9 @@ const (
 	// AllocationServiceBatchReleaseProcedure is the fully-qualified name of the AllocationService's
 	// BatchRelease RPC.
 	AllocationServiceBatchReleaseProcedure = "/quorate.v1.AllocationService/BatchRelease"
+	// AllocationServiceAllocateStreamProcedure is the fully-qualified name of the AllocationService's
+	// AllocateStream RPC.
+	AllocationServiceAllocateStreamProcedure = "/quorate.v1.AllocationService/AllocateStream"
 	// AllocationServiceListWaitingProcedure is the fully-qualified name of the AllocationService's
 	// ListWaiting RPC.
 	AllocationServiceListWaitingProcedure = "/quorate.v1.AllocationService/ListWaiting"
@@ -80,46 +83,57 @@ const (
 type AllocationServiceClient interface {
 	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees. With
 	// MODE_WAIT a request that does not fit is put into the queue, and the answer is its position there: a state of
-	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on
-	// waiting.
+	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat the call under the same id to
+	// continue waiting.
 	//
-	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
+	// Idempotent by id: repeating a request whose allocation is still held returns the first grant again and charges
 	// nothing. Errors: resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed);
-	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of
+	// already_exists when the id belongs to a request with different content; failed_precondition when the allocation of
 	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
-	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
-	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
-	// others leave behind.
+	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own. A
+	// failed or denied request does not affect the others. Dry runs are decided on the state after all other requests.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
-	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition
-	// when the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is
-	// another one.
+	// Renew extends a lease by its TTL from now on, and keeps a waiting request in the queue. Repeating it extends again.
+	// failed_precondition when the allocation has ended, with its final state; not_found for an unknown id; aborted when
+	// the fence is not that of the grant.
 	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
 	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
 	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
-	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
-	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
+	// Release ends an allocation and frees everything it held. It is never refused for a held allocation. Releasing one
+	// that has ended returns the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
+	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the
+	// requests that have arrived into batches. Each request passes the same checks, limits and shares as a unary call. It
+	// needs HTTP/2. poll_ms is ignored as in a batch, and dry runs are refused.
+	//
+	// At most 1,000 requests may be unanswered: then the server reads no further until the caller has received answers. A
+	// request has at most 64 KiB, and two minutes may pass between two requests. A number that is still unanswered must
+	// not be used again: this, and a message that cannot be decoded, end the stream with invalid_argument. When the
+	// server stops, every request that it has read is answered, those that were not begun with not_applied, and the
+	// stream ends with unavailable. If the stream breaks, the outcome of unanswered requests is unknown: repeat them
+	// under the same id.
+	AllocateStream(context.Context) (*connect.BidiStreamForClientSimple[v1.AllocateStreamRequest, v1.AllocateStreamResponse], error)
 	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
 	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
 	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
-	// the node that is asked. Any node goes on where another one stopped: pass the position of the last change that came.
-	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
-	// resource_exhausted when the caller reads too slowly: watch again from the last position.
+	// the node that is asked. A watch can continue on any node from the position of the last change received.
+	// out_of_range when the node no longer has the changes after the position: list the allocations, and watch from the
+	// index of that answer. resource_exhausted when the caller reads too slowly: watch again from the last position.
 	WatchAllocations(context.Context, *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error)
-	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it
-	// again. failed_precondition when it has expired or was cancelled, not_found for an unknown id.
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming a held allocation returns it again.
+	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees
-	// that the reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it
-	// preempted or moved is put back where it was if all of that is still possible within the limits, and stays as it
-	// is if not; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If the trees that the reservation changed
+	// have not changed since, the state from before it is restored exactly (from feature level 5 on). Otherwise the
+	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
+	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
-	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
-	// the smallest change that would admit it. A denial is an answer here, not an error.
+	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
+	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
 	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
@@ -174,6 +188,12 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			httpClient,
 			baseURL+AllocationServiceBatchReleaseProcedure,
 			connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+			connect.WithClientOptions(opts...),
+		),
+		allocateStream: connect.NewClient[v1.AllocateStreamRequest, v1.AllocateStreamResponse](
+			httpClient,
+			baseURL+AllocationServiceAllocateStreamProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("AllocateStream")),
 			connect.WithClientOptions(opts...),
 		),
 		listWaiting: connect.NewClient[v1.ListWaitingRequest, v1.ListWaitingResponse](
@@ -241,6 +261,7 @@ type allocationServiceClient struct {
 	batchRenew       *connect.Client[v1.BatchRenewRequest, v1.BatchRenewResponse]
 	release          *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
 	batchRelease     *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
+	allocateStream   *connect.Client[v1.AllocateStreamRequest, v1.AllocateStreamResponse]
 	listWaiting      *connect.Client[v1.ListWaitingRequest, v1.ListWaitingResponse]
 	watchAllocations *connect.Client[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse]
 	confirm          *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
@@ -303,6 +324,11 @@ func (c *allocationServiceClient) BatchRelease(ctx context.Context, req *v1.Batc
 		return response.Msg, err
 	}
 	return nil, err
+}
+
+// AllocateStream calls quorate.v1.AllocationService.AllocateStream.
+func (c *allocationServiceClient) AllocateStream(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.AllocateStreamRequest, v1.AllocateStreamResponse], error) {
+	return c.allocateStream.CallBidiStreamSimple(ctx)
 }
 
 // ListWaiting calls quorate.v1.AllocationService.ListWaiting.
@@ -377,46 +403,57 @@ func (c *allocationServiceClient) ListAllocations(ctx context.Context, req *v1.L
 type AllocationServiceHandler interface {
 	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees. With
 	// MODE_WAIT a request that does not fit is put into the queue, and the answer is its position there: a state of
-	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on
-	// waiting.
+	// WAITING is not an error. With poll_ms the call itself waits for the grant. Repeat the call under the same id to
+	// continue waiting.
 	//
-	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
+	// Idempotent by id: repeating a request whose allocation is still held returns the first grant again and charges
 	// nothing. Errors: resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed);
-	// already_exists when the id is taken by a request of other content; failed_precondition when the allocation of
+	// already_exists when the id belongs to a request with different content; failed_precondition when the allocation of
 	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
-	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
-	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
-	// others leave behind.
+	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own. A
+	// failed or denied request does not affect the others. Dry runs are decided on the state after all other requests.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
-	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition
-	// when the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is
-	// another one.
+	// Renew extends a lease by its TTL from now on, and keeps a waiting request in the queue. Repeating it extends again.
+	// failed_precondition when the allocation has ended, with its final state; not_found for an unknown id; aborted when
+	// the fence is not that of the grant.
 	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
 	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
 	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
-	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
-	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
+	// Release ends an allocation and frees everything it held. It is never refused for a held allocation. Releasing one
+	// that has ended returns the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
+	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the
+	// requests that have arrived into batches. Each request passes the same checks, limits and shares as a unary call. It
+	// needs HTTP/2. poll_ms is ignored as in a batch, and dry runs are refused.
+	//
+	// At most 1,000 requests may be unanswered: then the server reads no further until the caller has received answers. A
+	// request has at most 64 KiB, and two minutes may pass between two requests. A number that is still unanswered must
+	// not be used again: this, and a message that cannot be decoded, end the stream with invalid_argument. When the
+	// server stops, every request that it has read is answered, those that were not begun with not_applied, and the
+	// stream ends with unavailable. If the stream breaks, the outcome of unanswered requests is unknown: repeat them
+	// under the same id.
+	AllocateStream(context.Context, *connect.BidiStream[v1.AllocateStreamRequest, v1.AllocateStreamResponse]) error
 	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
 	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
 	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
-	// the node that is asked. Any node goes on where another one stopped: pass the position of the last change that came.
-	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
-	// resource_exhausted when the caller reads too slowly: watch again from the last position.
+	// the node that is asked. A watch can continue on any node from the position of the last change received.
+	// out_of_range when the node no longer has the changes after the position: list the allocations, and watch from the
+	// index of that answer. resource_exhausted when the caller reads too slowly: watch again from the last position.
 	WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error
-	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it
-	// again. failed_precondition when it has expired or was cancelled, not_found for an unknown id.
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming a held allocation returns it again.
+	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees
-	// that the reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it
-	// preempted or moved is put back where it was if all of that is still possible within the limits, and stays as it
-	// is if not; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If the trees that the reservation changed
+	// have not changed since, the state from before it is restored exactly (from feature level 5 on). Otherwise the
+	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
+	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
-	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
-	// the smallest change that would admit it. A denial is an answer here, not an error.
+	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
+	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
 	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
@@ -467,6 +504,12 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		AllocationServiceBatchReleaseProcedure,
 		svc.BatchRelease,
 		connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceAllocateStreamHandler := connect.NewBidiStreamHandler(
+		AllocationServiceAllocateStreamProcedure,
+		svc.AllocateStream,
+		connect.WithSchema(allocationServiceMethods.ByName("AllocateStream")),
 		connect.WithHandlerOptions(opts...),
 	)
 	allocationServiceListWaitingHandler := connect.NewUnaryHandlerSimple(
@@ -537,6 +580,8 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceReleaseHandler.ServeHTTP(w, r)
 		case AllocationServiceBatchReleaseProcedure:
 			allocationServiceBatchReleaseHandler.ServeHTTP(w, r)
+		case AllocationServiceAllocateStreamProcedure:
+			allocationServiceAllocateStreamHandler.ServeHTTP(w, r)
 		case AllocationServiceListWaitingProcedure:
 			allocationServiceListWaitingHandler.ServeHTTP(w, r)
 		case AllocationServiceWatchAllocationsProcedure:
@@ -584,6 +629,10 @@ func (UnimplementedAllocationServiceHandler) Release(context.Context, *v1.Releas
 
 func (UnimplementedAllocationServiceHandler) BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchRelease is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) AllocateStream(context.Context, *connect.BidiStream[v1.AllocateStreamRequest, v1.AllocateStreamResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.AllocateStream is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error) {

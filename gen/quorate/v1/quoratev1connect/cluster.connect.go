@@ -69,32 +69,33 @@ const (
 
 // ClusterServiceClient is a client for the quorate.v1.ClusterService service.
 type ClusterServiceClient interface {
-	// GetStatus shows what the serving node knows of the cluster. It needs no leader; fields that only a reachable
-	// member could tell are absent for members that did not answer within a second.
+	// GetStatus returns the serving node's view of the cluster. It needs no leader. Members that do not answer within a
+	// second lack the fields that only they can report.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
 	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
-	// part from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.
+	// May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
 	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
 	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
-	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
+	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
-	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader;
-	// without one it answers what it knows itself and says so.
+	// ListMembers returns the leader's view of the health of all nodes, members or not. A follower relays the call to the
+	// leader; without a leader it returns its own view and names itself as the source.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
-	// JoinMember dials a gossip address, so that a node that was started without one is found; or adds a waiting node
-	// as a non-voter, where that does not happen automatically.
+	// JoinMember dials a gossip address, to find a node that was started without a join address, or adds a waiting node
+	// as a non-voter, if that is not done automatically.
 	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
-	// PromoteMember gives a vote to a member without one.
+	// PromoteMember makes a non-voter a voter.
 	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)
-	// DemoteMember takes a member's vote; it stays a member.
+	// DemoteMember makes a voter a non-voter. It remains a member.
 	DemoteMember(context.Context, *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error)
-	// RemoveMember removes a member. One that is unknown has been removed already.
+	// RemoveMember removes a member. An unknown id counts as already removed.
 	RemoveMember(context.Context, *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error)
-	// TransferLeader hands the leadership to another voter.
+	// TransferLeader transfers the leadership to another voter.
 	TransferLeader(context.Context, *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error)
 }
 
@@ -298,32 +299,33 @@ func (c *clusterServiceClient) TransferLeader(ctx context.Context, req *v1.Trans
 
 // ClusterServiceHandler is an implementation of the quorate.v1.ClusterService service.
 type ClusterServiceHandler interface {
-	// GetStatus shows what the serving node knows of the cluster. It needs no leader; fields that only a reachable
-	// member could tell are absent for members that did not answer within a second.
+	// GetStatus returns the serving node's view of the cluster. It needs no leader. Members that do not answer within a
+	// second lack the fields that only they can report.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
 	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
-	// part from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.
+	// May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
 	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
 	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
-	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
+	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
-	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader;
-	// without one it answers what it knows itself and says so.
+	// ListMembers returns the leader's view of the health of all nodes, members or not. A follower relays the call to the
+	// leader; without a leader it returns its own view and names itself as the source.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
-	// JoinMember dials a gossip address, so that a node that was started without one is found; or adds a waiting node
-	// as a non-voter, where that does not happen automatically.
+	// JoinMember dials a gossip address, to find a node that was started without a join address, or adds a waiting node
+	// as a non-voter, if that is not done automatically.
 	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
-	// PromoteMember gives a vote to a member without one.
+	// PromoteMember makes a non-voter a voter.
 	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)
-	// DemoteMember takes a member's vote; it stays a member.
+	// DemoteMember makes a voter a non-voter. It remains a member.
 	DemoteMember(context.Context, *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error)
-	// RemoveMember removes a member. One that is unknown has been removed already.
+	// RemoveMember removes a member. An unknown id counts as already removed.
 	RemoveMember(context.Context, *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error)
-	// TransferLeader hands the leadership to another voter.
+	// TransferLeader transfers the leadership to another voter.
 	TransferLeader(context.Context, *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error)
 }
 

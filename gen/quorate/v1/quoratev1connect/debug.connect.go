@@ -41,10 +41,10 @@ const (
 // DebugServiceClient is a client for the quorate.v1.DebugService service.
 type DebugServiceClient interface {
 	// GetDiagnostics collects diagnostics of the serving node, or of another member through it: its settings without
-	// secrets, its metrics, what all its goroutines do, its heap, its snapshots and its last lines of log. A node
-	// collects for one caller at a time: others wait, and deadline_exceeded means that it did not get to this one.
-	// not_found for a member that the node does not know. One that does not answer within ten seconds has a single
-	// diagnostic, "everything", which is missing.
+	// secrets, its metrics, the stacks of all goroutines, its heap profile, the list of its snapshots and its last log
+	// lines. A node collects for one caller at a time; the others wait, and get deadline_exceeded if their turn does not
+	// come in time. not_found for a member that the node does not know. One that does not answer within ten seconds has a
+	// single diagnostic, "everything", which is missing.
 	GetDiagnostics(context.Context, *v1.GetDiagnosticsRequest) (*v1.GetDiagnosticsResponse, error)
 }
 
@@ -86,10 +86,10 @@ func (c *debugServiceClient) GetDiagnostics(ctx context.Context, req *v1.GetDiag
 // DebugServiceHandler is an implementation of the quorate.v1.DebugService service.
 type DebugServiceHandler interface {
 	// GetDiagnostics collects diagnostics of the serving node, or of another member through it: its settings without
-	// secrets, its metrics, what all its goroutines do, its heap, its snapshots and its last lines of log. A node
-	// collects for one caller at a time: others wait, and deadline_exceeded means that it did not get to this one.
-	// not_found for a member that the node does not know. One that does not answer within ten seconds has a single
-	// diagnostic, "everything", which is missing.
+	// secrets, its metrics, the stacks of all goroutines, its heap profile, the list of its snapshots and its last log
+	// lines. A node collects for one caller at a time; the others wait, and get deadline_exceeded if their turn does not
+	// come in time. not_found for a member that the node does not know. One that does not answer within ten seconds has a
+	// single diagnostic, "everything", which is missing.
 	GetDiagnostics(context.Context, *v1.GetDiagnosticsRequest) (*v1.GetDiagnosticsResponse, error)
 }
 

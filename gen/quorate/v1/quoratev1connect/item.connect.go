@@ -53,7 +53,8 @@ type ItemServiceClient interface {
 	// granted in the same step. failed_precondition naming an item that is held, not_found naming one that is unknown.
 	// Idempotent.
 	UpdateItems(context.Context, *v1.UpdateItemsRequest) (*v1.UpdateItemsResponse, error)
-	// ResetItems takes items from holders that have not renewed for a while, all in one step.
+	// ResetItems takes the items in a state from all holders that have not renewed for a given time, in one step.
+	// Repeating it resets only items that meet the conditions again.
 	ResetItems(context.Context, *v1.ResetItemsRequest) (*v1.ResetItemsResponse, error)
 }
 
@@ -151,7 +152,8 @@ type ItemServiceHandler interface {
 	// granted in the same step. failed_precondition naming an item that is held, not_found naming one that is unknown.
 	// Idempotent.
 	UpdateItems(context.Context, *v1.UpdateItemsRequest) (*v1.UpdateItemsResponse, error)
-	// ResetItems takes items from holders that have not renewed for a while, all in one step.
+	// ResetItems takes the items in a state from all holders that have not renewed for a given time, in one step.
+	// Repeating it resets only items that meet the conditions again.
 	ResetItems(context.Context, *v1.ResetItemsRequest) (*v1.ResetItemsResponse, error)
 }
 

@@ -41,20 +41,19 @@ const (
 
 // SnapshotServiceClient is a client for the quorate.v1.SnapshotService service.
 type SnapshotServiceClient interface {
-	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call,
-	// or with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its
-	// summary is not a backup.
+	// Save streams a backup of the state of the serving node. It includes everything that was acknowledged before the
+	// call; with consistency stale it is the state that the node has applied, which needs no leader. Any node serves it.
+	// A stream that ends without its summary is not a valid backup.
 	Save(context.Context, *v1.SaveRequest) (*connect.ServerStreamForClient[v1.SaveResponse], error)
-	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of
-	// the log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls
-	// that were answered before are undone with everything else; those that come meanwhile are carried out before or
-	// after it.
+	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of the
+	// log, or nothing. The first message confirms, those that follow carry the file. Fences continue to increase. Writes
+	// that were acknowledged after the backup are lost; concurrent writes take effect before or after the restore.
 	//
-	// A file that is damaged, or of a newer version than all members, is refused before anything changes
+	// A file that is damaged, or needs a newer version than all members understand, is refused before anything changes
 	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
-	// (FAILED_PRECONDITION with BUSY), and not without space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL);
-	// these are refused before the file is read. The next message has to come within 30 s, and the file at 256 KiB a
-	// second at least. After any other error the state may have been replaced, unless the problem says not_applied;
+	// (FAILED_PRECONDITION with BUSY), and it needs space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); both
+	// are checked before the file is read. Each message must arrive within 30 s, and the file at a rate of at least 256
+	// KiB per second. After any other error the state may have been replaced, unless the problem says not_applied;
 	// repeating it is safe.
 	Restore(context.Context) (*connect.ClientStreamForClientSimple[v1.RestoreRequest, v1.RestoreResponse], error)
 }
@@ -104,20 +103,19 @@ func (c *snapshotServiceClient) Restore(ctx context.Context) (*connect.ClientStr
 
 // SnapshotServiceHandler is an implementation of the quorate.v1.SnapshotService service.
 type SnapshotServiceHandler interface {
-	// Save streams a backup of the state as it is on this node, after everything that was acknowledged before the call,
-	// or with consistency stale at once, also without a leader. Any node serves it. A stream that ends without its
-	// summary is not a backup.
+	// Save streams a backup of the state of the serving node. It includes everything that was acknowledged before the
+	// call; with consistency stale it is the state that the node has applied, which needs no leader. Any node serves it.
+	// A stream that ends without its summary is not a valid backup.
 	Save(context.Context, *v1.SaveRequest, *connect.ServerStream[v1.SaveResponse]) error
-	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of
-	// the log, or nothing. The first message confirms, those that follow carry the file. Fences go on growing. Calls
-	// that were answered before are undone with everything else; those that come meanwhile are carried out before or
-	// after it.
+	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of the
+	// log, or nothing. The first message confirms, those that follow carry the file. Fences continue to increase. Writes
+	// that were acknowledged after the backup are lost; concurrent writes take effect before or after the restore.
 	//
-	// A file that is damaged, or of a newer version than all members, is refused before anything changes
+	// A file that is damaged, or needs a newer version than all members understand, is refused before anything changes
 	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
-	// (FAILED_PRECONDITION with BUSY), and not without space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL);
-	// these are refused before the file is read. The next message has to come within 30 s, and the file at 256 KiB a
-	// second at least. After any other error the state may have been replaced, unless the problem says not_applied;
+	// (FAILED_PRECONDITION with BUSY), and it needs space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); both
+	// are checked before the file is read. Each message must arrive within 30 s, and the file at a rate of at least 256
+	// KiB per second. After any other error the state may have been replaced, unless the problem says not_applied;
 	// repeating it is safe.
 	Restore(context.Context, *connect.ClientStream[v1.RestoreRequest]) (*v1.RestoreResponse, error)
 }

@@ -43,10 +43,10 @@ const (
 
 // PeerServiceClient is a client for the quorate.peer.v1.PeerService service.
 type PeerServiceClient interface {
-	// ReadIndex confirms that the called node leads and answers the log index that a linearizable read must wait for.
-	// unavailable if it does not lead.
+	// ReadIndex confirms that the called node is the leader and returns the log index that a linearizable read must wait
+	// for. unavailable if it is not the leader.
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
-	// GetStanding shows the called node itself.
+	// GetStanding returns the status of the called node.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
 	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
@@ -120,10 +120,10 @@ func (c *peerServiceClient) Notify(ctx context.Context, req *v1.NotifyRequest) (
 
 // PeerServiceHandler is an implementation of the quorate.peer.v1.PeerService service.
 type PeerServiceHandler interface {
-	// ReadIndex confirms that the called node leads and answers the log index that a linearizable read must wait for.
-	// unavailable if it does not lead.
+	// ReadIndex confirms that the called node is the leader and returns the log index that a linearizable read must wait
+	// for. unavailable if it is not the leader.
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
-	// GetStanding shows the called node itself.
+	// GetStanding returns the status of the called node.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
 	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
