@@ -123,7 +123,8 @@ func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.All
 		a.request.Mode = quoratev1.Mode_MODE_WAIT
 	case quoratev1.Mode_MODE_REJECT, quoratev1.Mode_MODE_FORCE:
 	case quoratev1.Mode_MODE_DRY_RUN, quoratev1.Mode_MODE_RESERVE:
-		return fmt.Errorf("client: %v makes no lease: leave the mode out, or call Allocations.Allocate", request.GetMode())
+		return fmt.Errorf("client: %v makes no lease: leave the mode out, or call Allocations.Allocate",
+			request.GetMode())
 	}
 	if deadline, limited := ctx.Deadline(); limited && a.mayWait() && request.GetWaitMs() == 0 {
 		a.request.WaitMs = min(max(time.Until(deadline), time.Second), mostWait).Milliseconds()
@@ -187,7 +188,8 @@ func (a *acquisition) newLease(
 	sent time.Time,
 ) (*Lease, error) {
 	l := &Lease{
-		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin, revoked: make(chan struct{}),
+		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin,
+		revoked: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.record = answer.GetAllocation()

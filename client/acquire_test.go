@@ -30,10 +30,11 @@ func TestWaiting(t *testing.T) {
 			account("second", 4*time.Second),
 			client.WithProgress(func(at client.Progress) { told = append(told, at) }),
 		)
-		if took := time.Since(began); took < 25*time.Minute || took > 25*time.Minute+time.Second || second.Fence() != 2 {
+		if took := time.Since(began); took < 25*time.Minute || took > 25*time.Minute+time.Second ||
+			second.Fence() != 2 {
 			t.Errorf("granted after %v with fence %d", took, second.Fence())
 		}
-		// the grant came while a question was on its way for longer than the TTL
+		// the grant came while a call was in transit for longer than the TTL
 		if second.Remaining() < 3*time.Second || p.holdings()["second"] == nil {
 			t.Errorf("it lasts %v", second.Remaining())
 		}
@@ -62,7 +63,8 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 		"never fits": {
 			func(p *fakeCluster) { p.room = 0 }, account("a", time.Minute), within(time.Hour),
 			func(err error) bool {
-				return errors.As(err, &denied) && len(denied.Decision.GetViolations()) == 1 && connect.CodeOf(err) == connect.CodeResourceExhausted
+				return errors.As(err, &denied) && len(denied.Decision.GetViolations()) == 1 &&
+					connect.CodeOf(err) == connect.CodeResourceExhausted
 			},
 		},
 		"does not wait": {
@@ -72,7 +74,8 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 		"waits in vain": {
 			full, account("a", time.Minute), within(time.Minute),
 			func(err error) bool {
-				return errors.As(err, &timedOut) && errors.Is(err, context.DeadlineExceeded) && timedOut.Waited.Round(time.Second) == time.Minute &&
+				return errors.As(err, &timedOut) && errors.Is(err, context.DeadlineExceeded) &&
+					timedOut.Waited.Round(time.Second) == time.Minute &&
 					strings.Contains(err.Error(), "not granted after 1m0s: waiting: ci holds 1 of 1 accounts")
 			},
 		},
@@ -105,7 +108,8 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 			},
 		},
 		"no server answers": {
-			func(p *fakeCluster) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} }, account("a", time.Minute),
+			func(p *fakeCluster) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} },
+			account("a", time.Minute),
 			within(time.Minute), func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
 		},
 		"no server answers, and no deadline": {
@@ -136,7 +140,7 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 	}
 }
 
-// TestAGrantAtTheLastMomentIsGivenBack: the caller's time was over while the answer was on its way.
+// TestAGrantAtTheLastMomentIsGivenBack: a grant is released if the caller's context ends before its answer arrives.
 func TestAGrantAtTheLastMomentIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()

@@ -80,7 +80,7 @@ func (c *Client) saveOnce(
 }
 
 // RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It tries the next server
-// while it is certain that nothing was done. If it returns an error, MayBeDone tells whether the state may have been
+// while it is certain that nothing was done. If it returns an error, MayBeDone reports whether the state may have been
 // replaced nevertheless. Repeating a restore is safe.
 func (c *Client) RestoreBackup(
 	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,

@@ -1,5 +1,5 @@
-// Package client is the Go client of a Quorate cluster. It fails over between servers and retries calls that were not
-// answered.
+// Package client is the Go client of a Quorate cluster. It fails over between servers, retries calls that were not
+// answered, and joins concurrent calls into batches.
 //
 // Retries are safe, for writes too: an allocation has an id and a change of configuration a request id, and the client
 // generates the one that the caller leaves empty, once for a call and all its attempts. An answer may therefore say
@@ -11,6 +11,9 @@
 //	if decision, denied := client.DecisionOf(err); denied {
 //		// decision.Violations says every limit in the way
 //	}
+//
+// Concurrent calls of Allocate, Release and Renew are joined: what waits while others are under way is sent as one
+// batch. Each caller has its own answer, error, deadline and retries, as if it had called alone; see WithoutJoining.
 //
 // Acquire waits for a lease and renews it until it is released. Watch streams the changes of allocations.
 package client
@@ -75,12 +78,16 @@ func New(servers []string, options ...Option) (*Client, error) {
 		s.http = newHTTPClient(s.tls)
 	}
 	sender := &sender{http: s.http, servers: known}
-	calls := []connect.ClientOption{
-		connect.WithInterceptors(append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known})...),
+	encoding := connect.WithClientOptions(
 		connect.WithReadMaxBytes(maxResponse),
 		// Schedulers run close to their cluster, where compressing answers costs more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),
+	)
+	interceptors := append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known})
+	if s.batches > 0 {
+		interceptors = append(interceptors, newJoiner(s.batches, sender, encoding))
 	}
+	calls := []connect.ClientOption{connect.WithInterceptors(interceptors...), encoding}
 	c := &Client{
 		Trees:       &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
 		Allocations: &allocationsWithIDs{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},

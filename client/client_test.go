@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// server answers with functions that a test writes; a call that has none is unimplemented.
+// server answers with functions of the test; calls without a function are unimplemented.
 type server struct {
 	quoratev1connect.UnimplementedTreeServiceHandler
 	quoratev1connect.UnimplementedAllocationServiceHandler
@@ -90,7 +90,7 @@ func (s *server) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quo
 	return s.explain(ctx, r)
 }
 
-// start serves on a free port until the test ends.
+// start serves on a free port until the end of the test.
 func (s *server) start(t *testing.T) string {
 	t.Helper()
 	return serve(t, s.handler())
@@ -120,7 +120,7 @@ func refuse(code connect.Code) func(context.Context, *quoratev1.AllocateRequest)
 	}
 }
 
-// hang answers nothing until the caller hangs up, which a server notices only when it has read the request.
+// hang blocks until the caller disconnects, which a server notices only after it has read the request.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err == nil {
 		<-r.Context().Done()
@@ -136,7 +136,7 @@ func newClient(t *testing.T, servers []string, options ...client.Option) *client
 	return c
 }
 
-// closedPort is an address that refuses connections.
+// closedPort returns an address that refuses connections.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -150,12 +150,25 @@ func closedPort(t *testing.T) string {
 }
 
 func TestNewRefusesAddresses(t *testing.T) {
-	for _, servers := range [][]string{nil, {""}, {"ftp://x"}, {"http://"}, {"http://x?y"}, {"http://x y"}, {"http://a", "::"}} {
+	for _, servers := range [][]string{
+		nil,
+		{""},
+		{"ftp://x"},
+		{"http://"},
+		{"http://x?y"},
+		{"http://x y"},
+		{"http://a", "::"},
+	} {
 		if c, err := client.New(servers); err == nil || c != nil {
 			t.Errorf("New(%q) = %v, %v; want an error", servers, c, err)
 		}
 	}
-	for _, servers := range [][]string{{"127.0.0.1:7101"}, {"http://x"}, {"https://x:1/path/"}, {"[::1]:7101", "localhost:1"}} {
+	for _, servers := range [][]string{
+		{"127.0.0.1:7101"},
+		{"http://x"},
+		{"https://x:1/path/"},
+		{"[::1]:7101", "localhost:1"},
+	} {
 		if _, err := client.New(servers); err != nil {
 			t.Errorf("New(%q): %v", servers, err)
 		}
@@ -170,7 +183,8 @@ func TestNewRefusesAddresses(t *testing.T) {
 func TestCallsReachTheServer(t *testing.T) {
 	url := (&server{allocate: grant}).start(t)
 	for _, address := range []string{url, strings.TrimPrefix(url, "http://"), url + "/"} {
-		answer, err := newClient(t, []string{address}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+		answer, err := newClient(t, []string{address}).Allocations.Allocate(t.Context(),
+			&quoratev1.AllocateRequest{Id: "a"})
 		if err != nil || answer.GetAllocation().GetId() != "a" || answer.GetFence() != 7 {
 			t.Errorf("%s: Allocate = %v, %v", address, answer, err)
 		}
@@ -201,7 +215,8 @@ func TestAnswersAreNotRepeated(t *testing.T) {
 			calls.Add(1)
 			return refuse(code)(ctx, r)
 		}}
-		_, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+		_, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(),
+			&quoratev1.AllocateRequest{Id: "a"})
 		if connect.CodeOf(err) != code || calls.Load() != 1 {
 			t.Errorf("%v: got %v after %d calls", code, err, calls.Load())
 		}
@@ -322,8 +337,8 @@ func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 	})
 }
 
-// TestALateAnswerIsNoAccident: an answer that comes after failures is passed on, not covered by them.
-func TestALateAnswerIsNoAccident(t *testing.T) {
+// TestALateAnswerIsReturned: an answer that follows failed attempts is returned instead of their errors.
+func TestALateAnswerIsReturned(t *testing.T) {
 	busy := &server{allocate: refuse(connect.CodeUnavailable)}
 	full := &server{allocate: refuse(connect.CodeResourceExhausted)}
 	c := newClient(t, []string{busy.start(t), full.start(t)})
@@ -349,7 +364,10 @@ func TestDecisionOf(t *testing.T) {
 	if !denied || got.GetExplanation() != "no room" {
 		t.Errorf("DecisionOf(%v) = %v, %v", err, got, denied)
 	}
-	for _, other := range []error{nil, errors.New("x"), connect.NewError(connect.CodeResourceExhausted, errors.New("x"))} {
+	for _, other := range []error{
+		nil, errors.New("x"),
+		connect.NewError(connect.CodeResourceExhausted, errors.New("x")),
+	} {
 		if got, denied := client.DecisionOf(other); denied {
 			t.Errorf("DecisionOf(%v) = %v", other, got)
 		}
@@ -368,7 +386,8 @@ func TestProblemOf(t *testing.T) {
 	err := fmt.Errorf("wrapped: %w", refuseWith(connect.CodeFailedPrecondition, &quoratev1.Problem{
 		Reason: "POLICY_BREACH", Breaches: []*quoratev1.Breach{{Tree: "cern"}},
 	}))
-	if got, found := client.ProblemOf(err); !found || got.GetReason() != "POLICY_BREACH" || len(got.GetBreaches()) != 1 {
+	if got, found := client.ProblemOf(err); !found || got.GetReason() != "POLICY_BREACH" ||
+		len(got.GetBreaches()) != 1 {
 		t.Errorf("ProblemOf = %v, %v", got, found)
 	}
 	if got, found := client.DecisionOf(err); found {
@@ -405,11 +424,12 @@ func TestMayBeDone(t *testing.T) {
 	}
 }
 
-// TestDoubtIsNotCovered: if any attempt may have been carried out, the caller learns it, whatever the last one says.
-func TestDoubtIsNotCovered(t *testing.T) {
+// TestUnknownOutcomeIsReported: if any attempt may have been executed, the error says so, for any result of the last
+// attempt.
+func TestUnknownOutcomeIsReported(t *testing.T) {
 	var calls atomic.Int32
 	s := &server{allocate: func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
-		lost := calls.Add(1) == 2 // only the second attempt was lost on the way
+		lost := calls.Add(1) == 2 // only the answer to the second attempt was lost
 		return nil, refuseWith(connect.CodeUnavailable, &quoratev1.Problem{Reason: "NO_LEADER", NotApplied: !lost})
 	}}
 	c := newClient(t, []string{s.start(t)}, client.WithPatience(time.Second))

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// serveExample is a server with so many accounts; real ones are started by "quorate server".
+// serveExample starts a server with the given number of accounts. Real servers are started by "quorate server".
 func serveExample(accounts int) (url string, stop func()) {
 	p := newFakeCluster()
 	p.room = accounts
@@ -58,7 +58,7 @@ func ExampleClient_Acquire() {
 	// Output: working with account-0 and fence 1
 }
 
-// A denied request is told every limit that is in the way.
+// A denial lists every limit that the request would exceed.
 func ExampleDeniedError() {
 	server, stop := serveExample(0)
 	defer stop()
@@ -85,7 +85,7 @@ func ExampleDeniedError() {
 	// Output: ci has 1 accounts, and 1 are held
 }
 
-// While it waits, a job may say what it waits for.
+// A job can show what it waits for.
 func ExampleWithProgress() {
 	server, stop := serveExample(1)
 	defer stop()
@@ -106,7 +106,7 @@ func ExampleWithProgress() {
 	}
 	second, err := c.Acquire(context.Background(), request, client.WithProgress(func(at client.Progress) {
 		if first.Context().Err() != nil {
-			return // we know already
+			return // the leader is known already
 		}
 		fmt.Println("waiting at position", at.Allocation.GetWaiting().GetPosition())
 		if err := first.Release(context.Background()); err != nil {
@@ -122,4 +122,34 @@ func ExampleWithProgress() {
 	// Output:
 	// waiting at position 1
 	// granted with fence 2
+}
+
+// A gate admits requests from a share of the units of a tree, without a call for each.
+func ExampleNewShare() {
+	server, stop := serveExample(10)
+	defer stop()
+
+	c, err := client.New([]string{server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	share, err := client.NewShare(c, client.ShareConfig{
+		Tree: "api", Node: "search", Resource: "queries", Step: 50, Min: 50, Max: 500, TTL: 15 * time.Second,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	grant, err := share.Acquire(context.Background(), 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("running:", grant.Valid())
+	grant.Release()
+	if err := share.Close(context.Background()); err != nil {
+		fmt.Println("the leases expire by themselves:", err)
+	}
+	// Output: running: true
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // fakeCluster is a cluster in this process: a few servers over one small ledger of leases, without sockets, so that it
-// runs in virtual time. Its ledger time is the time since it was made, less the time without a leader.
+// runs in virtual time. Its ledger time is the time since its creation, less the time without a leader.
 type fakeCluster struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
 
@@ -38,12 +38,12 @@ type fakeCluster struct {
 	fence   uint64
 	stopped time.Duration // ledger time that did not pass
 	halted  time.Time     // since when there is no leader; zero if there is one
-	lose    int           // answers to lose on their way
+	lose    int           // number of answers to lose
 	calls   map[string]int
 	batches []int // sizes of renewals
 	changes []*quoratev1.WatchAllocationsResponse
 	changed chan struct{}
-	cuts    int // streams to break off
+	cuts    int // streams to abort
 }
 
 func newFakeCluster() *fakeCluster {
@@ -64,7 +64,7 @@ func (p *fakeCluster) client(t testing.TB, options ...client.Option) *client.Cli
 	return c
 }
 
-// Do is the network: it takes a millisecond each way, loses answers, and does not find servers that are gone.
+// Do is the network: it delays calls by a millisecond each way, loses answers, and cannot reach stopped servers.
 func (p *fakeCluster) Do(r *http.Request) (*http.Response, error) {
 	time.Sleep(time.Millisecond)
 	p.mu.Lock()
@@ -128,7 +128,7 @@ func (a *answering) Write(part []byte) (int, error) {
 	return a.writer.Write(part)
 }
 
-// set changes something of the fakeCluster.
+// set changes the fakeCluster under its lock.
 func (p *fakeCluster) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,21 +136,21 @@ func (p *fakeCluster) set(change func()) {
 	p.advance()
 }
 
-// change makes another record of a held one, which an answer may be carrying; mu is held.
+// change replaces a held record by a changed copy, because an answer may still refer to the old one; mu is held.
 func (p *fakeCluster) change(id string, how func(*quoratev1.Allocation)) {
 	a := proto.CloneOf(p.held[id])
 	how(a)
 	p.held[id] = a
 }
 
-// count is how often a method was called.
+// count returns the number of calls of a method.
 func (p *fakeCluster) count(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[method]
 }
 
-// holdings are the records that are not over.
+// holdings returns the records that have not ended.
 func (p *fakeCluster) holdings() map[string]*quoratev1.Allocation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,14 +158,14 @@ func (p *fakeCluster) holdings() map[string]*quoratev1.Allocation {
 	return maps.Clone(p.held)
 }
 
-// halt takes the leader away, and lead brings one back.
+// halt removes the leader, and lead restores it.
 func (p *fakeCluster) halt() { p.set(func() { p.halted = time.Now() }) }
 
 func (p *fakeCluster) lead() {
 	p.set(func() { p.stopped, p.halted = p.stopped+time.Since(p.halted), time.Time{} })
 }
 
-// now is ledger time; mu is held.
+// now returns the ledger time; mu is held.
 func (p *fakeCluster) now() int64 {
 	now := time.Now()
 	if !p.halted.IsZero() {
@@ -174,7 +174,7 @@ func (p *fakeCluster) now() int64 {
 	return (now.Sub(p.began) - p.stopped).Milliseconds()
 }
 
-// advance ends what is due, and grants what fits; mu is held.
+// advance ends expired records and grants the waiting requests that fit; mu is held.
 func (p *fakeCluster) advance() {
 	now := p.now()
 	for id, a := range p.held {
@@ -219,7 +219,7 @@ func (p *fakeCluster) tell(change quoratev1.AllocationChange, a *quoratev1.Alloc
 	p.changed = make(chan struct{})
 }
 
-// enter begins a call; leave is to be deferred. Without a leader nothing is written.
+// enter begins a call; the caller must defer leave. Without a leader, writes fail.
 func (p *fakeCluster) enter(method string) error {
 	p.mu.Lock()
 	p.calls[method]++
@@ -239,15 +239,19 @@ func (p *fakeCluster) refusal(id string) error {
 
 func inTheWay() *quoratev1.Decision {
 	return &quoratev1.Decision{
-		Outcome: quoratev1.Outcome_OUTCOME_WAITING, Explanation: "waiting: ci holds 1 of 1 accounts, 1 requested, 1 missing",
-		Violations: []*quoratev1.Violation{{Tree: "ci", Resource: "accounts", Limit: 1, Used: 1, Requested: 1, Missing: 1}},
+		Outcome:     quoratev1.Outcome_OUTCOME_WAITING,
+		Explanation: "waiting: ci holds 1 of 1 accounts, 1 requested, 1 missing",
+		Violations: []*quoratev1.Violation{
+			{Tree: "ci", Resource: "accounts", Limit: 1, Used: 1, Requested: 1, Missing: 1},
+		},
 	}
 }
 
 func (p *fakeCluster) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 	answer, err := p.allocate(r)
 	for deadline := time.Now().Add(time.Duration(r.GetPollMs()) * time.Millisecond); err == nil &&
-		answer.GetDecision().GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING && time.Now().Before(deadline) && ctx.Err() == nil; {
+		answer.GetDecision().GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING && time.Now().Before(deadline) &&
+		ctx.Err() == nil; {
 		time.Sleep(10 * time.Millisecond)
 		answer, err = p.allocate(r)
 	}
@@ -293,7 +297,10 @@ func (p *fakeCluster) admit(r *quoratev1.AllocateRequest) error {
 		for _, pick := range claim.GetItems() {
 			held.Items = append(
 				held.Items,
-				&quoratev1.HeldItem{Resource: pick.GetResource(), Name: fmt.Sprintf("%s-%d", pick.GetResource(), p.fence)},
+				&quoratev1.HeldItem{
+					Resource: pick.GetResource(),
+					Name:     fmt.Sprintf("%s-%d", pick.GetResource(), p.fence),
+				},
 			)
 		}
 		a.Claims = append(a.Claims, held)

@@ -14,7 +14,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// account asks for an account with a TTL.
+// account returns a request for an account with a TTL.
 func account(id string, ttl time.Duration) *quoratev1.AllocateRequest {
 	return &quoratev1.AllocateRequest{
 		Id: id, TtlMs: ttl.Milliseconds(),
@@ -43,7 +43,7 @@ func release(t *testing.T, l *client.Lease) {
 	}
 }
 
-// lostHow checks that a lease is lost in a certain way.
+// lostHow checks that a lease is lost with the expected error.
 func lostHow(t *testing.T, l *client.Lease, how client.How) *client.LostError {
 	t.Helper()
 	lost := (*client.LostError)(nil)
@@ -75,7 +75,8 @@ func TestALeaseIsKeptUntilItIsReleased(t *testing.T) {
 			t.Errorf("an hour took %d renewals, want about 180", calls)
 		}
 		release(t, l)
-		if cause := context.Cause(l.Context()); !errors.Is(cause, client.ErrReleased) || errors.Is(cause, client.ErrLost) {
+		if cause := context.Cause(l.Context()); !errors.Is(cause, client.ErrReleased) ||
+			errors.Is(cause, client.ErrLost) {
 			t.Errorf("the cause is %v", cause)
 		}
 		release(t, l) // again is not an error
@@ -103,7 +104,7 @@ func TestTheContextIsTheCallersWithoutItsEnd(t *testing.T) {
 	})
 }
 
-// TestTheSafeMoment: a holder that is cut off stops before the servers give its account to another holder.
+// TestTheSafeMoment: a disconnected holder stops before the servers grant its account to another holder.
 func TestTheSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -139,7 +140,8 @@ func TestTheMarginIsTheCallers(t *testing.T) {
 	})
 }
 
-// TestLostAnswers: a renewal whose answer is lost is made again, and a grant whose answer is lost is not a second one.
+// TestLostAnswers: a renewal is repeated if its answer is lost, and a lost answer to a grant does not cause a second
+// grant.
 func TestLostAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -159,7 +161,7 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
-// TestAServerGoes: a lease outlives the servers that it was renewed at.
+// TestAServerGoes: a lease is renewed at another server when one stops.
 func TestAServerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -175,8 +177,8 @@ func TestAServerGoes(t *testing.T) {
 	})
 }
 
-// TestNoLeader: for less than the TTL no holder notices. For longer, holders stop, although ledger time stands still
-// and the lease is held: they cannot know.
+// TestNoLeader: an outage shorter than the TTL does not affect holders. In a longer one they stop, because they cannot
+// know that ledger time stands still and the lease is still held.
 func TestNoLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -234,7 +236,7 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
-// TestLongLeasesAreTold: a holder does not wait for its next renewal to learn that it has to give way.
+// TestLongLeasesAreTold: the holder of a long lease is notified of a revocation before its next renewal.
 func TestLongLeasesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -248,7 +250,8 @@ func TestLongLeasesAreTold(t *testing.T) {
 			p.set(func() {
 				p.gone = map[string]bool{fmt.Sprintf("n%d", i+1): true}
 				p.cuts = 1
-				p.change(l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+				p.change(
+					l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
 				p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
 			})
 			began := time.Now()
@@ -262,8 +265,8 @@ func TestLongLeasesAreTold(t *testing.T) {
 	})
 }
 
-// TestAShortGraceIsTold: a grace may be shorter than the time to the next renewal, and than the holder's margin. Then
-// the context ends at once, and Ends says how little time is left.
+// TestAShortGraceIsTold: if the grace is shorter than the time to the next renewal and than the holder's margin, the
+// context ends at once, and Ends returns the time that is left.
 func TestAShortGraceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -284,7 +287,7 @@ func TestAShortGraceIsTold(t *testing.T) {
 	})
 }
 
-// TestTheServersSayThatItIsLost: then the context ends at once.
+// TestTheServersSayThatItIsLost: the context of a lease ends at once if a server reports that the lease has ended.
 func TestTheServersSayThatItIsLost(t *testing.T) {
 	for how, happens := range map[client.How]func(*fakeCluster){
 		client.Ended: func(p *fakeCluster) { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED) },
@@ -304,7 +307,7 @@ func TestTheServersSayThatItIsLost(t *testing.T) {
 	}
 }
 
-// TestRenewalsAreJoined: a thousand leases that came one after the other are renewed in few calls.
+// TestRenewalsAreJoined: a thousand leases that were granted one after the other are renewed in few calls.
 func TestRenewalsAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -326,16 +329,16 @@ func TestRenewalsAreJoined(t *testing.T) {
 	})
 }
 
-// TestMoreThanFitInACall: no batch is larger than the API takes, and every lease is renewed.
+// TestMoreThanFitInACall: no batch exceeds the limit of the API, and every lease is renewed.
 func TestMoreThanFitInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
 		c := p.client(t)
 		var leases []*client.Lease
-		for i := range 2100 {
+		for i := range 1100 {
 			leases = append(leases, acquire(t, c, account(fmt.Sprintf("l%d", i), time.Minute)))
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(2 * time.Minute)
 		p.set(func() {
 			if slices.Max(p.batches) != 1000 {
 				t.Errorf("the largest batch has %d", slices.Max(p.batches))

@@ -12,8 +12,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestWritesAreNamedOnce: what the caller leaves unnamed gets a name, the same in every attempt, and another in the
-// next call. The caller's message stays as it was.
+// TestWritesAreNamedOnce: a request without an id gets one that is the same in every attempt and different in the next
+// call. The caller's message is not changed.
 func TestWritesAreNamedOnce(t *testing.T) {
 	var names []string
 	fail := func(name string) error {
@@ -121,7 +121,7 @@ func TestWritesAreNamedOnce(t *testing.T) {
 	}
 }
 
-// methodsWithRequestID are the methods of the public API whose request has one.
+// methodsWithRequestID returns the methods of the public API whose request has a request id.
 func methodsWithRequestID() []string {
 	var found []string
 	protoregistry.GlobalFiles.RangeFilesByPackage("quorate.v1", func(file protoreflect.FileDescriptor) bool {

@@ -21,7 +21,8 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 		return nil, err
 	}
 	if len(answer.GetOutcomes()) != len(leases) {
-		return nil, fmt.Errorf("%d leases were renewed, and %d outcomes came back", len(leases), len(answer.GetOutcomes()))
+		return nil, fmt.Errorf("%d leases were renewed, and %d outcomes came back", len(leases),
+			len(answer.GetOutcomes()))
 	}
 	return answer.GetOutcomes(), nil
 }

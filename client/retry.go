@@ -26,7 +26,7 @@ type retrier struct {
 	servers  *servers
 }
 
-// attemptControl lets a caller in this package control the attempts of a call, and tells it when they were made.
+// attemptControl lets a caller in this package control the attempts of a call and record their times.
 type attemptControl struct {
 	// timeout, if not 0, allows one attempt only and bounds it.
 	timeout time.Duration
@@ -36,7 +36,7 @@ type attemptControl struct {
 
 type attemptControlKey struct{}
 
-// withAttempts returns a context whose calls are attempted as a says.
+// withAttempts returns a context whose calls are attempted under the control of a.
 func withAttempts(ctx context.Context, a *attemptControl) context.Context {
 	return context.WithValue(ctx, attemptControlKey{}, a)
 }
@@ -51,6 +51,9 @@ func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			patient, cancel := context.WithTimeout(ctx, r.settings.patience)
 			defer cancel()
 			ctx = patient
+		}
+		if r.settings.once {
+			return r.callOnce(ctx, next, request)
 		}
 		return r.callUntilAnswered(ctx, next, request)
 	}
@@ -82,9 +85,10 @@ func (r *retrier) callUntilAnswered(
 			return nil, backoff.Permanent(err) // another attempt meets the same
 		}
 		return nil, err
-	}, backoff.WithBackOff(between), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
-		r.settings.notice(err)
-	}))
+	}, backoff.WithBackOff(between), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			r.settings.notice(err)
+		}))
 	switch {
 	case err == nil || failure == nil:
 		return response, err
@@ -108,7 +112,8 @@ func addTLSAdvice(failure error, said *tlsError) error {
 }
 
 // moreSerious chooses the failure to report. A failure after which a write may have been carried out takes precedence
-// over one after which it was certainly not. An attempt that the caller cut short says less than the one before.
+// over one after which it was certainly not. The failure of an attempt that the caller cancelled is less useful than
+// the one before.
 func moreSerious(before, now error, cut bool) error {
 	switch {
 	case before == nil:

@@ -26,7 +26,7 @@ func busy(t *testing.T, after time.Duration) error {
 	return failure
 }
 
-// TestABusyServerIsLeftAlone for as long as it asks for, and then asked again.
+// TestABusyServerIsLeftAlone: a call is retried after the pause that an overloaded server requests, not before.
 func TestABusyServerIsLeftAlone(t *testing.T) {
 	const asked = 400 * time.Millisecond
 	var calls atomic.Int32

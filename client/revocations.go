@@ -19,9 +19,9 @@ const (
 	refusedPause = 10 * time.Second
 )
 
-// revocationWatcher follows a stream that tells when a long lease is revoked or has ended. An event only makes the
-// renewer renew the lease, and the answer to that counts. The next renewal therefore learns what a broken stream
-// missed, and errors of the stream are not reported.
+// revocationWatcher follows a stream of the revocations and ends of long leases. An event only makes the renewer renew
+// the lease, and the answer to that counts. The next renewal therefore learns what a broken stream missed, and errors
+// of the stream are not reported.
 type revocationWatcher struct {
 	renewer *renewer
 
@@ -47,8 +47,8 @@ func (o *revocationWatcher) addLease(l *Lease, ttl time.Duration) {
 	}
 }
 
-// dropLease stops watching a lease; renewer.mu is held. The stream goes on with more ids than are needed, and ends with
-// the last lease.
+// dropLease stops watching a lease; renewer.mu is held. The stream continues with more ids than necessary, and ends
+// with the last lease.
 func (o *revocationWatcher) dropLease(l *Lease) {
 	delete(o.watched, l.id)
 	if len(o.watched) == 0 && o.restartStream != nil {

@@ -51,7 +51,8 @@ func parseServer(address, scheme string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("client: server %q is not an address: write host:port or http://host:port: %w", address, err)
+		return nil, fmt.Errorf(
+			"client: server %q is not an address: write host:port or http://host:port: %w", address, err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf(

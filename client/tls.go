@@ -118,7 +118,8 @@ var alerts = map[string]string{
 	"tls: unknown certificate":           "the server rejects this client's certificate",
 	"tls: expired certificate":           "the server rejects this client's certificate: it has expired, renew it",
 	"tls: unknown certificate authority": "the server does not know the authority of this client's certificate",
-	"tls: certificate required":          "the server requires a client certificate: name one with its key (WithTLS, --tls-cert, --tls-key)",
+	"tls: certificate required": "the server requires a client certificate: name one with its key (WithTLS, " +
+		"--tls-cert, --tls-key)",
 }
 
 // alertAdvice returns advice on the alert of a server that rejects this client's certificate; empty for other errors.
@@ -135,11 +136,13 @@ func tlsAdvice(err error) string {
 	record := tls.RecordHeaderError{}
 	switch {
 	case errors.As(err, &unknown):
-		return "the server's certificate is from an authority that is not trusted here: name the authority of the cluster (WithTLS, --tls-ca)"
+		return "the server's certificate is from an authority that is not trusted here: name the authority of the " +
+			"cluster (WithTLS, --tls-ca)"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the server's certificate is not valid at this time: renew it, or check the clocks"
 	case errors.As(err, &host):
-		return "the server's certificate is for other hosts: use one of them, or name the host to expect (--tls-server-name)"
+		return "the server's certificate is for other hosts: use one of them, or name the host to expect " +
+			"(--tls-server-name)"
 	case alertAdvice(err) != "":
 		return alertAdvice(err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):

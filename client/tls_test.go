@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// tlsServer is a fakeCluster that speaks TLS, and the configuration with which a client trusts it.
+// tlsServer starts a fakeCluster with TLS and returns the configuration with which a client trusts it.
 func tlsServer(t *testing.T, auth tls.ClientAuthType) (*httptest.Server, *tls.Config) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -47,14 +47,26 @@ func TestTLS(t *testing.T) {
 		tls     *tls.Config
 		says    string
 	}{
-		"an address without a scheme":  {[]string{host(server)}, trusting, ""},
-		"the second server gets on":    {[]string{host(strict), "https://" + host(server)}, trusting, ""},
-		"plain text to TLS":            {[]string{"http://" + host(server)}, nil, "the server uses TLS: use https://" + host(server)},
-		"TLS to plain text":            {[]string{"https://" + host(plain)}, trusting, "the server does not use TLS: use http://"},
-		"an authority that is unknown": {[]string{"https://" + host(server)}, nil, "is not trusted here: name the authority"},
-		"another host":                 {[]string{host(server)}, elsewhere, "is for other hosts"},
-		"expired":                      {[]string{host(server)}, late, "is not valid at this time"},
-		"no certificate to show":       {[]string{host(strict)}, trustingStrict, "requires a client certificate"},
+		"an address without a scheme": {[]string{host(server)}, trusting, ""},
+		"the second server gets on":   {[]string{host(strict), "https://" + host(server)}, trusting, ""},
+		"plain text to TLS": {
+			[]string{"http://" + host(server)},
+			nil,
+			"the server uses TLS: use https://" + host(server),
+		},
+		"TLS to plain text": {
+			[]string{"https://" + host(plain)},
+			trusting,
+			"the server does not use TLS: use http://",
+		},
+		"an authority that is unknown": {
+			[]string{"https://" + host(server)},
+			nil,
+			"is not trusted here: name the authority",
+		},
+		"another host":           {[]string{host(server)}, elsewhere, "is for other hosts"},
+		"expired":                {[]string{host(server)}, late, "is not valid at this time"},
+		"no certificate to show": {[]string{host(strict)}, trustingStrict, "requires a client certificate"},
 	} {
 		options := []client.Option{client.WithPatience(time.Minute)}
 		if tc.tls != nil {
@@ -69,10 +81,11 @@ func TestTLS(t *testing.T) {
 			if tc.says == "" {
 				return err == nil
 			}
-			return err != nil && strings.Contains(err.Error(), tc.says) && connect.CodeOf(err) == connect.CodeUnavailable &&
+			return err != nil && strings.Contains(err.Error(), tc.says) &&
+				connect.CodeOf(err) == connect.CodeUnavailable &&
 				!client.MayBeDone(err)
 		}
-		// A server that closes the connection may be met before it is heard.
+		// The connection may be closed before the client has read the server's alert.
 		for deadline := time.Now().Add(time.Minute); !good() && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -19,8 +19,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestTheTraceOfTheCallerGoesOn: one call is one span, however often it is repeated, and the servers learn of it each
-// time.
+// TestTheTraceOfTheCallerGoesOn: a call is one span for any number of attempts, and each attempt carries its trace
+// context.
 func TestTheTraceOfTheCallerGoesOn(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))

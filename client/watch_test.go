@@ -15,7 +15,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestWatchGoesOnElsewhere: every change comes once and in order, whatever becomes of servers and streams.
+// TestWatchGoesOnElsewhere: every change is reported once and in order although servers stop and streams break.
 func TestWatchGoesOnElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFakeCluster()
@@ -24,10 +24,11 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 		var seen []string
 		ended := make(chan error)
 		go func() {
-			ended <- c.Watch(ctx, &quoratev1.WatchAllocationsRequest{}, func(m *quoratev1.WatchAllocationsResponse) error {
-				seen = append(seen, fmt.Sprintf("%d %s %s", m.GetIndex(), m.GetAllocation().GetId(), m.GetChange()))
-				return nil
-			})
+			ended <- c.Watch(ctx, &quoratev1.WatchAllocationsRequest{},
+				func(m *quoratev1.WatchAllocationsResponse) error {
+					seen = append(seen, fmt.Sprintf("%d %s %s", m.GetIndex(), m.GetAllocation().GetId(), m.GetChange()))
+					return nil
+				})
 		}()
 		var want []string
 		for i := range 10 {
@@ -82,7 +83,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
-// TestWatchPassesAnswersOn: what a server refuses is not tried elsewhere.
+// TestWatchPassesAnswersOn: a refusal of a server is returned and not retried at another.
 func TestWatchPassesAnswersOn(t *testing.T) {
 	s := &server{watch: func() error { return connect.NewError(connect.CodeOutOfRange, errors.New("so long ago")) }}
 	err := newClient(t, []string{s.start(t)}).Watch(t.Context(), &quoratev1.WatchAllocationsRequest{AfterIndex: 1}, nil)
