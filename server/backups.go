@@ -90,7 +90,8 @@ func (b *backupSchedule) run(ctx context.Context) {
 	for {
 		if err := b.saveIfChanged(ctx); err != nil && ctx.Err() == nil {
 			b.failures.Inc()
-			b.log.Error("a periodic backup failed, and will be tried again", "folder", b.dir, "in", b.every, "error", err)
+			b.log.Error("a periodic backup failed, and will be tried again", "folder", b.dir, "in",
+				b.every, "error", err)
 		}
 		if !sleepFor(ctx, b.every) {
 			return
@@ -169,7 +170,7 @@ func (b *backupSchedule) removeDrafts() error {
 	return err
 }
 
-// savedBackup is what the name of a file says.
+// savedBackup is the information in the name of a backup file.
 type savedBackup struct{ name, index, at string }
 
 // listBackups are this node's backups, oldest first. They are ordered by time before index, because indexes start again

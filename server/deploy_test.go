@@ -13,7 +13,8 @@ import (
 
 const deployed = "../deploy/quorate.yaml"
 
-// TestTheDeployedConfigurationIsUnderstood also holds the file to its word that every key is there.
+// TestTheDeployedConfigurationIsUnderstood parses the deployed file, which claims to have every key, and checks that
+// claim.
 func TestTheDeployedConfigurationIsUnderstood(t *testing.T) {
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	AddFlags(flags)
@@ -57,7 +58,8 @@ func TestTheUnitIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := exec.CommandContext(t.Context(), analyze, "verify", unit).CombinedOutput()
-	if err != nil || bytes.Contains(said, []byte("quorate.service")) { // it may speak of other units of this machine too
+	// its output may include other units of this machine
+	if err != nil || bytes.Contains(said, []byte("quorate.service")) {
 		t.Errorf("%v\n%s", err, said)
 	}
 }

@@ -23,12 +23,16 @@ import (
 func diagnostics(node *cluster.Node, s Settings, p Process) []rpc.Diagnosis {
 	return []rpc.Diagnosis{
 		{Name: "build.txt", Collect: func(context.Context) ([]byte, error) { return buildText(p.Version), nil }},
-		{Name: "settings.yaml", Collect: func(context.Context) ([]byte, error) { return yamldoc.Marshal(s.redacted()) }},
+		{Name: "settings.yaml", Collect: func(context.Context) ([]byte, error) {
+			return yamldoc.Marshal(s.redacted())
+		}},
 		{Name: "standing.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Status()) }},
 		{Name: "members.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Members()) }},
 		{Name: "snapshots.json", Collect: func(context.Context) ([]byte, error) { return snapshotsText(node) }},
 		{Name: "metrics.txt", Collect: func(context.Context) ([]byte, error) { return p.Telemetry.exposition() }},
-		{Name: "goroutines.txt", Collect: func(context.Context) ([]byte, error) { return runtimeProfile("goroutine", 1) }},
+		{Name: "goroutines.txt", Collect: func(context.Context) ([]byte, error) {
+			return runtimeProfile("goroutine", 1)
+		}},
 		{Name: "heap.pprof", Collect: func(context.Context) ([]byte, error) { return runtimeProfile("heap", 0) }},
 		{Name: "log.txt", Collect: func(context.Context) ([]byte, error) { return p.recent.redacted() }},
 	}
@@ -41,7 +45,8 @@ var processStarted = time.Now()
 func buildText(version string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "quorate %s\nrunning since %s\n%s %s/%s, %d of %d processors, %d goroutines\n", version,
-		processStarted.UTC().Format(time.RFC3339), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
+		processStarted.UTC().Format(time.RFC3339), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.GOMAXPROCS(0),
 		runtime.NumCPU(), runtime.NumGoroutine())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		out.WriteString(info.String())

@@ -10,12 +10,14 @@ import (
 	"github.com/quorate/quorate/internal/yamldoc"
 )
 
-// TestNoSecretIsTold plants secrets wherever a setting could have one.
+// TestNoSecretIsTold sets a secret in every setting that could have one, and checks that diagnostics omit it.
 func TestNoSecretIsTold(t *testing.T) {
 	for key, value := range map[string]any{
-		"gossip-key": "hunter2", "api-token": "hunter2", "db-password": "hunter2", "otlp-headers": "authorization=hunter2",
-		"gossip-keys": []string{"hunter2"}, "tls-private": "hunter2", "client-secrets": []string{"a", "hunter2"},
-		"otlp-endpoint": "https://me:hunter2@collector:4318/v1/traces", "join": []string{"a:1", "https://x/?token=hunter2"},
+		"gossip-key": "hunter2", "api-token": "hunter2", "db-password": "hunter2",
+		"otlp-headers": "authorization=hunter2",
+		"gossip-keys":  []string{"hunter2"}, "tls-private": "hunter2", "client-secrets": []string{"a", "hunter2"},
+		"otlp-endpoint": "https://me:hunter2@collector:4318/v1/traces",
+		"join":          []string{"a:1", "https://x/?token=hunter2"},
 	} {
 		if shown := fmt.Sprint(redactValue(key, value)); strings.Contains(shown, "hunter2") || !strings.Contains(shown,
 			hiddenText) {
@@ -23,7 +25,8 @@ func TestNoSecretIsTold(t *testing.T) {
 		}
 	}
 	for key, value := range map[string]any{
-		"tls-key-file": "/etc/quorate/key.pem", "join": []string{"10.0.0.1:7301"}, "otlp-endpoint": "http://127.0.0.1:4318", "log-json": false,
+		"tls-key-file": "/etc/quorate/key.pem", "join": []string{"10.0.0.1:7301"},
+		"otlp-endpoint": "http://127.0.0.1:4318", "log-json": false,
 		"gossip-key": "", "trace-sample": 0.5,
 	} {
 		if shown := fmt.Sprint(redactValue(key, value)); shown != fmt.Sprint(value) {
@@ -32,7 +35,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 	secret := Settings{ID: "n1", SnapshotCheck: time.Minute, OTLPEndpoint: "http://a:hunter2@b"}
 	text, err := yamldoc.Marshal(secret.redacted())
-	if err != nil || strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), "snapshot-check: 1m0s") {
+	if err != nil || strings.Contains(string(text), "hunter2") ||
+		!strings.Contains(string(text), "snapshot-check: 1m0s") {
 		t.Errorf("told %s, %v", text, err)
 	}
 	remembered := new(logBuffer)

@@ -21,7 +21,7 @@ import (
 type RunOptions struct {
 	// Load reads the settings: once at the start, and again at each SIGHUP. It returns valid settings or an error.
 	Load func() (Settings, error)
-	// Version is what the node tells the other members, and callers who ask for it.
+	// Version is the version that the node reports to other members and callers.
 	Version string
 	// Log takes the log, one line in each write.
 	Log io.Writer
@@ -44,6 +44,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	}
 	recent := new(logBuffer)
 	logger := s.NewLogger(io.MultiWriter(o.Log, recent))
+	tuneCollector(s, os.Getenv, logger)
 	metrics, err := NewTelemetry()
 	if err != nil {
 		return err

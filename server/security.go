@@ -56,9 +56,10 @@ func (s Settings) checkSecurity() (faults []error) {
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
 		if plain.is && plain.address != "" && !IsLoopback(plain.address) {
-			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen "+
-				"on loopback, "+
-				"or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
+			faults = append(
+				faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen "+
+					"on loopback, "+
+					"or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
 		}
 	}
 	return faults
@@ -91,7 +92,7 @@ func (s Settings) checkGossipKeys() (faults []error) {
 // plainTLS is the remedy for addresses that certificates can encrypt.
 const plainTLS = `set tls-ca, tls-cert and tls-key ("quorate tls init" makes them)`
 
-// browserPolicy says which web pages may call. A server without certificates serves only this machine and does not
+// browserPolicy returns which web pages may call. A server without certificates serves only this machine and does not
 // authenticate callers, so the host that a browser calls must then be this machine.
 func (s Settings) browserPolicy() rpc.Browsers {
 	b := rpc.Browsers{Origins: s.CORSOrigin, LoopbackOnly: s.tlsFiles().Empty() && !s.Insecure}
@@ -124,7 +125,8 @@ func openSecurity(s Settings, logger hclog.Logger) (*security, error) {
 		}
 		sec.keys.AllowPlain(!s.GossipHear, !s.GossipSend)
 		if !s.GossipHear {
-			logger.Warn("gossip in plain text is heard too, so anyone who reaches it can take part; once all nodes have " +
+			logger.Warn("gossip in plain text is heard too, so anyone who reaches it can take part; once " +
+				"all nodes have " +
 				"a key, set " +
 				"gossip-verify-outgoing and then gossip-verify-incoming to true")
 		}
@@ -225,7 +227,8 @@ func (s *security) registerMetrics(to prometheus.Registerer) error {
 	}
 	reloads := func(result string, value func() float64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "quorate_certificate_reloads_total", Help: "Times that changed certificates were read, by what became " +
+			Name: "quorate_certificate_reloads_total",
+			Help: "Times that changed certificates were read, by what became " +
 				"of them.",
 			ConstLabels: prometheus.Labels{"result": result},
 		}, value)
@@ -234,7 +237,8 @@ func (s *security) registerMetrics(to prometheus.Registerer) error {
 		to.Register(ends("node", func() float64 { own, _ := s.certificates.Ends(); return float64(own.Unix()) })),
 		to.Register(ends("authority", func() float64 { _, ca := s.certificates.Ends(); return float64(ca.Unix()) })),
 		to.Register(reloads("used", func() float64 { used, _ := s.certificates.Reloads(); return float64(used) })),
-		to.Register(reloads("refused", func() float64 { _, refused := s.certificates.Reloads(); return float64(refused) })),
+		to.Register(reloads(
+			"refused", func() float64 { _, refused := s.certificates.Reloads(); return float64(refused) })),
 	)
 	if err != nil {
 		return fmt.Errorf("registering the metrics of certificates: %w", err)

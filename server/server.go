@@ -26,7 +26,7 @@ const StopTimeout = 15 * time.Second
 
 // Process is what the nodes of one process share.
 type Process struct {
-	// Version is what a node tells the other members, and callers who ask for it.
+	// Version is the version that the node reports to other members and callers.
 	Version string
 	// Log is required.
 	Log hclog.Logger
@@ -140,8 +140,8 @@ func (r *Server) Wait(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The node has closed its port for other nodes. It reports the reason through Done, unless it is in quarantine:
-		// then it goes on until it is stopped.
+		// The node has closed its port for other nodes. It reports the reason through Done, unless it is in quarantine: then
+		// it continues until it is stopped.
 		return r.waitClosed(ctx)
 	case err := <-r.boskos.failed:
 		return err

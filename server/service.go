@@ -88,14 +88,15 @@ var apiFrontEnds = []rpc.FrontEnd{
 	{Pattern: "/ws/v1/", New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) }},
 }
 
-// boskosFrontEnd speaks the protocol of Boskos, whose metrics it registers.
+// boskosFrontEnd returns the handler of the Boskos protocol and registers its metrics.
 func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
 	logger := p.Log.Named("boskos")
 	var front *boskos.Handler
 	handler := api.FrontEnd(func(s rpc.Services) http.Handler {
-		front = boskos.NewHandler(boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
-			Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
-		})
+		front = boskos.NewHandler(
+			boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
+				Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
+			})
 		return front
 	})
 	if err := p.Telemetry.labelled.Register(front); err != nil {

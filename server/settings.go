@@ -14,17 +14,18 @@ import (
 	"github.com/quorate/quorate/rpc"
 )
 
-// Settings is everything that a server can be told, and the single source of it: flags, environment variables, keys of the
+// Settings are all settings of a server, and their single source: flags, environment variables, keys of the
 // configuration file, defaults, help and docs/server.md are made from this struct. A key has the same name everywhere:
 // `data-dir` in the file, QUORATE_DATA_DIR in the environment, --data-dir on the command line.
 //
-// The tags: koanf and yaml are the key, twice because two libraries read it; default is the value if none is given; help is
-// one line, for flags and for the page; reload:"yes" marks what SIGHUP changes while the server runs; group begins a section
-// of the page.
+// The tags: koanf and yaml are the key, twice because two libraries read it; default is the value if none is given;
+// help is one line, for flags and for the page; reload:"yes" marks what SIGHUP changes while the server runs; group
+// begins a section of the page.
 type Settings struct {
 	ID              string        `koanf:"id" yaml:"id" group:"The node" help:"name of this node, which must not change while its data folder exists (required)"`
 	ClusterName     string        `koanf:"cluster-name" yaml:"cluster-name" default:"quorate" help:"name that all nodes of one cluster share"`
 	DataDir         string        `koanf:"data-dir" yaml:"data-dir" help:"folder for this node's log, snapshots and identity (required)"`
+	LogStore        string        `koanf:"log-store" yaml:"log-store" help:"how the node stores its log: wal (segment files) or bolt (a bbolt file); empty keeps what the data folder has, and means wal for a new one"`
 	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr" default:"127.0.0.1:7101" group:"Addresses" help:"address of the API"`
 	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr" help:"address for Boskos clients, which need a port of their own; not served if empty"`
 	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr" default:"127.0.0.1:7201" help:"address for the replication between nodes"`
@@ -61,6 +62,8 @@ type Settings struct {
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
 	DiskSlow        time.Duration `koanf:"disk-slow" yaml:"disk-slow" default:"500ms" help:"how long a write to the log may take on average before the node warns about its disk; 0 never warns"`
 	DiskReserve     int           `koanf:"disk-reserve" yaml:"disk-reserve" default:"256" help:"how many MiB must be free for the data folder; with less, the leader refuses requests that make the ledger grow; 0 for none"`
+	MemoryLimit     int           `koanf:"memory-limit" yaml:"memory-limit" help:"how many MiB the process takes before garbage collection takes precedence over calls; 0 is three quarters of the memory of the control group or machine; GOMEMLIMIT overrides it"`
+	GCPercent       int           `koanf:"gc-percent" yaml:"gc-percent" default:"300" help:"garbage is collected when the heap has grown by this percentage: more takes memory, less takes processor time; GOGC overrides it"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"Logs, profiles and traces" help:"minimum level to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
@@ -80,7 +83,8 @@ func settingFields() []setting {
 	var list []setting
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
 		list = append(list, setting{
-			f.Tag.Get("koanf"), f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("group"), f.Tag.Get("reload") == "yes", f,
+			f.Tag.Get("koanf"), f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("group"),
+			f.Tag.Get("reload") == "yes", f,
 		})
 	}
 	return list
@@ -96,12 +100,18 @@ func (s Settings) Validate() error {
 				must.key, must.key, EnvironmentVariable(must.key), must.key))
 		}
 	}
+	if s.LogStore != "" && s.LogStore != cluster.LogStoreWAL && s.LogStore != cluster.LogStoreBolt {
+		faults = append(faults, fmt.Errorf("log-store is %q: allowed are %q, %q and empty for that of the data folder",
+			s.LogStore, cluster.LogStoreWAL, cluster.LogStoreBolt))
+	}
 	if hclog.LevelFromString(s.LogLevel) == hclog.NoLevel {
-		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
+		faults = append(faults, fmt.Errorf(
+			"log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
 	faults = append(faults, s.checkTracing())
 	faults = append(faults, s.checkBackups()...)
 	faults = append(faults, s.checkLimits()...)
+	faults = append(faults, s.checkMemory()...)
 	faults = append(faults, s.checkAddresses()...)
 	return errors.Join(append(faults, s.checkSecurity()...)...)
 }
@@ -123,7 +133,8 @@ func (s Settings) checkLimits() (faults []error) {
 		faults = append(faults, fmt.Errorf("disk-slow is %v: allowed are 0 (never warn) and more", s.DiskSlow))
 	}
 	if s.DiskReserve < 0 || s.DiskReserve > 1<<30 {
-		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB", s.DiskReserve, 1<<30))
+		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB",
+			s.DiskReserve, 1<<30))
 	}
 	return faults
 }
@@ -156,8 +167,8 @@ func (s Settings) checkAddresses() (faults []error) {
 	return faults
 }
 
-// Preflight reports why a node would not start with the settings, as far as that shows without starting it. It reads the
-// files that they name.
+// Preflight reports why a node would not start with the settings, as far as that shows without starting it. It reads
+// the files that they name.
 func (s Settings) Preflight() error {
 	if err := s.nodeConfig("", nil).WithDefaults().Validate(); err != nil {
 		return err
@@ -185,9 +196,10 @@ func (s Settings) nodeConfig(version string, logger hclog.Logger) cluster.Config
 		advertised = s.HTTPAddr
 	}
 	return cluster.Config{
-		ID: s.ID, ClusterName: s.ClusterName, DataDir: s.DataDir, Version: version, Logger: logger,
-		RaftAddr: s.RaftAddr, RaftAdvertise: s.AdvertiseRaft, GossipAddr: s.GossipAddr, GossipAdvertise: s.AdvertiseGossip,
-		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join,
+		ID: s.ID, ClusterName: s.ClusterName, DataDir: s.DataDir, LogStore: s.LogStore, Version: version, Logger: logger,
+		RaftAddr: s.RaftAddr, RaftAdvertise: s.AdvertiseRaft, GossipAddr: s.GossipAddr,
+		GossipAdvertise: s.AdvertiseGossip,
+		HTTPAdvertise:   advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
 		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,

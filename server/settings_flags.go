@@ -28,7 +28,7 @@ func AddFlags(f *pflag.FlagSet) {
 	}
 }
 
-// addFlag adds a flag of the field's type. It panics if there is no flag of that type or the default is not of it,
+// addFlag adds a flag of the field's type. It panics if flags cannot have that type or the default does not match it,
 // which is a mistake in the declaration of Settings.
 func (s setting) addFlag(f *pflag.FlagSet) {
 	var fault error

@@ -20,13 +20,14 @@ that does not exist is refused with its line number. ` + "`deploy/quorate.yaml`"
 ` + "`quorate server --check`" + ` with the same file, environment and flags reports whether a server would start with them, and
 starts nothing.
 
-SIGHUP makes a running server read its settings again. Those marked "on SIGHUP" change then; a change of any other setting
-is logged and takes effect at the next start. If the new settings contain a fault, none of them changes and the log names
-the fault.
+SIGHUP makes a running server read its settings again. Those marked "on SIGHUP" change then; a change of any other
+setting is logged and takes effect at the next start. If the new settings contain a fault, none of them changes and the
+log names the fault.
 `)
 	for _, s := range settingFields() {
 		if s.group != "" {
-			fmt.Fprintf(&page, "\n## %s\n\n| setting | default | takes effect | meaning |\n|---|---|---|---|\n", s.group)
+			fmt.Fprintf(&page, "\n## %s\n\n| setting | default | takes effect | meaning |\n|---|---|---|---|\n",
+				s.group)
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", s.key, s.defaultCell(), s.changesCell(),
 			strings.ReplaceAll(s.help, "|", `\|`))

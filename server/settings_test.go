@@ -75,7 +75,7 @@ func TestWhichSettingWins(t *testing.T) {
 	}
 }
 
-// TestThePageOfSettings keeps docs/server.md what the struct says; -args -rewrite writes it anew.
+// TestThePageOfSettings compares docs/server.md with the struct; -args -rewrite rewrites the page.
 func TestThePageOfSettings(t *testing.T) {
 	const page = "../docs/server.md"
 	if *rewrite {
@@ -92,7 +92,8 @@ func TestThePageOfSettings(t *testing.T) {
 	}
 }
 
-// TestReload: what can change does, what cannot is named and stays, and what is wrong changes nothing.
+// TestReload: settings that can change are applied, changes of others are reported and ignored, and an invalid file
+// changes nothing.
 func TestReload(t *testing.T) {
 	var logged strings.Builder
 	log := hclog.New(&hclog.LoggerOptions{Output: &logged})

@@ -25,7 +25,8 @@ type Telemetry struct {
 // place for the whole process.
 func NewTelemetry() (*Telemetry, error) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := host.InstallMetrics(registry); err != nil {
 		return nil, err
 	}

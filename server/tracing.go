@@ -96,12 +96,14 @@ func (s Settings) tracesURL() string {
 func (s Settings) checkTracing() error {
 	var faults []error
 	parsed, err := url.Parse(s.OTLPEndpoint)
-	if s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https") {
+	if s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" &&
+		parsed.Scheme != "https") {
 		faults = append(faults, fmt.Errorf("otlp-endpoint is %q: allowed is a URL of a collector, such as "+
 			"http://127.0.0.1:4318", s.OTLPEndpoint))
 	}
 	if math.IsNaN(s.TraceSample) || s.TraceSample < 0 || s.TraceSample > 1 {
-		faults = append(faults, fmt.Errorf("trace-sample is %v: allowed are 0 (only what callers trace) to 1 (everything)",
+		faults = append(faults, fmt.Errorf(
+			"trace-sample is %v: allowed are 0 (only what callers trace) to 1 (everything)",
 			s.TraceSample))
 	}
 	return errors.Join(faults...)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// TestTracesAreOffWithoutACollector: then there is nothing that could send.
+// TestTracesAreOffWithoutACollector: without a collector there is no exporter.
 func TestTracesAreOffWithoutACollector(t *testing.T) {
 	for name, c := range map[string]struct {
 		endpoint string
@@ -17,8 +17,10 @@ func TestTracesAreOffWithoutACollector(t *testing.T) {
 		"nothing":         {},
 		"the setting":     {endpoint: "http://127.0.0.1:4318", on: true},
 		"the environment": {environ: map[string]string{otelEndpoint: "http://127.0.0.1:4318"}, on: true},
-		"one for traces":  {environ: map[string]string{otelTracesEndpoint: "http://127.0.0.1:4318/v1/traces"}, on: true},
-		"switched off":    {endpoint: "http://127.0.0.1:4318", environ: map[string]string{otelDisabled: "true"}},
+		"one for traces": {
+			environ: map[string]string{otelTracesEndpoint: "http://127.0.0.1:4318/v1/traces"}, on: true,
+		},
+		"switched off": {endpoint: "http://127.0.0.1:4318", environ: map[string]string{otelDisabled: "true"}},
 	} {
 		got, err := startTracing(t.Context(), Settings{OTLPEndpoint: c.endpoint}, "devel",
 			func(key string) string { return c.environ[key] }, hclog.NewNullLogger())
@@ -31,7 +33,8 @@ func TestTracesAreOffWithoutACollector(t *testing.T) {
 
 func TestSettingsOfTraces(t *testing.T) {
 	for endpoint, want := range map[string]string{
-		"http://c:4318": "http://c:4318/v1/traces", "https://c/": "https://c/v1/traces", "https://c/otlp/in": "https://c/otlp/in",
+		"http://c:4318": "http://c:4318/v1/traces", "https://c/": "https://c/v1/traces",
+		"https://c/otlp/in": "https://c/otlp/in",
 	} {
 		if got := (Settings{OTLPEndpoint: endpoint}).tracesURL(); got != want {
 			t.Errorf("%s became %s, want %s", endpoint, got, want)
