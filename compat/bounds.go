@@ -48,7 +48,7 @@ func Bounds(trees []*quoratev1.Tree) Problems {
 		}
 		for _, n := range t.GetNodes() {
 			if depth := strings.Count(n.GetPath(), "/") + 1; depth > MaxDepth {
-				found.Add("node %q of tree %q is %d deep; a node may be %d deep",
+				found.Add("node %q of tree %q is at depth %d; the maximum is %d",
 					n.GetPath(), t.GetName(), depth, MaxDepth)
 			}
 		}

@@ -53,8 +53,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreValidAndDifferent draws texts of few characters, short ones and some around the longest name, so that any
-// two that clash would be met.
+// TestNamesAreValidAndDifferent draws texts of few characters, short ones and some around the longest name, so that
+// collisions would be found.
 func TestNamesAreValidAndDifferent(t *testing.T) {
 	end := rapid.StringOfN(rapid.SampledFrom([]rune("_+- 2F05a.")), 1, 6, -1)
 	text := rapid.Custom(func(t *rapid.T) string {
@@ -90,12 +90,18 @@ func TestDocuments(t *testing.T) {
 		text string
 		want string
 	}{
-		"none":                     {" \n", "[]"},
-		"two":                      {"{\"a\": 1}\n[{\"a\": 1}, {\"a\": 2}] ", `[{"a": 1} [{"a": 1}, {"a": 2}]]`},
-		"the same key elsewhere":   {`{"a": {"a": {"b": 1}}, "b": ["a", "a"]}`, `[{"a": {"a": {"b": 1}}, "b": ["a", "a"]}]`},
-		"a key twice":              {"{}\n{\"x\": {},\n\"y\": [{\"a\": [],\n\"b\": 1,\n\"a\": 2}]}", `line 5: "a" is here twice`},
-		"twice after an object":    {`{"a": {"b": 1}, "a": 2}`, `line 1: "a" is here twice`},
-		"twice, once as an escape": {`{"a": 1, "\u0061": 2}`, `line 1: "a" is here twice`},
+		"none": {" \n", "[]"},
+		"two":  {"{\"a\": 1}\n[{\"a\": 1}, {\"a\": 2}] ", `[{"a": 1} [{"a": 1}, {"a": 2}]]`},
+		"the same key elsewhere": {
+			`{"a": {"a": {"b": 1}}, "b": ["a", "a"]}`,
+			`[{"a": {"a": {"b": 1}}, "b": ["a", "a"]}]`,
+		},
+		"a key twice": {
+			"{}\n{\"x\": {},\n\"y\": [{\"a\": [],\n\"b\": 1,\n\"a\": 2}]}",
+			`line 5: "a" is given twice`,
+		},
+		"twice after an object":    {`{"a": {"b": 1}, "a": 2}`, `line 1: "a" is given twice`},
+		"twice, once as an escape": {`{"a": 1, "\u0061": 2}`, `line 1: "a" is given twice`},
 		"no JSON":                  {"{}\n{\n]", "line 3: not JSON"},
 		"cut off":                  {"{\n\n", "line 3: not JSON"},
 	}
@@ -141,7 +147,7 @@ func TestBounds(t *testing.T) {
 		trees = append(trees, &quoratev1.Tree{Name: "small"})
 	}
 	got := Bounds(trees).Error()
-	for _, want := range []string{"101 trees come out", "gets 513 resources", "gets 20001 nodes", "is 17 deep"} {
+	for _, want := range []string{"101 trees come out", "gets 513 resources", "gets 20001 nodes", "is at depth 17"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the bounds do not say %q:\n%s", want, got)
 		}

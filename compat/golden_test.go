@@ -19,8 +19,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata")
 
-// TestGoldenConversions holds what each converter makes of its samples, notes included, against a manifest that a
-// person has read.
+// TestGoldenConversions compares the result of each converter for its samples, with the notes, with a reviewed
+// manifest.
 func TestGoldenConversions(t *testing.T) {
 	leniently := func(data []byte) (*compat.Conversion, error) {
 		return quotamanager.Convert(data, quotamanager.Options{Lenient: true})
@@ -60,7 +60,7 @@ func TestGoldenConversions(t *testing.T) {
 	}
 }
 
-// goldenOf is the golden file of a sample; those of examples are in the folder of testdata here.
+// goldenOf returns the golden file of a sample; those of examples are in testdata here.
 func goldenOf(sample string) string {
 	base := strings.TrimSuffix(filepath.Base(sample), filepath.Ext(sample)) + ".golden.yaml"
 	if folder, found := strings.CutPrefix(filepath.Dir(sample), "../examples/"); found {
@@ -69,7 +69,7 @@ func goldenOf(sample string) string {
 	return filepath.Join(filepath.Dir(sample), base)
 }
 
-// textOf is a manifest with the notes as comments.
+// textOf returns a manifest with the notes as comments.
 func textOf(t *testing.T, c *compat.Conversion) string {
 	t.Helper()
 	var text strings.Builder

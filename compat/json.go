@@ -27,14 +27,13 @@ func Documents(data []byte) ([]json.RawMessage, error) {
 		}
 		if key, at := repeatedKey(document); key != "" {
 			begin := int(decoder.InputOffset()) - len(document)
-			return nil, Problems{fmt.Sprintf("line %d: %s is here twice: it is not clear which one counts",
-				lineAt(data, begin+at), key)}
+			return nil, Problems{fmt.Sprintf("line %d: %s is given twice in one object", lineAt(data, begin+at), key)}
 		}
 		documents = append(documents, document)
 	}
 }
 
-// Unreadable says in the words of JSON why a document is not what it should be, given what decoding it answers.
+// Unreadable describes an error of decoding JSON: the field, the expected type and the type that was found.
 func Unreadable(err error) string {
 	wrong := (*json.UnmarshalTypeError)(nil)
 	if !errors.As(err, &wrong) {
@@ -45,15 +44,15 @@ func Unreadable(err error) string {
 	if wrong.Field != "" {
 		what = strconv.Quote(wrong.Field)
 	}
-	return fmt.Sprintf("%s is %s and should be %s", what, valueWords[value], typeWords[wrong.Type.Kind()])
+	return fmt.Sprintf("%s must be %s, not %s", what, typeWords[wrong.Type.Kind()], valueWords[value])
 }
 
 var (
 	valueWords = map[string]string{
-		"string": "a text", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object",
+		"string": "a string", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object",
 	}
 	typeWords = map[reflect.Kind]string{
-		reflect.String: "a text, in quotes", reflect.Bool: "true or false", reflect.Int64: "a whole number of 64 bits",
+		reflect.String: "a string in quotes", reflect.Bool: "true or false", reflect.Int64: "a 64-bit integer",
 		reflect.Slice: "a list", reflect.Struct: "an object", reflect.Map: "an object",
 	}
 )
@@ -70,11 +69,12 @@ func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }
 
-// repeatedKey finds the first key, in quotes, that one object of a document has twice, and where; none is empty.
+// repeatedKey returns the first key, in quotes, that one object of a document has twice, and its offset; empty if there
+// is none.
 func repeatedKey(document []byte) (string, int) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
-	// One set of keys for each object that is open, nil for an array; key tells whether a key comes next.
+	// One set of keys for each open object, nil for an array; key is true if a key comes next.
 	var open []map[string]bool
 	key := false
 	for {

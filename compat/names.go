@@ -62,7 +62,7 @@ func shortenName(name, text string) string {
 	return name[:maxName-len(end)] + end
 }
 
-// isEscape tells whether a rest of a text begins with what Name writes with a +.
+// isEscape reports whether a text begins with a byte that Name writes as an escape.
 func isEscape(rest string) bool {
 	return rest != "" && !isWord(rest[0]) && strings.IndexByte(".@-", rest[0]) < 0
 }
@@ -71,15 +71,16 @@ func isWord(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
-// IsName tells whether a text may name a tree or a node: 1 to 63 of letters, digits and _ . @ + -, beginning with a
-// letter, digit or _.
+// IsName reports whether a text is a valid name of a tree or a node: 1 to 63 of letters, digits and _ . @ + -,
+// beginning with a letter, digit or _.
 func IsName(text string) bool { return nodeName.MatchString(text) }
 
-// IsResource tells whether a text may name a resource: 1 to 63 of letters, digits and _ . / -, beginning with a letter,
-// digit or _.
+// IsResource reports whether a text is a valid name of a resource: 1 to 63 of letters, digits and _ . / -, beginning
+// with a letter, digit or _.
 func IsResource(text string) bool { return resourceName.MatchString(text) }
 
-// Label makes a text what a label may hold: up to 256 bytes, cut at the end of a character, without what is no UTF-8.
+// Label returns a text as a valid value of a label: without invalid UTF-8, and cut to at most 256 bytes at a character
+// boundary.
 func Label(text string) string { return clipText(strings.ToValidUTF8(text, ""), maxLabelValue) }
 
 func clipText(text string, most int) string {

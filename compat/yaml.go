@@ -28,7 +28,7 @@ type Pair struct {
 	Value *yaml.Node
 }
 
-// Pairs lists the keys of a map in their order, and complains about one that is there twice, is not a text, or merges.
+// Pairs returns the pairs of a map in their order. A key that is repeated, not a string, or a merge key is a problem.
 func (p *Problems) Pairs(what string, node *yaml.Node) []Pair {
 	node = yamldoc.Target(node)
 	if node.Kind != yaml.MappingNode {
@@ -57,7 +57,7 @@ func (p *Problems) Items(what string, node *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// Text reads a value that YAML takes for a text.
+// Text returns a value that is a string in YAML and not empty.
 func (p *Problems) Text(what string, node *yaml.Node) string {
 	node = yamldoc.Target(node)
 	if node.Kind != yaml.ScalarNode || node.Tag != "!!str" || node.Value == "" {
@@ -73,7 +73,7 @@ func (p *Problems) Count(what string, node *yaml.Node) int64 {
 	var count int64
 	number := node.Kind == yaml.ScalarNode && node.Tag == "!!int" && node.Decode(&count) == nil
 	if !number || count < 0 || count > MaxAmount {
-		p.Add("line %d: %s is %.40q and should be a whole number, 0 to %d", node.Line, what, node.Value, MaxAmount)
+		p.Add("line %d: %s is %.40q; it must be a whole number from 0 to %d", node.Line, what, node.Value, MaxAmount)
 		return 0
 	}
 	return count

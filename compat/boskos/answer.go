@@ -98,10 +98,11 @@ func wrapAnswer(err error, format string, args ...any) error {
 // statuses are the answers to errors of the API; all others are 500. None is 401, which would tell a client that
 // another owner has the resource, and that it should go on asking.
 var statuses = map[connect.Code]int{
-	connect.CodeInvalidArgument:   http.StatusBadRequest,
-	connect.CodeUnauthenticated:   http.StatusForbidden,
-	connect.CodePermissionDenied:  http.StatusForbidden,
-	connect.CodeResourceExhausted: http.StatusServiceUnavailable, // some bound of the server; denials are not errors here
+	connect.CodeInvalidArgument:  http.StatusBadRequest,
+	connect.CodeUnauthenticated:  http.StatusForbidden,
+	connect.CodePermissionDenied: http.StatusForbidden,
+	// some bound of the server; denials are not errors here
+	connect.CodeResourceExhausted: http.StatusServiceUnavailable,
 	connect.CodeUnavailable:       http.StatusServiceUnavailable,
 	connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
 }
@@ -123,7 +124,7 @@ func asFailure(err error) *failure {
 	return &failure{status, text}
 }
 
-// isDenial tells a request that does not fit from one that met a bound of the server.
+// isDenial reports whether a request was denied by a limit, as opposed to a bound of the server.
 func isDenial(err error) bool {
 	var failed *connect.Error
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || !errors.As(err, &failed) {

@@ -38,7 +38,10 @@ func TestParse(t *testing.T) {
 }
 
 func TestLifespans(t *testing.T) {
-	for text, want := range map[string]time.Duration{"90m": 90 * time.Minute, "1000000000": time.Second, "\"1h\"": time.Hour} {
+	for text, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "1000000000": time.Second,
+		"\"1h\"": time.Hour,
+	} {
 		c, err := Parse([]byte("resources: [{type: t, max-count: 1, lifespan: " + text + "}]"))
 		if err != nil || c.Entries[0].Lifespan != want {
 			t.Errorf("lifespan %s is read as %v, %v; want %v", text, c, err, want)
@@ -52,46 +55,132 @@ func TestConvertRefuses(t *testing.T) {
 		text string
 		want string
 	}{
-		"nothing":               {"", "empty config"},
-		"no resources":          {"resources: []", "empty config"},
-		"no list":               {"resources: {}", "line 1: resources is not a list"},
-		"no entry":              {"resources: [x]", "line 1: resources[0] is not a map"},
-		"no type":               {"resources:\n- names: [a]\n", "line 2: resources[0].type must be set"},
-		"a number for a type":   {"resources: [{type: 5, names: [a]}]", "resources[0].type is not a text"},
-		"neither":               {entry("state: free"), "line 2: resources[0] has no names, so its max-count must be above 0"},
-		"names and counts":      {entry("names: [a], max-count: 1"), "line 2: resources[0] has names, so it has no min-count or max-count"},
-		"more than the most":    {entry("min-count: 3, max-count: 2"), "line 2: resources[0]: min-count 3 is above max-count 2"},
-		"a negative count":      {entry("max-count: -1"), `resources[0].max-count is "-1" and should be a whole number`},
-		"a huge count":          {entry("max-count: 2147483649"), "resources[0].max-count is 2147483649; up to 2147483648 are read"},
-		"an upper-case name":    {entry("names: [A]"), `line 2: resources[0].names: "A" is not a name`},
-		"a name with a dash":    {entry("names: [a-]"), `"a-" is not a name`},
-		"an underscore":         {entry("names: [a_b]"), `"a_b" is not a name`},
-		"a long name":           {entry("names: [" + strings.Repeat("a", 254) + "]"), "is not a name"},
-		"a name twice":          {"resources:\n- {type: a, names: [x]}\n- {type: b, names: [y, x]}\n", `line 3: resources[1].names: "x" is here twice: it is already in line 2`},
-		"a bad lifespan":        {entry("max-count: 1, lifespan: long"), `resources[0].lifespan is "long" and should be a duration`},
-		"an unknown need":       {entry("max-count: 1, needs: {u: 1}"), `line 2: "t" needs "u", which is not a type of this file`},
-		"needs of two":          {"resources:\n- {type: p, names: [x, y, z]}\n- {type: a, max-count: 2, needs: {p: 1}}\n- {type: b, max-count: 1, needs: {p: 2}}\n", `4 of "p" are needed if all are made that may be, and there are 3`},
-		"needs beyond numbers":  {"resources:\n- {type: p, names: [x]}\n- {type: a, max-count: 2147483648, needs: {p: 2147483648}}\n- {type: b, max-count: 2147483648, needs: {p: 2147483648}}\n", `are needed if all are made that may be, and there are 1`},
-		"a type's name":         {"resources: [{type: a b, max-count: 1}]", `type "a b" is not a name for a resource here`},
-		"names and counts, far": {"resources: [{type: t, names: [a]}, {type: t, max-count: 1}]", "an entry with names and one with counts"},
-		"too many resources":    {entry("max-count: 10001"), `type "t" has 10001 resources; a type may have 10000`},
-		"a long state":          {entry("max-count: 1, state: " + strings.Repeat("s", 64)), "is not a state here: up to 63 bytes"},
-		"a lifespan backwards":  {entry("max-count: 1, lifespan: -1h"), `resources[0].lifespan is "-1h" and should be a duration`},
-		"a typing mistake":      {entry("max-count: 1, quorate: {tll: 1h}"), "resources[0].quorate.tll is not known here"},
-		"another one":           {"quorate: {tenant: []}\n" + entry("max-count: 1"), "line 1: quorate.tenant is not known here"},
-		"and another":           {"quorate: {tenants: [{owner: a}]}\n" + entry("max-count: 1"), "quorate.tenants.owner is not known here"},
-		"the last one":          {entry("max-count: 1, quorate: {turns: [{form: a}]}"), "quorate.turns.form is not known here"},
-		"too long a lease":      {entry("max-count: 1, quorate: {ttl: 169h}"), "is 169h0m0s; a lease lasts up to 168h0m0s"},
-		"half a turn":           {entry("max-count: 1, quorate: {turns: [{from: a, to: b}]}"), "needs from, to, and after"},
-		"two turns":             {entry("max-count: 1, quorate: {turns: [{from: a, to: b, after: 1s}, {from: a, to: c, after: 1s}]}"), `two turns from the state "a"`},
-		"many turns":            {entry("max-count: 1, quorate: {turns: [" + strings.Repeat("{from: a, to: b, after: 1s}, ", 17) + "]}"), "has 17 turns; up to 16"},
-		"a tenant's path":       {"quorate: {tenants: [{node: a//b}]}\n" + entry("max-count: 1"), `is "a//b" and should be names`},
-		"a tenant twice":        {"quorate: {tenants: [{node: a}, {node: a}]}\n" + entry("max-count: 1"), `tenant "a" is here twice`},
-		"a tenant's limit":      {"quorate: {tenants: [{node: a, limits: {u: 1}}]}\n" + entry("max-count: 1"), `a limit for "u", which is not a type`},
-		"a tenant's tree":       {"quorate: {tenants: [{node: a, also: teams}]}\n" + entry("max-count: 1"), `should be a tree, a colon`},
-		"a pattern":             {"quorate: {tenants: [{node: a, owners: [\"a b\"]}]}\n" + entry("max-count: 1"), `"a b" is not a pattern`},
-		"many patterns":         {"quorate: {tenants: [{node: a, owners: [" + strings.Repeat(strings.Repeat("o", 256)+", ", 33) + "]}]}\n" + entry("max-count: 1"), "they fill 33 labels"},
-		"too long a text":       {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
+		"nothing":             {"", "empty config"},
+		"no resources":        {"resources: []", "empty config"},
+		"no list":             {"resources: {}", "line 1: resources is not a list"},
+		"no entry":            {"resources: [x]", "line 1: resources[0] is not a map"},
+		"no type":             {"resources:\n- names: [a]\n", "line 2: resources[0].type must be set"},
+		"a number for a type": {"resources: [{type: 5, names: [a]}]", "resources[0].type is not a text"},
+		"neither": {
+			entry("state: free"),
+			"line 2: resources[0] has no names, so its max-count must be above 0",
+		},
+		"names and counts": {
+			entry("names: [a], max-count: 1"),
+			"line 2: resources[0] has names, so it has no min-count or max-count",
+		},
+		"more than the most": {
+			entry("min-count: 3, max-count: 2"),
+			"line 2: resources[0]: min-count 3 is above max-count 2",
+		},
+		"a negative count": {
+			entry("max-count: -1"),
+			`resources[0].max-count is "-1"; it must be a whole number`,
+		},
+		"a huge count": {
+			entry("max-count: 2147483649"),
+			"resources[0].max-count is 2147483649; up to 2147483648 are read",
+		},
+		"an upper-case name": {entry("names: [A]"), `line 2: resources[0].names: "A" is not a name`},
+		"a name with a dash": {entry("names: [a-]"), `"a-" is not a name`},
+		"an underscore":      {entry("names: [a_b]"), `"a_b" is not a name`},
+		"a long name":        {entry("names: [" + strings.Repeat("a", 254) + "]"), "is not a name"},
+		"a name twice": {
+			"resources:\n- {type: a, names: [x]}\n- {type: b, names: [y, x]}\n",
+			`line 3: resources[1].names: "x" is given twice; the first is in line 2`,
+		},
+		"a bad lifespan": {
+			entry("max-count: 1, lifespan: long"),
+			`resources[0].lifespan is "long"; it must be a duration`,
+		},
+		"an unknown need": {
+			entry("max-count: 1, needs: {u: 1}"),
+			`line 2: "t" needs "u", which is not a type of this file`,
+		},
+		"needs of two": {
+			"resources:\n- {type: p, names: [x, y, z]}\n- {type: a, max-count: 2, needs: {p: 1}}\n- {type: b, " +
+				"max-count: 1, needs: {p: 2}}\n", `4 of "p" are needed if all are made that may be, and there are 3`,
+		},
+		"needs beyond numbers": {
+			"resources:\n- {type: p, names: [x]}\n- {type: a, max-count: 2147483648, needs: {p: 2147483648}}\n- " +
+				"{type: b, max-count: 2147483648, needs: {p: 2147483648}}\n",
+			`are needed if all are made that may be, and there are 1`,
+		},
+		"a type's name": {
+			"resources: [{type: a b, max-count: 1}]",
+			`type "a b" is not a valid resource name`,
+		},
+		"names and counts, far": {
+			"resources: [{type: t, names: [a]}, {type: t, max-count: 1}]",
+			"an entry with names and one with counts",
+		},
+		"too many resources": {entry("max-count: 10001"), `type "t" has 10001 resources; a type may have 10000`},
+		"a long state": {
+			entry("max-count: 1, state: " + strings.Repeat("s", 64)),
+			"is not a state here: up to 63 bytes",
+		},
+		"a lifespan backwards": {
+			entry("max-count: 1, lifespan: -1h"),
+			`resources[0].lifespan is "-1h"; it must be a duration`,
+		},
+		"a typing mistake": {
+			entry("max-count: 1, quorate: {tll: 1h}"),
+			"resources[0].quorate.tll is not known here",
+		},
+		"another one": {
+			"quorate: {tenant: []}\n" + entry("max-count: 1"),
+			"line 1: quorate.tenant is not known here",
+		},
+		"and another": {
+			"quorate: {tenants: [{owner: a}]}\n" + entry("max-count: 1"),
+			"quorate.tenants.owner is not known here",
+		},
+		"the last one": {
+			entry("max-count: 1, quorate: {turns: [{form: a}]}"),
+			"quorate.turns.form is not known here",
+		},
+		"too long a lease": {
+			entry("max-count: 1, quorate: {ttl: 169h}"),
+			"is 169h0m0s; a lease lasts up to 168h0m0s",
+		},
+		"half a turn": {
+			entry("max-count: 1, quorate: {turns: [{from: a, to: b}]}"),
+			"needs from, to, and after",
+		},
+		"two turns": {
+			entry("max-count: 1, quorate: {turns: [{from: a, to: b, after: 1s}, {from: a, to: c, after: 1s}]}"),
+			`two turns from the state "a"`,
+		},
+		"many turns": {
+			entry("max-count: 1, quorate: {turns: [" + strings.Repeat("{from: a, to: b, after: 1s}, ", 17) + "]}"),
+			"has 17 turns; up to 16",
+		},
+		"a tenant's path": {
+			"quorate: {tenants: [{node: a//b}]}\n" + entry("max-count: 1"),
+			`is "a//b"; it must be names`,
+		},
+		"a tenant twice": {
+			"quorate: {tenants: [{node: a}, {node: a}]}\n" + entry("max-count: 1"),
+			`tenant "a" is listed twice`,
+		},
+		"a tenant's limit": {
+			"quorate: {tenants: [{node: a, limits: {u: 1}}]}\n" + entry("max-count: 1"),
+			`a limit for "u", which is not a type`,
+		},
+		"a tenant's tree": {
+			"quorate: {tenants: [{node: a, also: teams}]}\n" + entry("max-count: 1"),
+			`must be a tree, a colon`,
+		},
+		"a pattern": {
+			"quorate: {tenants: [{node: a, owners: [\"a b\"]}]}\n" + entry("max-count: 1"),
+			`"a b" is not a pattern`,
+		},
+		"many patterns": {
+			"quorate: {tenants: [{node: a, owners: [" +
+				strings.Repeat(strings.Repeat("o", 256)+", ", 33) + "]}]}\n" + entry("max-count: 1"),
+			"they fill 33 labels",
+		},
+		"too long a text": {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +192,8 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// TestManyTypes: more types than a tree holds are spread over several, and few of them move when there are more.
+// TestManyTypes: if there are more types than a tree can hold, they are distributed over several trees, and adding
+// types moves few of them.
 func TestManyTypes(t *testing.T) {
 	treeOf := func(types int) map[string]string {
 		var file strings.Builder
@@ -142,7 +232,8 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// FuzzConvert looks for files that crash the converter, or become trees that no manifest can hold.
+// FuzzConvert searches for files that crash the converter, or are converted to trees that cannot be written as a
+// manifest.
 func FuzzConvert(f *testing.F) {
 	for _, file := range []string{"testdata/boskos.yaml", "testdata/tenants.yaml"} {
 		data, err := os.ReadFile(file)

@@ -40,7 +40,7 @@ type Entry struct {
 	Lifespan time.Duration
 	// Needs are how many resources of other types each resource of this one is made of.
 	Needs map[string]int64
-	// HasConfig is true if the entry says how its resources are made. That part is not read, because it may have
+	// HasConfig is true if the entry configures the creation of its resources. That part is not read, because it may have
 	// credentials.
 	HasConfig bool
 	// Cycle is how the resources change over time.
@@ -151,7 +151,7 @@ func (p *parser) staticNames(what string, node *yaml.Node) []string {
 			p.Add("line %d: %s: %.80q is not a name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",
 				name.Line, what, name.Value, maxNameBytes)
 		case again:
-			p.Add("line %d: %s: %q is here twice: it is already in line %d", name.Line, what, name.Value, line)
+			p.Add("line %d: %s: %q is given twice; the first is in line %d", name.Line, what, name.Value, line)
 		default:
 			p.names[name.Value] = name.Line
 		}
@@ -176,7 +176,7 @@ func (p *parser) parseDuration(what string, node *yaml.Node) time.Duration {
 		d, err = time.Duration(n), nil
 	}
 	if err != nil || node.Kind != yaml.ScalarNode || d < 0 {
-		p.Add("line %d: %s is %.40q and should be a duration, such as 48h, or nanoseconds", node.Line, what, node.Value)
+		p.Add("line %d: %s is %.40q; it must be a duration, such as 48h, or nanoseconds", node.Line, what, node.Value)
 		return 0
 	}
 	return d

@@ -83,7 +83,8 @@ type pool struct {
 	cycle    Cycle
 }
 
-// poolsOf gathers the entries of each type, sorted by type. What only one can say is said by the first entry.
+// poolsOf gathers the entries of each type, sorted by type. Settings that a type has only once are taken from its first
+// entry.
 func poolsOf(config *Config, problems *compat.Problems) []*pool {
 	byName := map[string]*pool{}
 	for _, e := range config.Entries {
@@ -112,7 +113,7 @@ const (
 
 func (p *pool) checkPool(problems *compat.Problems) {
 	if !compat.IsResource(p.name) {
-		problems.Add("type %.80q is not a name for a resource here: 1 to 63 of letters, digits and _ . / -", p.name)
+		problems.Add("type %.80q is not a valid resource name: use 1 to 63 letters, digits and _ . / -", p.name)
 	}
 	if n := max(int64(len(p.names)), p.max); n > maxItems {
 		problems.Add("type %.80q has %d resources; a type may have %d: split it", p.name, n, maxItems)
@@ -123,7 +124,8 @@ func (p *pool) checkPool(problems *compat.Problems) {
 	from := map[string]bool{}
 	for _, t := range p.cycle.Turns {
 		if from[t.From] {
-			problems.Add("type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.From)
+			problems.Add(
+				"type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.From)
 		}
 		from[t.From] = true
 	}
@@ -133,7 +135,8 @@ func (p *pool) toResource() *quoratev1.Resource {
 	slices.Sort(p.names)
 	spec := &quoratev1.ItemSpec{
 		Names: p.names, Min: p.min, Max: p.max, LifespanMs: wholeMs(p.lifespan), TtlMs: wholeMs(p.ttl),
-		State: explicitState(p.state), Released: explicitState(cmp.Or(p.cycle.Released, p.state)), Expired: p.cycle.Expired,
+		State: explicitState(p.state), Released: explicitState(cmp.Or(p.cycle.Released, p.state)),
+		Expired: p.cycle.Expired,
 	}
 	for _, t := range p.cycle.Turns {
 		spec.Turns = append(spec.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: wholeMs(t.After)})

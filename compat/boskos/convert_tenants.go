@@ -22,11 +22,12 @@ func addTenants(trees []*quoratev1.Tree, tenants []Tenant, pools []*pool, proble
 	seen := map[string]bool{}
 	for _, t := range tenants {
 		if seen[t.Node] {
-			problems.Add("tenant %q is here twice", t.Node)
+			problems.Add("tenant %q is listed twice", t.Node)
 		}
 		seen[t.Node] = true
 		if n := len(t.patternLabels()); n > maxLabels {
-			problems.Add("tenant %q has too many patterns: they fill %d labels, and a node has %d", t.Node, n, maxLabels)
+			problems.Add("tenant %q has too many patterns: they fill %d labels, and a node has %d",
+				t.Node, n, maxLabels)
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Limits)) {
 			if !known[name] {

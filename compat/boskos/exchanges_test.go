@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tests of the folder conformance let the original and a cluster of real nodes play the same exchanges.
+// The tests in the folder conformance run the same exchanges against the original and a cluster of real nodes.
 var (
 	playAt   = flag.String("at", "", "play the exchanges at this URL, which has the resources of exchanges.yaml")
 	playInto = flag.String("record", "", "write what is answered into this file")
@@ -24,7 +24,7 @@ var (
 
 const exchangesFile = "testdata/exchanges.txt"
 
-// TestExchanges plays what was recorded from the original, request by request, and wants the same answers.
+// TestExchanges sends the requests recorded with the original and expects the same answers.
 func TestExchanges(t *testing.T) {
 	url := *playAt
 	if url == "" {
@@ -52,7 +52,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// play sends the requests of a recording and answers the recording with the answers that came.
+// play sends the requests of a recording and returns the recording with the actual answers.
 func play(t *testing.T, url, recording string) string {
 	t.Helper()
 	var out strings.Builder
@@ -98,7 +98,8 @@ func exchange(t *testing.T, url, request string) string {
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	line := fmt.Sprintf("< %d %s %s", answer.StatusCode, answer.Header.Get("Content-Type"), answer.Header.Get("X-Content-Type-Options"))
+	line := fmt.Sprintf("< %d %s %s", answer.StatusCode, answer.Header.Get("Content-Type"),
+		answer.Header.Get("X-Content-Type-Options"))
 	return request + strings.TrimRight(line, " ") + "\n" + visible(text)
 }
 
@@ -108,7 +109,7 @@ var masks = map[*regexp.Regexp]string{
 	regexp.MustCompile(`"expiration-date":"[-0-9T:.]+Z"`):         `"expiration-date":"TIME"`,
 }
 
-// visible writes the body of an answer as lines.
+// visible formats the body of an answer as lines.
 func visible(body []byte) string {
 	if len(body) == 0 {
 		return ""

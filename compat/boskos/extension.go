@@ -48,7 +48,7 @@ type Tenant struct {
 	Also string
 }
 
-// parseExtension reads what the file says for all types.
+// parseExtension parses the settings of the file that apply to all types.
 func (p *parser) parseExtension(node *yaml.Node) {
 	for _, pair := range p.Pairs(extensionKey, node) {
 		field := extensionKey + "." + pair.Key
@@ -90,13 +90,14 @@ func (p *parser) parseTenant(what string, node *yaml.Node) Tenant {
 	}
 	for name := range strings.SplitSeq(t.Node, "/") {
 		if !compat.IsName(name) {
-			p.Add("line %d: %s.node is %.80q and should be names joined by slashes: letters, digits and _ . @ + -",
+			p.Add("line %d: %s.node is %.80q; it must be names joined by slashes: letters, digits and _ . @ + -",
 				node.Line, what, t.Node)
 			break
 		}
 	}
 	if tree, _, cut := strings.Cut(t.Also, ":"); t.Also != "" && (!cut || !compat.IsName(tree)) {
-		p.Add("line %d: %s.also is %.80q and should be a tree, a colon, and the path of a node", node.Line, what, t.Also)
+		p.Add("line %d: %s.also is %.80q; it must be a tree, a colon, and the path of a node",
+			node.Line, what, t.Also)
 	}
 	return t
 }
@@ -113,7 +114,7 @@ func (p *parser) parsePattern(what string, node *yaml.Node) string {
 
 func isBlank(r rune) bool { return len(strings.Fields(string(r))) == 0 }
 
-// parseCycle reads what an entry says for its type.
+// parseCycle parses the settings of an entry for its type.
 func (p *parser) parseCycle(what string, node *yaml.Node) Cycle {
 	c := Cycle{}
 	for _, pair := range p.Pairs(what, node) {

@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// The handlers in the process and the clients over the network are both what the front end asks for.
+// In-process handlers and network clients both implement the interfaces that the front end requires.
 var (
 	_ Allocations = quoratev1connect.AllocationServiceHandler(nil)
 	_ Allocations = quoratev1connect.AllocationServiceClient(nil)
@@ -29,8 +29,8 @@ var (
 	_ Trees       = quoratev1connect.TreeServiceClient(nil)
 )
 
-// fake is a small ledger in memory with the API's words. The real one answers the same exchanges in the tests of the
-// folder conformance.
+// fake is a small in-memory ledger behind the interfaces of the API. The tests in the folder conformance run the same
+// exchanges against the real one.
 type fake struct {
 	mu       sync.Mutex
 	trees    map[string]*quoratev1.Tree
@@ -60,7 +60,7 @@ type fakeAllocation struct {
 	since   time.Time
 }
 
-// loaded is a fake with the trees of a configuration file.
+// loaded returns a fake with the trees of a configuration file.
 func loaded(t *testing.T, config string) *fake {
 	t.Helper()
 	conversion, err := Convert([]byte(config))
@@ -103,14 +103,14 @@ func (f *fake) makeOne(tree string, r *quoratev1.Resource) *fakeItem {
 	return f.add(tree, r, fmt.Sprintf("%s-%d", strings.ReplaceAll(r.GetName(), "/", "-"), f.made[r.GetName()]))
 }
 
-// put changes the state of an item and makes it the youngest.
+// put changes the state of an item, which makes it the newest in that state.
 func (f *fake) put(item *fakeItem, state string) {
 	f.now = f.now.Add(time.Millisecond)
 	f.fence++
 	item.state, item.updated, item.changed = state, f.now, int(f.fence)
 }
 
-// fails answers the failure that a test wants next.
+// fails returns the next error that the test has set.
 func (f *fake) fails() error {
 	if len(f.failures) == 0 {
 		return nil
@@ -158,7 +158,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 			return nil, err
 		}
 	}
-	if a.state > quoratev1.AllocationState_ALLOCATION_STATE_HELD && a.state != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
+	if a.state > quoratev1.AllocationState_ALLOCATION_STATE_HELD &&
+		a.state != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("it has ended"))
 	}
 	if err := f.fails(); err != nil {
@@ -167,7 +168,7 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	return &quoratev1.AllocateResponse{Allocation: f.record(a), Fence: a.fence}, nil
 }
 
-// try grants a request if no request before it wants the same.
+// try grants a request if no earlier request waits for the same items.
 func (f *fake) try(a *fakeAllocation, before []*fakeAllocation) error {
 	for _, other := range before {
 		if lineOf(other) == lineOf(a) {
@@ -234,7 +235,8 @@ func (f *fake) fits(claim *quoratev1.Claim) error {
 func (f *fake) used(tree, node, resource string) (sum int64) {
 	for _, a := range f.held {
 		for _, claim := range a.request.GetClaims() {
-			here := a.state == quoratev1.AllocationState_ALLOCATION_STATE_HELD && claim.GetTree() == tree && claim.GetNode() == node
+			here := a.state == quoratev1.AllocationState_ALLOCATION_STATE_HELD && claim.GetTree() == tree &&
+				claim.GetNode() == node
 			if here {
 				sum += claim.GetAmounts()[resource]
 			}
@@ -308,7 +310,9 @@ func (f *fake) record(a *fakeAllocation) *quoratev1.Allocation {
 	return record
 }
 
-func (f *fake) GetAllocation(_ context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+func (f *fake) GetAllocation(_ context.Context,
+	r *quoratev1.GetAllocationRequest,
+) (*quoratev1.GetAllocationResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if a := f.held[r.GetId()]; a != nil {
@@ -393,7 +397,7 @@ func (f *fake) expire(name, state string) {
 	f.wake()
 }
 
-// wake grants to those who wait, in order.
+// wake grants waiting requests in order.
 func (f *fake) wake() {
 	var still []*fakeAllocation
 	for _, a := range f.queue {

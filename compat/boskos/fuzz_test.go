@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// FuzzRequests looks for requests that the front end answers with anything that the original would not.
+// FuzzRequests searches for requests whose answer the original could not give.
 func FuzzRequests(f *testing.F) {
 	f.Add("/acquire", "type=account&state=free&dest=busy&owner=me&request_id=1", "")
 	f.Add("/acquirebystate", "state=free&dest=busy&owner=me&names=a1,n1,a1,", "")

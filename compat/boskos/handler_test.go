@@ -25,7 +25,7 @@ resources:
 - {type: raw, max-count: 1, state: dirty}
 `
 
-// call calls a path with "key=value key=value", which must come to a status, and answers the body.
+// call sends a request with the parameters "key=value key=value", expects a status, and returns the body.
 func call(t *testing.T, h http.Handler, status int, path, pairs string) string {
 	t.Helper()
 	q := url.Values{}
@@ -45,7 +45,7 @@ func call(t *testing.T, h http.Handler, status int, path, pairs string) string {
 	return strings.TrimSuffix(w.Body.String(), "\n")
 }
 
-// acquired calls /acquire for an owner, which must get a resource.
+// acquired calls /acquire for an owner and expects a resource.
 func acquired(t *testing.T, h http.Handler, pairs string) resource {
 	t.Helper()
 	var got resource
@@ -66,8 +66,8 @@ func released(t *testing.T, h http.Handler, name, owner string) {
 	call(t, h, http.StatusOK, "release", "dest=free name="+name+" owner="+owner)
 }
 
-// TestALostAnswerLeaksNothing: who asks again under the same request id gets the same resource while it is leased, and
-// another one when it is not.
+// TestALostAnswerLeaksNothing: repeating a request id returns the same resource while it is leased, and another one
+// afterwards.
 func TestALostAnswerLeaksNothing(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -91,7 +91,7 @@ func TestALostAnswerLeaksNothing(t *testing.T) {
 	}
 }
 
-// TestOneIDForEver: an id that is used again and again is found quickly however often that was.
+// TestOneIDForEver: a request id that was used very often is still looked up quickly.
 func TestOneIDForEver(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -118,7 +118,7 @@ func TestOneIDForEver(t *testing.T) {
 	}
 }
 
-// TestWaitersMeetExpiry: what is not updated goes to the first in the queue.
+// TestWaitersMeetExpiry: a resource whose lease expires is granted to the first waiting request.
 func TestWaitersMeetExpiry(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -133,8 +133,8 @@ func TestWaitersMeetExpiry(t *testing.T) {
 	call(t, h, http.StatusUnauthorized, "release", "name=n1 owner=silent dest=free")
 }
 
-// TestDynamicTypes: one is made for the first request, and not more than allowed; one that is made dirty waits for its
-// cleaner.
+// TestDynamicTypes: a resource is created for the first request, up to the maximum; one that is returned as dirty must
+// be cleaned first.
 func TestDynamicTypes(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -145,10 +145,12 @@ func TestDynamicTypes(t *testing.T) {
 	}
 	refused(t, h, "type=cluster owner=you")
 	released(t, h, got.Name, "me")
-	if got = acquired(t, h, "type=cluster owner=you"); got.ExpirationDate == nil || got.ExpirationDate.Sub(got.LastUpdate) > time.Hour {
+	if got = acquired(t, h, "type=cluster owner=you"); got.ExpirationDate == nil ||
+		got.ExpirationDate.Sub(got.LastUpdate) > time.Hour {
 		t.Errorf("it expires at %v, and was updated at %v", got.ExpirationDate, got.LastUpdate)
 	}
-	if body := call(t, h, http.StatusNotFound, "acquire", "type=raw state=free dest=busy owner=me request_id=1"); body !=
+	if body := call(t, h, http.StatusNotFound, "acquire",
+		"type=raw state=free dest=busy owner=me request_id=1"); body !=
 		"Acquire failed: no available resource raw, try again later." {
 		t.Errorf("got %q", body)
 	}
@@ -159,7 +161,8 @@ func TestDynamicTypes(t *testing.T) {
 	}
 }
 
-// TestNamesAreAllOrNothing: where the original keeps what it grabbed, nothing is held.
+// TestNamesAreAllOrNothing: if a name is unavailable, nothing is held, while the original keeps the names that it has
+// acquired.
 func TestNamesAreAllOrNothing(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -168,7 +171,8 @@ func TestNamesAreAllOrNothing(t *testing.T) {
 	call(t, h, http.StatusNotFound, "acquirebystate", "state=free dest=used owner=me names=a1,unknown")
 	released(t, h, "n1", "other")
 	body := call(t, h, http.StatusOK, "acquirebystate", "state=free dest=used owner=me names=n1,a2,a1")
-	if at := strings.Index(body, `"a1"`); at < 0 || at > strings.Index(body, `"a2"`) || strings.Index(body, `"a2"`) > strings.Index(body, `"n1"`) {
+	if at := strings.Index(body, `"a1"`); at < 0 || at > strings.Index(body, `"a2"`) ||
+		strings.Index(body, `"a2"`) > strings.Index(body, `"n1"`) {
 		t.Errorf("the one that was left alone for longest does not come first: %s", body)
 	}
 	for _, name := range []string{"a2", "n1", "a1"} {
@@ -177,7 +181,7 @@ func TestNamesAreAllOrNothing(t *testing.T) {
 	call(t, h, http.StatusNotFound, "acquirebystate", "state=free dest=used owner=me names="+strings.Repeat("a", 254))
 }
 
-// TestTypesThatComeLater are found at once.
+// TestTypesThatComeLater: types that are added later are found at once.
 func TestTypesThatComeLater(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
@@ -191,7 +195,8 @@ func TestTypesThatComeLater(t *testing.T) {
 	f.apply(late.Trees...)
 	acquired(t, h, "type=late owner=me")
 	released(t, h, "l1", "me")
-	if body := call(t, h, http.StatusOK, "metric", "type=late"); body != `{"type":"late","current":{"free":1},"owner":{"":1}}` {
+	if body := call(t, h, http.StatusOK, "metric",
+		"type=late"); body != `{"type":"late","current":{"free":1},"owner":{"":1}}` {
 		t.Errorf("got %s", body)
 	}
 }
@@ -207,7 +212,7 @@ resources:
 - {type: network, names: [n1, n2]}
 `
 
-// TestTenants: the pattern that says most counts, and its node's limits stand in the way as a full pool does.
+// TestTenants: the most specific pattern applies, and an exceeded limit of its node is answered like an exhausted pool.
 func TestTenants(t *testing.T) {
 	f := loaded(t, tenants)
 	f.apply(&quoratev1.Tree{
@@ -232,8 +237,8 @@ func TestTenants(t *testing.T) {
 	acquired(t, h, "type=account owner=sue")
 }
 
-// TestTroubleBetweenLookAndDeed: what was lost between the look at an item and the deed is looked at again.
-func TestTroubleBetweenLookAndDeed(t *testing.T) {
+// TestChangeBetweenReadAndWrite: if an item changes between its read and the write, it is read again.
+func TestChangeBetweenReadAndWrite(t *testing.T) {
 	f := loaded(t, accounts)
 	h := NewHandler(f.api(), Options{})
 	acquired(t, h, "type=network owner=me")
@@ -251,14 +256,15 @@ func TestTroubleBetweenLookAndDeed(t *testing.T) {
 	call(t, h, http.StatusOK, "release", "name=n1 owner=me dest=free") // by a first attempt
 }
 
-// TestWhatANodeRemembers is only tried: leases end, and are given back and taken anew, by way of other nodes.
+// TestWhatANodeRemembers: a cached lease is only a hint, because leases end, are released and are acquired again at
+// other nodes.
 func TestWhatANodeRemembers(t *testing.T) {
 	f := loaded(t, accounts)
 	here, there := NewHandler(f.api(), Options{}), NewHandler(f.api(), Options{})
 	acquired(t, here, "type=network owner=me")
 	released(t, there, "n1", "me")
 	acquired(t, there, "type=network owner=me")
-	released(t, here, "n1", "me") // not the lease that it remembers, but the one that there is
+	released(t, here, "n1", "me") // not the cached lease but the present one
 	acquired(t, here, "type=network owner=you")
 	f.expire("n1", "free")
 	acquired(t, there, "type=network owner=me")
@@ -286,7 +292,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// racing does something just before a release.
+// racing runs a function just before a release.
 type racing struct {
 	*fake
 
@@ -298,23 +304,26 @@ func (r *racing) Release(ctx context.Context, request *quoratev1.ReleaseRequest)
 	return r.fake.Release(ctx, request)
 }
 
-// TestTextOnly: what could not be kept is refused before it gets anywhere.
+// TestTextOnly: texts that cannot be stored are refused at once.
 func TestTextOnly(t *testing.T) {
 	h := NewHandler(loaded(t, accounts).api(), Options{})
 	for _, path := range []string{"acquire", "acquirebystate", "release", "update", "reset"} {
-		if body := call(t, h, http.StatusBadRequest, path, "owner=\xff"); body != `The parameter "owner" is not UTF-8.` {
+		if body := call(t, h, http.StatusBadRequest, path,
+			"owner=\xff"); body != `The parameter "owner" is not UTF-8.` {
 			t.Errorf("%s: %q", path, body)
 		}
 	}
 	acquired(t, h, "type=account owner=Zoë")
 }
 
-// TestOutages: no answer tells a client that another owner has what it asked for.
+// TestOutages: during an outage, no answer claims that another owner has the resource.
 func TestOutages(t *testing.T) {
 	for code, want := range map[connect.Code]int{
-		connect.CodeUnavailable: http.StatusServiceUnavailable, connect.CodeDeadlineExceeded: http.StatusServiceUnavailable,
-		connect.CodeResourceExhausted: http.StatusServiceUnavailable, connect.CodePermissionDenied: http.StatusForbidden,
-		connect.CodeUnauthenticated: http.StatusForbidden, connect.CodeInvalidArgument: http.StatusBadRequest,
+		connect.CodeUnavailable:       http.StatusServiceUnavailable,
+		connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
+		connect.CodeResourceExhausted: http.StatusServiceUnavailable,
+		connect.CodePermissionDenied:  http.StatusForbidden,
+		connect.CodeUnauthenticated:   http.StatusForbidden, connect.CodeInvalidArgument: http.StatusBadRequest,
 		connect.CodeInternal: http.StatusInternalServerError,
 	} {
 		f := loaded(t, accounts)

@@ -45,7 +45,7 @@ func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsR
 	}
 }
 
-// itemOf returns the item that an owner has. The error says whether the name is unknown or the owner is another.
+// itemOf returns the named item of an owner. The error distinguishes an unknown name from another owner.
 func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	err := s.layout.withLayout(ctx, func(l *layout) (err error) {

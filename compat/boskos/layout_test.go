@@ -28,8 +28,8 @@ func (t leaderless) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*
 	}}, nil
 }
 
-// TestWaitingForALeaderDelaysNoOtherCall: a caller asks for a type that does not exist, which only a leader can say for
-// certain.
+// TestWaitingForALeaderDelaysNoOtherCall: a request for an unknown type waits, because only a leader can confirm that
+// the type does not exist.
 func TestWaitingForALeaderDelaysNoOtherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trees := leaderless{make(chan struct{})}

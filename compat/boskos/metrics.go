@@ -38,7 +38,8 @@ const (
 func newMetrics(l *layoutCache, items Items, notice func(error)) *metrics {
 	byCall := []string{"path", "method", "status", "user_agent"}
 	return &metrics{
-		layout: l, items: items, notice: notice, grants: newLabelSets(mostGrantSeries), calls: newLabelSets(mostCallSeries),
+		layout: l, items: items, notice: notice, grants: newLabelSets(mostGrantSeries),
+		calls: newLabelSets(mostCallSeries),
 		resources: prometheus.NewDesc("boskos_resources",
 			"Number of resources recorded in Boskos by resource type and state.", []string{"type", "state"}, nil),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -105,7 +106,8 @@ func (m *metrics) collectResources(ctx context.Context, to chan<- prometheus.Met
 		}
 		for _, count := range found.GetCounts() {
 			for state, n := range byKnownState(count.GetStates()) {
-				to <- prometheus.MustNewConstMetric(m.resources, prometheus.GaugeValue, float64(n), count.GetResource(), state)
+				to <- prometheus.MustNewConstMetric(m.resources, prometheus.GaugeValue, float64(n),
+					count.GetResource(), state)
 			}
 		}
 	}
@@ -159,7 +161,7 @@ func (m *metrics) instrumentPath(path string, next http.Handler) http.Handler {
 	})
 }
 
-// longestAgent is how much of a user agent is told, in bytes.
+// longestAgent is the length in bytes to which user agents are shortened.
 const longestAgent = 64
 
 // agentOf is the user agent of a request as a label can be: headers may hold any bytes, labels only UTF-8.
@@ -214,7 +216,7 @@ func newLabelSets(most int) *labelSets {
 	return &labelSets{most: most, known: map[[4]string]struct{}{}}
 }
 
-// admitLabels tells whether a combination is told apart.
+// admitLabels reports whether a combination of labels gets its own histogram.
 func (l *labelSets) admitLabels(labels [4]string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// page is what Prometheus would get.
+// page returns the metrics as Prometheus receives them.
 func page(t *testing.T, h *Handler) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -25,7 +25,8 @@ func page(t *testing.T, h *Handler) string {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w,
+		httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return w.Body.String()
 }
 
@@ -69,7 +70,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMetricsAreBounded: neither user agents nor made-up methods make as many histograms as a caller likes.
+// TestMetricsAreBounded: callers cannot create histograms with arbitrary user agents or methods.
 func TestMetricsAreBounded(t *testing.T) {
 	h := NewHandler(loaded(t, accounts).api(), Options{})
 	for n := range 2 * mostCallSeries {
@@ -82,7 +83,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStatesOfCallersAreNoLabels: callers make up states, and each would be a histogram until the next start.
+// TestStatesOfCallersAreNoLabels: states are chosen by callers, and each would be a histogram until the next start.
 func TestStatesOfCallersAreNoLabels(t *testing.T) {
 	h := NewHandler(loaded(t, accounts).api(), Options{})
 	for n := range 20 {
@@ -113,21 +114,25 @@ func TestAUserAgentMayBeAnyBytes(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	got := page(t, h)
-	for _, want := range []string{`user_agent="?"`, `user_agent="` + strings.Repeat("é", longestAgent/2) + `"`, `user_agent="plain"`} {
+	for _, want := range []string{
+		`user_agent="?"`, `user_agent="` + strings.Repeat("é", longestAgent/2) + `"`,
+		`user_agent="plain"`,
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page does not say %s:\n%s", want, got)
 		}
 	}
 }
 
-// TestCountsThatFail are told, and the page has everything else.
+// TestCountsThatFail: a failed count is reported through Notice, and the page has all other metrics.
 func TestCountsThatFail(t *testing.T) {
 	f := loaded(t, accounts)
 	var told []error
 	h := NewHandler(API{f, f, f}, Options{Notice: func(err error) { told = append(told, err) }})
 	call(t, h, http.StatusOK, "elsewhere", "")
 	h.metrics.layout = newLayouts(brokenTrees{}, TreeName)
-	if got := page(t, h); !strings.Contains(got, "boskos_http") || strings.Contains(got, "boskos_resources") || len(told) == 0 {
+	if got := page(t, h); !strings.Contains(got, "boskos_http") || strings.Contains(got, "boskos_resources") ||
+		len(told) == 0 {
 		t.Errorf("told %v, shown %s", told, got)
 	}
 }

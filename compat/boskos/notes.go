@@ -19,16 +19,19 @@ func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 		}
 		at := slices.IndexFunc(pools, func(p *pool) bool { return p.name == e.Type })
 		if pools[at].state != e.State {
-			c.Note("type %q: its first entry says the state %q; that of the others is not read", e.Type, pools[at].state)
+			c.Note("type %q: its first entry says the state %q; that of the others is not read", e.Type,
+				pools[at].state)
 		}
 	}
 	if config.TTL == nil && slices.ContainsFunc(pools, func(p *pool) bool { return p.cycle.TTL == nil }) {
-		c.Note("a lease that is not updated for %v expires, as with Boskos's reaper; \"quorate: {ttl: 0s}\" in the file "+
+		c.Note("a lease that is not updated for %v expires, as with Boskos's reaper; \"quorate: {ttl: "+
+			"0s}\" in the file "+
 			"makes leases last for ever", strings.TrimSuffix(DefaultTTL.String(), "0s"))
 	}
 	for _, p := range pools {
 		if p.made {
-			c.Note("resources without names are called by their type and a number, such as %s, and those that are too many or "+
+			c.Note("resources without names are called by their type and a number, such as %s, and those that "+
+				"are too many or "+
 				"too old go by themselves: none becomes toBeDeleted", itemName(p.name)+"-1")
 			break
 		}
@@ -38,7 +41,7 @@ func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 	}
 }
 
-// noteClashes tells of static names that an item which is made on demand may have too.
+// noteClashes adds notes about static names that an item created on demand could also get.
 func noteClashes(c *compat.Conversion, p *pool, pools []*pool) {
 	if !p.made {
 		return

@@ -12,7 +12,8 @@ func (s *server) handleRelease(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	name, dest, owner := q.Get("name"), q.Get("dest"), q.Get("owner")
 	if name == "" || dest == "" || owner == "" {
-		return nil, badRequest("Name: %v, dest: %v, owner: %v, all of them must be set in the request.", name, dest, owner)
+		return nil, badRequest("Name: %v, dest: %v, owner: %v, all of them must be set in the request.",
+			name, dest, owner)
 	}
 	if err := s.releaseItem(r.Context(), name, dest, owner); err != nil {
 		return nil, wrapAnswer(err, "Done failed: %v - %v (from %v)", name, dest, owner)
@@ -54,7 +55,8 @@ func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string
 	case answer.GetRepeated() && allocation.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RELEASED:
 		return errLost
 	case alone || !held || len(resourcesOf(allocation)) > 0:
-		// If it was released before, then by the same owner, or by a first attempt of this very call: both were asked for.
+		// If it was already released, then by the same owner or by an earlier attempt of this call, so the release has
+		// succeeded.
 		return nil
 	default: // the last item is back; what its tenant has in another tree goes with it
 		_, err = s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: item.GetAllocation()})

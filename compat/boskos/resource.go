@@ -26,7 +26,8 @@ func resourcesOf(a *quoratev1.Allocation) []*resource {
 	for _, claim := range a.GetClaims() {
 		for _, item := range claim.GetItems() {
 			all = append(all, &resource{
-				Type: item.GetResource(), Name: item.GetName(), State: item.GetState(), Owner: a.GetPrincipal().GetUser(),
+				Type: item.GetResource(), Name: item.GetName(), State: item.GetState(),
+				Owner:      a.GetPrincipal().GetUser(),
 				LastUpdate: item.GetUpdatedAt().AsTime(), UserData: nonNilMap(item.GetUserData()),
 			})
 		}

@@ -18,7 +18,8 @@ func (s *server) handleUpdate(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	name, owner, state := q.Get("name"), q.Get("owner"), q.Get("state")
 	if name == "" || owner == "" || state == "" {
-		return nil, badRequest("Name: %v, owner: %v, state : %v, all of them must be set in the request.", name, owner, state)
+		return nil, badRequest("Name: %v, owner: %v, state : %v, all of them must be set in the request.",
+			name, owner, state)
 	}
 	data, err := userDataOf(r.Body)
 	if err != nil {

@@ -69,7 +69,7 @@ func limitOf(text json.RawMessage) (*quoratev1.Limit, error) {
 	err := json.Unmarshal(text, &value)
 	switch {
 	case err != nil || string(text) == "null" || value < unlimited || value > math.MaxInt32:
-		return nil, fmt.Errorf("the limit is %.40q and should be a whole number, -1 to %d", text, math.MaxInt32)
+		return nil, fmt.Errorf("limit %.40q is not a whole number from -1 to %d", text, math.MaxInt32)
 	case value == unlimited:
 		return compat.NoLimit(), nil
 	default:

@@ -55,7 +55,8 @@ func Convert(data []byte) (*compat.Conversion, error) {
 	all := c.mergeDocuments(parts)
 	registered := decodeEntries[registeredLimit](c, "registered limit", all.Registered)
 	for _, r := range registered {
-		c.registerResource(fmt.Sprintf("registered limit %d (%s, %s)", r.number, r.entry.Service, r.entry.Resource), r.entry)
+		c.registerResource(
+			fmt.Sprintf("registered limit %d (%s, %s)", r.number, r.entry.Service, r.entry.Resource), r.entry)
 	}
 	c.placeProjects(decodeEntries[project](c, "project", all.Projects))
 	limits := decodeEntries[projectLimit](c, "limit", all.Limits)
@@ -116,7 +117,7 @@ func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 		all.Projects = append(all.Projects, d.Projects...)
 	}
 	if len(all.Registered) == 0 && len(c.problems) == 0 {
-		c.problems.Add("there are no registered_limits: without them, no limit means anything")
+		c.problems.Add("registered_limits is missing or empty; every limit refers to an entry in it")
 	}
 	return all
 }
@@ -125,7 +126,7 @@ func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 func (c *converter) registerResource(what string, r registeredLimit) {
 	k := key{r.Service, textOf(r.Region), r.Resource}
 	if _, again := c.registered[k]; again {
-		c.problems.Add("%s is here twice", what)
+		c.problems.Add("%s is listed twice", what)
 		return
 	}
 	name, ok := c.resourceName(what, k)
@@ -142,7 +143,7 @@ func (c *converter) registerResource(what string, r registeredLimit) {
 		return
 	}
 	if other, taken := s.names[name]; taken {
-		c.problems.Add("%s would be called %q, which is the name of %s already", what, name, other.resource)
+		c.problems.Add("%s would be named %q, but %s already has that name", what, name, other.resource)
 		return
 	}
 	s.names[name] = k
@@ -153,7 +154,7 @@ func (c *converter) registerResource(what string, r registeredLimit) {
 // resourceName makes a valid name here: names of Nova, such as class:VCPU, have a colon that ours may not have.
 func (c *converter) resourceName(what string, k key) (string, bool) {
 	if n := len([]rune(k.resource)); n == 0 || n > maxResourceName {
-		c.problems.Add("%s: resource_name has %d characters; it has 1 to %d", what, n, maxResourceName)
+		c.problems.Add("%s: resource_name has %d characters; allowed are 1 to %d", what, n, maxResourceName)
 		return "", false
 	}
 	name := strings.ReplaceAll(k.resource, ":", ".")
@@ -161,11 +162,12 @@ func (c *converter) resourceName(what string, k key) (string, bool) {
 		name = k.region + "/" + name
 	}
 	if !compat.IsResource(name) {
-		c.problems.Add("%s: %.80q is not a name for a resource here: 1 to 63 of letters, digits and _ . / -", what, name)
+		c.problems.Add("%s: %.80q is not a valid resource name: use 1 to 63 letters, digits and _ . / -", what,
+			name)
 		return "", false
 	}
 	if strings.Contains(k.resource, ":") {
-		c.conversion.Note("%s is called %q: a name has no colon here", what, name)
+		c.conversion.Note("%s is renamed to %q: resource names cannot contain colons", what, name)
 	}
 	return name, true
 }
@@ -211,7 +213,7 @@ func (c *converter) convertLimit(what string, number int, l projectLimit, seen m
 	}
 	same := fmt.Sprintf("%q %q", k, id)
 	if before, again := seen[same]; again {
-		c.problems.Add("%s: limit %d is for the same resource of %q already", what, before, id)
+		c.problems.Add("%s: limit %d already sets this resource for %q", what, before, id)
 		return
 	}
 	seen[same] = number
@@ -261,15 +263,17 @@ func (c *converter) addNotes(registered []numbered[registeredLimit], limits []nu
 		c.conversion.Note("%d descriptions of limits are not kept", described)
 	}
 	if !c.listed {
-		c.conversion.Note("no projects are given: only those with a limit of their own become nodes, all directly below " +
-			"the root; claims of others are refused until they are added")
+		c.conversion.Note(
+			"no projects are given: only those with a limit of their own become nodes, all directly below " +
+				"the root; claims of others are refused until they are added")
 		return
 	}
 	c.conversion.Note("a domain or project without a limit of its own is held to the default, with everything below " +
 		"it, as in the model strict_two_level; in the flat model, leave the projects out")
 	for _, id := range slices.Sorted(maps.Keys(c.places)) {
 		if depth := strings.Count(c.places[id].path, "/") + 1; depth > twoLevels {
-			c.conversion.Note("project %q is %d deep; the model strict_two_level ends at %d", id, depth, twoLevels)
+			c.conversion.Note("project %q is at depth %d; the model strict_two_level allows at most %d", id, depth,
+				twoLevels)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (c *converter) placeProjects(projects []numbered[project]) {
 		case p.ID == "":
 			c.problems.Add("project %d has no id", projects[i].number)
 		case listed[p.ID] != nil:
-			c.problems.Add("project %q is here twice", p.ID)
+			c.problems.Add("project %q is listed twice", p.ID)
 		default:
 			listed[p.ID] = p
 		}
@@ -92,8 +92,8 @@ func (c *converter) findPath(id string, listed map[string]*project, below map[st
 	return found.path
 }
 
-// ensurePlace makes sure that a project or domain with a limit has a node, directly below the root if its parent is not
-// known.
+// ensurePlace creates the node of a project or domain with a limit if it has none, directly below the root if its
+// parent is unknown.
 func (c *converter) ensurePlace(what, id string) bool {
 	if c.places[id] != nil {
 		return true

@@ -70,7 +70,7 @@ func ParseConsumer(data []byte) (*Consumer, error) {
 		return nil, err
 	}
 	if len(documents) != 1 {
-		return nil, compat.Problems{fmt.Sprintf("there are %d documents here; a request is one", len(documents))}
+		return nil, compat.Problems{fmt.Sprintf("found %d documents; a request must be exactly one", len(documents))}
 	}
 	var d consumerDocument
 	decoder := json.NewDecoder(bytes.NewReader(documents[0]))
@@ -86,13 +86,13 @@ func decodeFault(err error) string {
 	if strings.Contains(text, `"trees:"`) {
 		return `the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`
 	}
-	return "a consumer cannot be read: " + text
+	return "cannot read the consumer: " + text
 }
 
 func checkConsumer(d consumerDocument) (*Consumer, error) {
 	var problems compat.Problems
 	if d.Kind != kindConsumer {
-		problems.Add("consumer invalid kind: it is %q and should be %q", d.Kind, kindConsumer)
+		problems.Add("consumer invalid kind %q: it must be %q", d.Kind, kindConsumer)
 	}
 	if !allocationID.MatchString(d.Spec.ID) {
 		problems.Add("spec.id %q is not an id: 1 to 128 visible ASCII characters", d.Spec.ID)
@@ -105,13 +105,14 @@ func checkConsumer(d consumerDocument) (*Consumer, error) {
 	for i, t := range d.Spec.Trees {
 		what := fmt.Sprintf("spec.trees[%d]", i)
 		if seen[t.Tree] {
-			problems.Add("%s: tree %q is here twice; put both requests into one, or make them two consumers",
+			problems.Add("%s: tree %q is listed twice; merge the two requests, or use two consumers",
 				what, t.Tree)
 		}
 		seen[t.Tree] = true
 		for _, resource := range slices.Sorted(maps.Keys(t.Request)) {
 			if amount := t.Request[resource]; amount < 0 || amount > compat.MaxAmount {
-				problems.Add("%s: it requests %d of %q; an amount is 0 to %d", what, amount, resource, compat.MaxAmount)
+				problems.Add("%s: the amount of %q is %d; it must be from 0 to %d", what, resource, amount,
+					compat.MaxAmount)
 			}
 		}
 		c.Trees = append(c.Trees, ConsumerTree{

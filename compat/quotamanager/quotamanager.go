@@ -98,7 +98,7 @@ func Convert(data []byte, options Options) (*compat.Conversion, error) {
 		c.readDocument(document)
 	}
 	if len(c.conversion.Trees) == 0 && len(c.problems) == 0 {
-		c.problems.Add(`there is no tree here: a document begins with {"kind": "QuotaTree"`)
+		c.problems.Add(`the configuration has no tree: a tree document begins with {"kind": "QuotaTree"`)
 	}
 	c.problems = append(c.problems, compat.Bounds(c.conversion.Trees)...)
 	if err := c.problems.Err(); err != nil {
@@ -117,13 +117,13 @@ type converter struct {
 	forests    map[string]bool
 }
 
-// addFault is something that the original accepts: a problem, or a note on what becomes of it.
+// addFault reports a fault that the original accepts: as a problem or, with Lenient, as a note with its effect.
 func (c *converter) addFault(becomes, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if c.Lenient {
 		c.conversion.Note("%s: %s", what, becomes)
 	} else {
-		c.problems.Add("%s (leniently, %s, as the original does)", what, becomes)
+		c.problems.Add("%s (the original accepts this: %s)", what, becomes)
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *converter) withoutCommas(data []byte) []byte {
 			comma = i
 		case (b == '}' || b == ']') && comma >= 0:
 			clean[comma], comma = ' ', -1
-			c.conversion.Note("line %d: a comma before %c is passed over; JSON has none there", line, b)
+			c.conversion.Note("line %d: ignored a comma before %c, which JSON does not allow", line, b)
 		default:
 			comma = -1
 		}
@@ -174,7 +174,7 @@ func (c *converter) readDocument(document json.RawMessage) {
 func isCombined(document json.RawMessage) bool {
 	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(document, &shape); err != nil {
-		return false // no object: single says so
+		return false // not an object, which single reports
 	}
 	return shape["kind"] == nil && (shape["trees"] != nil || shape["forests"] != nil)
 }
@@ -187,9 +187,9 @@ func (c *converter) readSingle(document json.RawMessage) {
 	case err != nil:
 		c.problems.Add("a document is not an object with a kind: %s", compat.Unreadable(err))
 	case shape.Kind == kindConsumer:
-		c.problems.Add("a %s document is a request and no configuration: leave it out here", kindConsumer)
+		c.problems.Add("a %s document is a request, not configuration: remove it", kindConsumer)
 	case shape.Kind != kindTree:
-		c.problems.Add("invalid kind: it is %q and should be %q", shape.Kind, kindTree)
+		c.problems.Add("invalid kind %q: it must be %q", shape.Kind, kindTree)
 	default:
 		c.readTree(document)
 	}
@@ -218,12 +218,12 @@ func (c *converter) readForest(f forestDocument) {
 		c.problems.Add("a forest: %v", err)
 		return
 	case c.forests[name]:
-		c.problems.Add("forest %q is here twice", f.Name)
+		c.problems.Add("forest %q is listed twice", f.Name)
 		return
 	case len(f.Trees) == 0:
-		c.conversion.Note("forest %q has no trees: nothing comes of it", f.Name)
+		c.conversion.Note("forest %q has no trees and is ignored", f.Name)
 	case name != f.Name:
-		c.conversion.Note("forest %q is called %q", f.Name, name)
+		c.conversion.Note("forest %q is renamed to %q", f.Name, name)
 	}
 	if c.forests == nil {
 		c.forests = map[string]bool{}
@@ -233,7 +233,7 @@ func (c *converter) readForest(f forestDocument) {
 		t := c.byName[tree]
 		switch {
 		case t == nil:
-			c.problems.Add("forest %q has a tree %q, which is not here", f.Name, tree)
+			c.problems.Add("forest %q lists tree %q, which is not in the configuration", f.Name, tree)
 		case t.GetForest() != "":
 			c.addFault("it stays in the first", "tree %q is in the forests %q and %q", tree, t.GetForest(), f.Name)
 		default:

@@ -23,7 +23,7 @@ func read(t testing.TB, file string) []byte {
 	return text
 }
 
-// TestTheExampleIsTheWalkThrough: the manifest that people start from is what their own file would become.
+// TestTheExampleIsTheWalkThrough: the manifest of the example equals the conversion of the original's own file.
 func TestTheExampleIsTheWalkThrough(t *testing.T) {
 	c, err := Convert(read(t, "../../examples/quota-manager/forest.json"), Options{})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestTheExampleIsTheWalkThrough(t *testing.T) {
 	}
 }
 
-// TestFaultsAreProblems: everything that the original accepts in silence is named, all at once.
+// TestFaultsAreProblems: all faults that the original accepts silently are reported together.
 func TestFaultsAreProblems(t *testing.T) {
 	_, err := Convert(read(t, "testdata/faults.json"), Options{})
 	if err == nil {
@@ -54,11 +54,11 @@ func TestFaultsAreProblems(t *testing.T) {
 		`tree "T": a resource has an empty name`,
 		`tree "T": resource "cpu" is listed twice`,
 		`tree "T" has the roots "A" and "Second"`,
-		`node "A": the quota of cpu is "10Gi", no whole number (leniently, it is 0, as the original does)`,
-		`node "A": the quota of disk is "-3", less than nothing`,
-		`node "B": hard is "maybe", neither true nor false`,
-		`node "B": the quota of cpu is "99999999999999999999", more than 4611686018427387903`,
-		`node "B": the quota of disk is "1.5", no whole number`,
+		`node "A": the quota of cpu is "10Gi", which is not a whole number (the original accepts this: it is 0)`,
+		`node "A": the quota of disk is "-3", which is negative`,
+		`node "B": hard is "maybe", which is not true or false`,
+		`node "B": the quota of cpu is "99999999999999999999", which is more than 4611686018427387903`,
+		`node "B": the quota of disk is "1.5", which is not a whole number`,
 		`node "B" has a quota of "dsik", which is not a resource of the tree`,
 		`node "Lost" has the unknown parent "Nobody"`,
 		`node "X" is its own ancestor`,
@@ -78,11 +78,13 @@ func TestFaultsAreProblems(t *testing.T) {
 
 func TestConvertRefuses(t *testing.T) {
 	tree := func(nodes string) string {
-		return `{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["cpu"], "nodes": {` + nodes + `}}}`
+		return `{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["cpu"], "nodes": {` +
+			nodes + `}}}`
 	}
 	deep := `"n0": {"quota": {"cpu": "1"}}`
 	for i := range 17 {
-		deep += `, "n` + string(rune('a'+i)) + `": {"parent": "n` + map[bool]string{true: "0", false: string(rune('a' + i - 1))}[i == 0] +
+		deep += `, "n` + string(rune('a'+i)) + `": {"parent": "n` +
+			map[bool]string{true: "0", false: string(rune('a' + i - 1))}[i == 0] +
 			`", "quota": {"cpu": "1"}}`
 	}
 	root := `"A": {"quota": {"cpu": "1"}}`
@@ -90,26 +92,41 @@ func TestConvertRefuses(t *testing.T) {
 		text string
 		want string
 	}{
-		"nothing":               {"", "there is no tree here"},
-		"no JSON":               {"{\n\"kind\": QuotaTree}", "line 2: not JSON"},
-		"cut off":               {"{\n\"kind\":\n", "line 3: not JSON"},
-		"a number":              {"5", "a document is not an object"},
-		"another kind":          {`{"kind": "Quota"}`, `invalid kind: it is "Quota" and should be "QuotaTree"`},
-		"no kind":               {`{"metadata": {"name": "T"}}`, `invalid kind: it is ""`},
-		"a consumer":            {`{"kind": "Consumer"}`, "a Consumer document is a request and no configuration"},
-		"a list in a list":      {`[[` + tree(root) + `]]`, "a document is not an object"},
-		"no name":               {`{"kind": "QuotaTree"}`, `metadata.name: a name is empty`},
-		"a tree twice":          {tree(root) + tree(root), `tree "T" is here twice`},
-		"a node twice":          {tree(root + ",\n" + root), `line 2: "A" is here twice`},
-		"no quota":              {tree(`"A": {"parent": "nil"}`), `tree "T": node "A" has no quota`},
-		"an empty node":         {tree(`"A": null`), `tree "T": node "A" has no quota`},
-		"a quota as a number":   {tree(`"A": {"quota": {"cpu": 1}}`), `error parsing tree: tree "T": node "A": the quota of cpu is 1 and should be a text, in quotes`},
-		"hard as a boolean":     {tree(`"A": {"hard": true, "quota": {}}`), `error parsing tree: tree "T": node "A": hard is true and should be a text, in quotes`},
-		"a node as a list":      {tree(`"A": []`), `error parsing tree: tree "T": "spec.nodes" is a list and should be an object`},
-		"too deep":              {tree(deep), `is 17 deep; a node may be 16 deep`},
-		"a resource's name":     {`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["a b"]}}`, `"a b" is not a name for a resource`},
-		"a forest's tree":       {`{"trees": [` + tree(root) + `], "forests": [{"name": "F", "trees": ["U"]}]}`, `forest "F" has a tree "U", which is not here`},
-		"a forest twice":        {`{"forests": [{"name": "F"}, {"name": "F"}]}`, `forest "F" is here twice`},
+		"nothing":          {"", "the configuration has no tree"},
+		"no JSON":          {"{\n\"kind\": QuotaTree}", "line 2: not JSON"},
+		"cut off":          {"{\n\"kind\":\n", "line 3: not JSON"},
+		"a number":         {"5", "a document is not an object"},
+		"another kind":     {`{"kind": "Quota"}`, `invalid kind "Quota": it must be "QuotaTree"`},
+		"no kind":          {`{"metadata": {"name": "T"}}`, `invalid kind ""`},
+		"a consumer":       {`{"kind": "Consumer"}`, "a Consumer document is a request, not configuration"},
+		"a list in a list": {`[[` + tree(root) + `]]`, "a document is not an object"},
+		"no name":          {`{"kind": "QuotaTree"}`, `metadata.name: a name is empty`},
+		"a tree twice":     {tree(root) + tree(root), `tree "T" is listed twice`},
+		"a node twice":     {tree(root + ",\n" + root), `line 2: "A" is given twice`},
+		"no quota":         {tree(`"A": {"parent": "nil"}`), `tree "T": node "A" has no quota`},
+		"an empty node":    {tree(`"A": null`), `tree "T": node "A" has no quota`},
+		"a quota as a number": {
+			tree(`"A": {"quota": {"cpu": 1}}`),
+			`error parsing tree: tree "T": node "A": the quota of cpu is 1; it must be a string in quotes`,
+		},
+		"hard as a boolean": {
+			tree(`"A": {"hard": true, "quota": {}}`),
+			`error parsing tree: tree "T": node "A": hard is true; it must be a string in quotes`,
+		},
+		"a node as a list": {
+			tree(`"A": []`),
+			`error parsing tree: tree "T": "spec.nodes" must be an object, not a list`,
+		},
+		"too deep": {tree(deep), `is at depth 17; the maximum is 16`},
+		"a resource's name": {
+			`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["a b"]}}`,
+			`"a b" is not a valid resource name`,
+		},
+		"a forest's tree": {
+			`{"trees": [` + tree(root) + `], "forests": [{"name": "F", "trees": ["U"]}]}`,
+			`forest "F" lists tree "U", which is not in the configuration`,
+		},
+		"a forest twice":        {`{"forests": [{"name": "F"}, {"name": "F"}]}`, `forest "F" is listed twice`},
 		"a forest without name": {`{"forests": [{}]}`, "a forest: a name is empty"},
 		"too long a text":       {strings.Repeat(" ", compat.MaxSize+1), "up to 4194304 are read"},
 	}
@@ -123,7 +140,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// TestAllProblemsAtOnce: where the original stops at the first value that is not a text, a file is corrected in one go.
+// TestAllProblemsAtOnce: all values that are not strings are reported, while the original stops at the first.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := Convert([]byte(`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["cpu", "disk"], "nodes": {
 		"A": {"parent": "nil", "quota": {"cpu": 10, "disk": 2.5}},
@@ -131,12 +148,12 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"C": {"parent": 7, "quota": {"cpu": null, "disk": "1"}}}}}
 		{"kind": "QuotaTree", "metadata": {"name": 5}}`), Options{})
 	want := compat.Problems{
-		`error parsing tree: tree "T": node "A": the quota of cpu is 10 and should be a text, in quotes`,
-		`error parsing tree: tree "T": node "A": the quota of disk is 2.5 and should be a text, in quotes`,
-		`error parsing tree: tree "T": node "B": hard is true and should be a text, in quotes`,
-		`error parsing tree: tree "T": node "C": parent is 7 and should be a text, in quotes`,
-		`tree "T": node "B": the quota of disk is "x", no whole number (leniently, it is 0, as the original does)`,
-		`error parsing tree: tree "": "metadata.name" is a number and should be a text, in quotes`,
+		`error parsing tree: tree "T": node "A": the quota of cpu is 10; it must be a string in quotes`,
+		`error parsing tree: tree "T": node "A": the quota of disk is 2.5; it must be a string in quotes`,
+		`error parsing tree: tree "T": node "B": hard is true; it must be a string in quotes`,
+		`error parsing tree: tree "T": node "C": parent is 7; it must be a string in quotes`,
+		`tree "T": node "B": the quota of disk is "x", which is not a whole number (the original accepts this: it is 0)`,
+		`error parsing tree: tree "": "metadata.name" must be a string in quotes, not a number`,
 	}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
@@ -158,8 +175,14 @@ func TestRequest(t *testing.T) {
 	}
 	zero, no := int64(0), false
 	want := &quoratev1.AllocateRequest{Id: "job-1", Claims: []*quoratev1.Claim{
-		{Tree: "ContextTree", Node: "Org-B/Context-4", Amounts: map[string]int64{"cpu": 2}, Priority: &zero, Type: &zero, Unpreemptable: &no},
-		{Tree: "ServiceTree", Node: "Srvc-X", Amounts: map[string]int64{"cpu": 2, "disk": 1}, Priority: &zero, Type: &zero, Unpreemptable: &no},
+		{
+			Tree: "ContextTree", Node: "Org-B/Context-4", Amounts: map[string]int64{"cpu": 2}, Priority: &zero,
+			Type: &zero, Unpreemptable: &no,
+		},
+		{
+			Tree: "ServiceTree", Node: "Srvc-X", Amounts: map[string]int64{"cpu": 2, "disk": 1}, Priority: &zero,
+			Type: &zero, Unpreemptable: &no,
+		},
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
@@ -189,7 +212,10 @@ func TestRequestFindsNodes(t *testing.T) {
 			Amounts:  map[string]int64{"cpu": 2, "memory": 0, "nvidia.com/gpu": 0},
 			Priority: &priority, Type: &kind, Unpreemptable: &yes,
 		},
-		{Tree: "one", Node: "", Amounts: map[string]int64{"slots": 0}, Priority: &zero, Type: &zero, Unpreemptable: &no},
+		{
+			Tree: "one", Node: "", Amounts: map[string]int64{"slots": 0}, Priority: &zero, Type: &zero,
+			Unpreemptable: &no,
+		},
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
@@ -219,16 +245,31 @@ func TestRequestRefuses(t *testing.T) {
 func TestParseConsumerRefuses(t *testing.T) {
 	spec := func(spec string) string { return `{"kind": "Consumer", "spec": {` + spec + `}}` }
 	for name, test := range map[string]struct{ text, want string }{
-		"the README's own": {string(read(t, "testdata/consumer-readme.json")), `the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`},
-		"another kind":     {`{"kind": "QuotaTree"}`, `consumer invalid kind: it is "QuotaTree"`},
-		"a kind":           {`{"kind": "consumer"}`, `consumer invalid kind: it is "consumer"`},
-		"no id":            {spec(`"trees": [{"treeName": "T"}]`), `spec.id "" is not an id`},
-		"no tree":          {spec(`"id": "j"`), "spec.trees has 0 entries"},
-		"a tree twice":     {spec(`"id": "j", "trees": [{"treeName": "T"}, {"treeName": "T"}]`), `spec.trees[1]: tree "T" is here twice`},
-		"a negative":       {spec(`"id": "j", "trees": [{"treeName": "T", "request": {"cpu": -1}}]`), `it requests -1 of "cpu"`},
-		"a fraction":       {spec(`"id": "j", "trees": [{"treeName": "T", "request": {"cpu": 1.5}}]`), "a consumer cannot be read"},
-		"an unknown key":   {spec(`"id": "j", "trees": [{"treeName": "T", "unpreemptible": true}]`), `unknown field "unpreemptible"`},
-		"two":              {spec(`"id": "j"`) + spec(`"id": "k"`), "there are 2 documents here"},
+		"the README's own": {
+			string(read(t, "testdata/consumer-readme.json")),
+			`the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`,
+		},
+		"another kind": {`{"kind": "QuotaTree"}`, `consumer invalid kind "QuotaTree"`},
+		"a kind":       {`{"kind": "consumer"}`, `consumer invalid kind "consumer"`},
+		"no id":        {spec(`"trees": [{"treeName": "T"}]`), `spec.id "" is not an id`},
+		"no tree":      {spec(`"id": "j"`), "spec.trees has 0 entries"},
+		"a tree twice": {
+			spec(`"id": "j", "trees": [{"treeName": "T"}, {"treeName": "T"}]`),
+			`spec.trees[1]: tree "T" is listed twice`,
+		},
+		"a negative": {
+			spec(`"id": "j", "trees": [{"treeName": "T", "request": {"cpu": -1}}]`),
+			`the amount of "cpu" is -1`,
+		},
+		"a fraction": {
+			spec(`"id": "j", "trees": [{"treeName": "T", "request": {"cpu": 1.5}}]`),
+			"cannot read the consumer",
+		},
+		"an unknown key": {
+			spec(`"id": "j", "trees": [{"treeName": "T", "unpreemptible": true}]`),
+			`unknown field "unpreemptible"`,
+		},
+		"two": {spec(`"id": "j"`) + spec(`"id": "k"`), "found 2 documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := ParseConsumer([]byte(test.text))
@@ -239,7 +280,8 @@ func TestParseConsumerRefuses(t *testing.T) {
 	}
 }
 
-// FuzzConvert looks for documents that crash the converter, or become trees that no manifest can hold.
+// FuzzConvert searches for documents that crash the converter, or are converted to trees that cannot be written as a
+// manifest.
 func FuzzConvert(f *testing.F) {
 	files := []string{"../../examples/quota-manager/forest.json"}
 	for _, name := range []string{"readme", "names", "faults", "consumer-forest"} {
@@ -260,7 +302,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// FuzzParseConsumer looks for requests that crash the reader, or that it would not read again.
+// FuzzParseConsumer searches for requests that crash the parser, or that it cannot parse again after formatting.
 func FuzzParseConsumer(f *testing.F) {
 	for _, file := range []string{"consumer-forest", "consumer-readme"} {
 		f.Add(read(f, "testdata/"+file+".json"))

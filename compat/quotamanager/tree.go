@@ -19,7 +19,7 @@ func (c *converter) readTree(document json.RawMessage) {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(document, &named) // only for messages: what is wrong is said below
+	_ = json.Unmarshal(document, &named) // only for messages; errors are reported below
 	what := fmt.Sprintf("tree %q", named.Metadata.Name)
 	if !c.decodeDocument(what, document, &d) {
 		return
@@ -30,11 +30,11 @@ func (c *converter) readTree(document json.RawMessage) {
 		return
 	}
 	if c.byName[d.Metadata.Name] != nil {
-		c.problems.Add("%s is here twice", what)
+		c.problems.Add("%s is listed twice", what)
 		return
 	}
 	if name != d.Metadata.Name {
-		c.conversion.Note("%s is called %q", what, name)
+		c.conversion.Note("%s is renamed to %q", what, name)
 	}
 	b := treeBuilder{converter: c, what: what, nodes: d.Spec.Nodes, tree: &quoratev1.Tree{Name: name, Policy: policy}}
 	b.addResources(d.Spec.ResourceNames)
@@ -61,7 +61,7 @@ func (b *treeBuilder) addResources(names []string) {
 		case seen[name]:
 			b.addFault("it counts once", "%s: resource %q is listed twice", b.what, name)
 		case !compat.IsResource(name):
-			b.problems.Add("%s: %q is not a name for a resource: 1 to 63 of letters, digits and _ . / -", b.what, name)
+			b.problems.Add("%s: %q is not a valid resource name: use 1 to 63 letters, digits and _ . / -", b.what, name)
 		default:
 			b.names = append(b.names, name)
 		}
@@ -127,7 +127,7 @@ func (b *treeBuilder) noteMisfits(name string, n *nodeDocument) {
 func (b *treeBuilder) noteMisfit(name, what string, t text) {
 	if t.wrong != "" {
 		b.problems.Add(
-			"error parsing tree: %s: node %q: %s is %.40s and should be a text, in quotes",
+			"error parsing tree: %s: node %q: %s is %.40s; it must be a string in quotes",
 			b.what,
 			name,
 			what,
@@ -156,7 +156,7 @@ func (b *treeBuilder) addChildren(
 		}
 		b.tree.Nodes = append(b.tree.Nodes, n)
 		if depth > maxDescent {
-			b.problems.Add("%s: node %q is too deep: there are up to 16 levels below a root", b.what, name)
+			b.problems.Add("%s: node %q is too deep: at most 16 levels are allowed below a root", b.what, name)
 			continue
 		}
 		b.addChildren(children, name, n.GetPath()+"/", depth+1, reached)
@@ -208,7 +208,7 @@ func (b *treeBuilder) isHard(name string) bool {
 	text := b.nodes[name].Hard.value
 	hard, err := strconv.ParseBool(text)
 	if err != nil && text != "" {
-		b.addFault("it is soft", "%s: node %q: hard is %q, neither true nor false", b.what, name, text)
+		b.addFault("it is soft", "%s: node %q: hard is %q, which is not true or false", b.what, name, text)
 	}
 	return hard
 }
@@ -246,13 +246,13 @@ func (b *treeBuilder) parseAmount(name, resource, text string) int64 {
 	amount, err := strconv.ParseInt(text, 10, 64)
 	switch what := fmt.Sprintf("%s: node %q: the quota of %s is %q", b.what, name, resource, text); {
 	case amount < 0:
-		b.addFault("it is 0", "%s, less than nothing", what)
+		b.addFault("it is 0", "%s, which is negative", what)
 		return 0
 	case errors.Is(err, strconv.ErrRange) || amount > compat.MaxAmount:
-		b.addFault("it is the largest amount", "%s, more than %d", what, compat.MaxAmount)
+		b.addFault("it is the largest amount", "%s, which is more than %d", what, compat.MaxAmount)
 		return compat.MaxAmount
 	case err != nil:
-		b.addFault("it is 0", "%s, no whole number", what)
+		b.addFault("it is 0", "%s, which is not a whole number", what)
 		return 0
 	}
 	return amount

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/compat/yunikorn"
 )
 
-// TestCases holds the verdict, and the rule that is named first, against the original's.
+// TestCases compares the verdict, and the first rule that is violated, with the original's.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) < 41 {

@@ -118,7 +118,7 @@ var (
 	wrongType  = regexp.MustCompile("(?s)^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
 )
 
-// typeNames says in the words of the file what the library names by our types.
+// typeNames translates the Go types in errors of the library to words for users.
 var typeNames = map[string]string{
 	"yunikorn.config": "a map that begins with partitions", "[]yunikorn.partition": "a list of partitions",
 	"yunikorn.partition": "a partition", "[]yunikorn.queue": "a list of queues", "yunikorn.queue": "a queue",
@@ -127,7 +127,7 @@ var typeNames = map[string]string{
 	"uint64": "a count (a whole number that is not negative, without quotes)",
 }
 
-// yamlProblem puts the library's words into ours.
+// yamlProblem converts an error of the library to a problem.
 func yamlProblem(line string) Problem {
 	p := Problem{Rule: ruleYAML}
 	if at := yamlLine.FindStringSubmatch(line); at != nil {
@@ -136,11 +136,12 @@ func yamlProblem(line string) Problem {
 	}
 	line = strings.TrimPrefix(line, "yaml: ")
 	if found := unknownKey.FindStringSubmatch(line); found != nil {
-		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", clipText(found[1]))
+		p.Text = fmt.Sprintf("unknown key %q: keys are case-sensitive and in lower case",
+			clipText(found[1]))
 		return p
 	}
 	if found := wrongType.FindStringSubmatch(line); found != nil && typeNames[found[3]] != "" {
-		line = fmt.Sprintf("%s stands where %s belongs", foundValue(found[1], found[2]), typeNames[found[3]])
+		line = fmt.Sprintf("found %s, expected %s", foundValue(found[1], found[2]), typeNames[found[3]])
 	}
 	p.Text = line
 	return p

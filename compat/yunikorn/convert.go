@@ -109,7 +109,7 @@ func (c *converter) noteDropped(p *partition, path string) {
 	c.noteIf(p.NodeSortPolicy.Type != "" || len(p.NodeSortPolicy.ResourceWeights) > 0, path+".nodesortpolicy", "",
 		"the order of machines is ignored: no machines are chosen here")
 	c.noteIf(p.Preemption.Enabled != nil || p.Preemption.QuotaPreemptionEnabled != nil, path+".preemption", "",
-		"preemption is ignored: under the policy capped nothing is taken away")
+		"preemption is ignored: the policy capped preempts nothing")
 	c.noteIf(p.UserGroupResolver.Type != "", path+".usergroupresolver", "",
 		"ignored: a request names the groups of its user")
 }

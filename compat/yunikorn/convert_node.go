@@ -18,7 +18,7 @@ func (c *converter) convertNode(n *node, path string) *quoratev1.Node {
 	}
 	if n.max.amounts.isZero() {
 		c.noteIf(len(n.max.amounts) > 0, n.path+".resources.max", n.name,
-			"a maximum of nothing but zeros is dropped, as YuniKorn does")
+			"a max whose values are all 0 is dropped, as in YuniKorn")
 	} else {
 		converted.Limits = map[string]*quoratev1.Limit{}
 		for kind, amount := range c.convertAmounts(n.max, n.path+".resources.max", n.name) {
@@ -121,7 +121,8 @@ func (c *converter) convertAmounts(r *reading, path, queue string) map[string]in
 				path+"."+clipText(kind),
 				queue,
 				ruleConvertResource,
-				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _",
+				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a "+
+					"letter, digit or _",
 				clipText(kind),
 			)
 		}
@@ -134,6 +135,7 @@ func (c *converter) convertAmounts(r *reading, path, queue string) map[string]in
 }
 
 func (c *converter) convertCount(applications uint64, path, queue string) int64 {
-	c.noteIf(applications > uint64(compat.MaxAmount), path, queue, "%d is cut to 2^62-1, more than can run", applications)
+	c.noteIf(applications > uint64(compat.MaxAmount), path, queue,
+		"%d is cut to 2^62-1, more than can run", applications)
 	return int64(min(applications, uint64(compat.MaxAmount)))
 }

@@ -78,7 +78,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// applicable holds trees against the rules of the API, and against those of trees that no field's rule can say.
+// applicable checks trees against the field rules of the API and against the rules of whole trees.
 func applicable(t *testing.T, c *compat.Conversion) {
 	t.Helper()
 	if len(c.Trees) == 0 {
@@ -104,7 +104,7 @@ func applicable(t *testing.T, c *compat.Conversion) {
 	}
 }
 
-// TestConvertRefusals are configurations that YuniKorn accepts and a tree cannot be.
+// TestConvertRefusals: configurations that YuniKorn accepts but that no tree can represent are refused.
 func TestConvertRefusals(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	tests := rules{
@@ -122,11 +122,17 @@ func TestConvertRefusals(t *testing.T) {
 		"names that could meet": {partitions(`{name: "a b", queues: []}, {name: "a+20b", queues: []}`), ""},
 		"too many partitions":   {partitions(repeated(101, "{name: p%d, queues: []}")), "convert-partition"},
 		"1,000 names":           {onRoot("{users: [" + repeated(1000, "u%d") + "], maxapplications: 1}"), ""},
-		"1,001 names":           {onRoot("{users: [" + repeated(1001, "u%d") + "], maxapplications: 1}"), "convert-limit"},
-		"1,001 limits":          {onRoot(repeated(1001, "{users: [u%d], maxapplications: 1}")), "convert-limit"},
-		"a long name":           {onRoot("{users: [" + strings.Repeat("u", 257) + "], maxapplications: 1}"), "convert-limit"},
-		"20,000 queues":         {inRoot(repeated(20000, "{name: q%d}")), "convert-queue"},
-		"an invalid one":        {inRoot("{name: a.b}"), "queue-name"},
+		"1,001 names": {
+			onRoot("{users: [" + repeated(1001, "u%d") + "], maxapplications: 1}"),
+			"convert-limit",
+		},
+		"1,001 limits": {onRoot(repeated(1001, "{users: [u%d], maxapplications: 1}")), "convert-limit"},
+		"a long name": {
+			onRoot("{users: [" + strings.Repeat("u", 257) + "], maxapplications: 1}"),
+			"convert-limit",
+		},
+		"20,000 queues":  {inRoot(repeated(20000, "{name: q%d}")), "convert-queue"},
+		"an invalid one": {inRoot("{name: a.b}"), "queue-name"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,12 +149,13 @@ func TestConvertRefusals(t *testing.T) {
 }
 
 func TestConvertStrictly(t *testing.T) {
-	if _, err := yunikorn.Convert([]byte(onRoot("{users: [sue], maxapplications: 2.9}")), yunikorn.Strict()); err == nil {
+	if _, err := yunikorn.Convert([]byte(onRoot("{users: [sue], maxapplications: 2.9}")),
+		yunikorn.Strict()); err == nil {
 		t.Error("converted")
 	}
 }
 
-// FuzzConvert wants no panic, and trees that the API takes of whatever converts. What converts is valid.
+// FuzzConvert expects no panic, and that every converted configuration is valid and gives trees that the API accepts.
 func FuzzConvert(f *testing.F) {
 	for _, pattern := range []string{"testdata/cases/*.yaml", "testdata/convert/*.yaml"} {
 		files, err := filepath.Glob(pattern)

@@ -22,7 +22,7 @@ func (v *validator) limitResources(root *node) {
 		of: func(e *entry) amounts { return e.resources.amounts },
 		over: func(above, own amounts) (string, bool) {
 			which, more := exceedsAny(above, own)
-			return fmt.Sprintf("%d %s is more than the %d", own[which], clipText(which), above[which]), more
+			return fmt.Sprintf("%d %s exceeds the maximum of %d", own[which], clipText(which), above[which]), more
 		},
 	}
 	l.walkQueue(root)
@@ -35,9 +35,9 @@ func (v *validator) limitApplications(root *node) {
 		merge: func(_, own uint64) uint64 { return own },
 		over: func(above, own uint64) (string, bool) {
 			if own == 0 {
-				return fmt.Sprintf("no maximum of applications is more than the %d", above), above != 0
+				return fmt.Sprintf("an unlimited number of applications exceeds the maximum of %d", above), above != 0
 			}
-			return fmt.Sprintf("%d applications are more than the %d", own, above), above != 0 && own > above
+			return fmt.Sprintf("%d applications exceed the maximum of %d", own, above), above != 0 && own > above
 		},
 	}
 	l.walkQueue(root)
@@ -69,7 +69,8 @@ func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, abov
 		below := own
 		if same, found := above.values[name]; found {
 			if why, more := l.over(same, own); more {
-				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-parent", "%s that the same %s %q has on a level above",
+				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-parent",
+					"%s of the same %s %q on a level above",
 					why, k.word, clipText(name))
 			}
 			below = l.merge(same, own)
@@ -79,7 +80,7 @@ func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, abov
 					path,
 					n.name,
 					k.word+"-"+l.rule+"-over-wildcard",
-					"%s that the %s * has on a level above: %q is under it",
+					"%s of the %s * on a level above, which applies to %q",
 					why,
 					k.word,
 					clipText(name),

@@ -42,8 +42,8 @@ func (v *validator) checkLimits(n *node) {
 		v.checkNames(n, e, groups, e.Groups, seenGroups)
 		if alone && seenGroups[anyName] && len(seenGroups) == 1 {
 			v.addProblem(e.path+".groups", n.name, ruleGroupWildcardAlone,
-				"the group * is the only one so far, so it would limit the "+
-					"queue: set the queue's max instead, or name a group before it")
+				"no group is named before *, so * would limit the whole queue: "+
+					"set the queue's max instead, or name a group first")
 		}
 		v.checkValues(n, e)
 	}
@@ -54,9 +54,11 @@ func (v *validator) checkNames(n *node, e *entry, k kind, names []string, seen m
 		path := fmt.Sprintf("%s.%s[%d]", e.path, k.key, i)
 		switch {
 		case name != anyName && !k.names.MatchString(name):
-			v.addProblem(path, n.name, k.word+"-name", "%q is not a name of a %s: %s", clipText(name), k.word, k.allowed)
+			v.addProblem(path, n.name, k.word+"-name", "%q is not a name of a %s: %s", clipText(name),
+				k.word, k.allowed)
 		case seen[name]:
-			v.addProblem(path, n.name, k.word+"-duplicate", "the %s %q is limited twice on this queue", k.word, clipText(name))
+			v.addProblem(path, n.name, k.word+"-duplicate", "the %s %q is limited twice on this queue",
+				k.word, clipText(name))
 		case seen[anyName]:
 			v.addProblem(
 				path,
@@ -76,7 +78,7 @@ func (v *validator) checkValues(n *node, e *entry) {
 	understood := v.reportUnread(e.resources)
 	if understood && len(e.MaxResources) > 0 && e.resources.amounts.isZero() {
 		v.addProblem(e.path+".maxresources", n.name, ruleLimitZeroResources,
-			"every resource is 0: leave those out that are not limited, at least one must be above 0")
+			"every resource is 0: at least one must be above 0; leave out resources without a limit")
 	}
 	if e.MaxApplications == 0 && len(e.MaxResources) == 0 {
 		v.addProblem(e.path, n.name, ruleLimitNothing,

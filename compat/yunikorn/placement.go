@@ -24,7 +24,7 @@ func (v *validator) checkPlacement(p *partition, root *node, path string) {
 		var legal bool
 		if targets[i], legal = fixedTarget(&p.PlacementRules[i]); !legal {
 			v.addProblem(fmt.Sprintf("%s.placementrules[%d]", path, i), "", rulePlacementQueue,
-				"a full path that begins with root may only stand in the outermost parent of a rule")
+				"only the outermost parent of a rule may give a full path that begins with root")
 		}
 	}
 	for i, t := range targets {
@@ -55,7 +55,8 @@ func (v *validator) placementNames(path string, k kind, names []string) {
 		return
 	}
 	if _, err := regexp.Compile(names[0]); err != nil || !pattern.MatchString(names[0]) {
-		v.addProblem(path+".filter."+k.key, "", rulePlacementFilter, "%q is neither a name of a %s nor a regular expression",
+		v.addProblem(path+".filter."+k.key, "", rulePlacementFilter,
+			"%q is neither a name of a %s nor a regular expression",
 			clipText(names[0]), k.word)
 	}
 }
@@ -63,7 +64,7 @@ func (v *validator) placementNames(path string, k kind, names []string) {
 // target is the longest part of a rule's queue that is known without an application.
 type target struct {
 	path    string
-	dynamic bool // more levels follow that only an application tells
+	dynamic bool // further levels depend on the application
 }
 
 // fixedTarget follows a rule from its outermost parent as long as the rules are fixed; false if a full path stands
@@ -92,7 +93,7 @@ func fixedTarget(rule *placementRule) (target, bool) {
 	return target{path, false}, true
 }
 
-// whyMissing says why the queue is none that the rule could use; empty if it is one, or none is known.
+// whyMissing returns why the rule cannot use the queue; empty if it can, or if the queue is not known in advance.
 func (t target) whyMissing(root *node, create bool) string {
 	if t.path == "" {
 		return ""

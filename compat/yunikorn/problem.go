@@ -40,7 +40,7 @@ const (
 	ruleStrictInheritedMax = "strict-inherited-max"
 )
 
-// maxProblems is how many problems are kept; of the others the last one says how many there are.
+// maxProblems is the number of problems that are kept; the last problem has the number of the others.
 const maxProblems = 1000
 
 // Problem is one thing that is wrong in a configuration.
@@ -70,8 +70,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// ConfigErrors is everything that is wrong in a configuration: the first 1,000, and then one that says how many more
-// there are. The first is the one that YuniKorn, which stops there, would name.
+// ConfigErrors lists the problems of a configuration: the first 1,000 and, if there are more, one with their number.
+// The first is the one that YuniKorn, which stops at the first, would report.
 type ConfigErrors []Problem
 
 // Error gives every problem a line.

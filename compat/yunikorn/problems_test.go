@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/compat/yunikorn"
 )
 
-// TestProblems reads all sentences aloud, in the order in which the original would meet them.
+// TestProblems compares the texts of all problems, in the order in which the original would find them, with golden
+// files.
 func TestProblems(t *testing.T) {
 	for _, name := range []string{"rules", "yaml", "strict"} {
 		t.Run(name, func(t *testing.T) {

@@ -41,14 +41,14 @@ func parseQuantity(kind, text string) (int64, error) {
 		}
 	}
 	if digits == "" || !known {
-		return 0, fmt.Errorf("%q is not a quantity of %s: write a whole number and none or one of the suffixes %s",
-			clipText(text), clipText(kind), suffixesOf(kind))
+		return 0, fmt.Errorf("%q is not a quantity of %s: write a whole number, optionally followed by one of the "+
+			"suffixes %s", clipText(text), clipText(kind), suffixesOf(kind))
 	}
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if err == nil && number <= math.MaxInt64/factor && number*factor <= math.MaxInt64/scale {
 		return number * factor * scale, nil
 	}
-	return 0, fmt.Errorf("%q is too much of %s: in base units, suffix included, at most %d can be counted",
+	return 0, fmt.Errorf("%q of %s is too large: the maximum is %d base units",
 		clipText(text), clipText(kind), math.MaxInt64)
 }
 
@@ -107,7 +107,7 @@ func minAmounts(a, b amounts) amounts {
 	return result
 }
 
-// isZero tells whether nothing is above zero.
+// isZero reports whether no amount is above zero.
 func (a amounts) isZero() bool {
 	for _, amount := range a {
 		if amount > 0 {

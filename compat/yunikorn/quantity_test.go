@@ -81,7 +81,7 @@ func TestQuantity(t *testing.T) {
 
 var written = regexp.MustCompile(`^\s*([0-9]+)\s*(|m|[kMGTPE]|[KMGTPE]i)\s*$`)
 
-// FuzzQuantity holds what is read against arithmetic that has no end.
+// FuzzQuantity compares parsed quantities with arbitrary-precision arithmetic.
 func FuzzQuantity(f *testing.F) {
 	for _, seed := range []string{"0", "25G", " 500 m ", "9223372036854775807", "8Ei", "1e3", "-1", "1 0", "٣", ""} {
 		f.Add(seed, true)
@@ -116,5 +116,5 @@ func FuzzQuantity(f *testing.F) {
 	})
 }
 
-// oddSpace is white space beyond ASCII, which the pattern does not know.
+// oddSpace is white space beyond ASCII, which the pattern does not match.
 func oddSpace(r rune) bool { return unicode.IsSpace(r) && (r > unicode.MaxASCII || r == '\v') }

@@ -60,7 +60,7 @@ func (v *validator) queueApplications(n *node) {
 		case n.MaxApplications == 0:
 		case child.MaxApplications == 0:
 			v.addProblem(child.path+".maxapplications", child.name, ruleQueueAppsOverParent,
-				"the queue above may run %d applications, so this one needs a maximum too", n.MaxApplications)
+				"the queue above is limited to %d applications, so this queue needs a maximum too", n.MaxApplications)
 		case child.MaxApplications > n.MaxApplications:
 			v.addProblem(child.path+".maxapplications", child.name, ruleQueueAppsOverParent,
 				"%d applications are more than the %d of the queue above", child.MaxApplications, n.MaxApplications)

@@ -23,7 +23,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.Message }
 
-// MarshalJSON says the message twice, as the original does.
+// MarshalJSON writes the message in two fields, as the original does.
 func (f *failure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		StatusCode  int    `json:"status_code"`

@@ -13,7 +13,8 @@ import (
 
 func TestNames(t *testing.T) {
 	for _, name := range []string{"x@y.example", "x%40y.example"} {
-		if w := call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/"+name, ""); w.Code != http.StatusOK {
+		if w := call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/"+name,
+			""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
@@ -21,7 +22,10 @@ func TestNames(t *testing.T) {
 	if w := call(t, plus, http.MethodGet, "/ws/v1/partition/a+b/queues", ""); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	slash := &fakeTrees{tree: &quoratev1.Tree{Name: "gpu+20pool"}, users: []*quoratev1.PrincipalUsage{{Name: "system:ns/x"}}}
+	slash := &fakeTrees{
+		tree:  &quoratev1.Tree{Name: "gpu+20pool"},
+		users: []*quoratev1.PrincipalUsage{{Name: "system:ns/x"}},
+	}
 	w := call(t, slash, http.MethodGet, "/ws/v1/partition/gpu%20pool/usage/user/system:ns%2Fx", "")
 	if !strings.Contains(w.Body.String(), `"userName":"system:ns/x"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -43,7 +47,8 @@ func TestLongQueue(t *testing.T) {
 	if got := conversion.Trees[0].GetNodes()[0].GetPath(); got != node {
 		t.Errorf("the node is %s", got)
 	}
-	w := call(t, &fakeTrees{tree: conversion.Trees[0]}, http.MethodGet, "/ws/v1/partition/default/queue/"+url.QueryEscape(queue), "")
+	w := call(t, &fakeTrees{tree: conversion.Trees[0]}, http.MethodGet,
+		"/ws/v1/partition/default/queue/"+url.QueryEscape(queue), "")
 	if !strings.Contains(w.Body.String(), `"queuename":"`+queue+`"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -97,8 +97,9 @@ func (v *view) queueInfoOf(path string, usage map[string]*quoratev1.NodeUsage, s
 		PendingResource: map[string]int64{}, PreemptingResource: map[string]int64{}, MaxResource: map[string]int64{},
 		AllocatedResource: map[string]int64{}, Headroom: map[string]int64{}, AbsUsedCapacity: map[string]int64{},
 		GuaranteedResource: guaranteedIn(v.nodes[path].GetLabels()[LabelGuaranteed]), Properties: map[string]string{},
-		IsLeaf: len(v.below[path]) == 0, Children: []*queueInfo{}, ChildNames: []string{}, AllocatingAcceptedApps: []string{},
-		MaxRunningApps: here.GetMaxApplications(), RunningApps: here.GetRunningApplications(),
+		IsLeaf: len(v.below[path]) == 0, Children: []*queueInfo{}, ChildNames: []string{},
+		AllocatingAcceptedApps: []string{},
+		MaxRunningApps:         here.GetMaxApplications(), RunningApps: here.GetRunningApplications(),
 	}
 	if path != "" {
 		parent, _ := splitPath(path)

@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// The handler in the process and the client over the network are both what the front end asks for.
+// In-process handlers and network clients both implement the interface that the front end requires.
 var (
 	_ yunikorn.Trees = quoratev1connect.TreeServiceHandler(nil)
 	_ yunikorn.Trees = quoratev1connect.TreeServiceClient(nil)
@@ -59,7 +59,9 @@ func (f *fakeTrees) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*
 	return &quoratev1.GetUsageResponse{Nodes: page, NextPageToken: next}, nil
 }
 
-func (f *fakeTrees) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
+func (f *fakeTrees) ListPrincipals(_ context.Context,
+	r *quoratev1.ListPrincipalsRequest,
+) (*quoratev1.ListPrincipalsResponse, error) {
 	all := f.users
 	if r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP {
 		all = f.groups
@@ -130,7 +132,10 @@ func cluster(t *testing.T) *fakeTrees {
 					Limits: limited, MaxApplications: 10,
 				},
 				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
-				{Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
+				{
+					Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000},
+					Applications: []string{"app2"},
+				},
 				{Node: "default", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app1"}},
 			}},
 			{Name: "x@y.example", Nodes: []*quoratev1.PrincipalNode{{Node: "gone/since", MaxApplications: 1}}},
@@ -141,8 +146,9 @@ func cluster(t *testing.T) *fakeTrees {
 				{Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{
-					Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"},
-					Limits: map[string]int64{"vcore": 10000}, MaxApplications: 2,
+					Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000},
+					Applications: []string{"app2"},
+					Limits:       map[string]int64{"vcore": 10000}, MaxApplications: 2,
 				},
 			}},
 		},
@@ -208,13 +214,15 @@ func TestClientsOfOtherReleases(t *testing.T) {
 		Groups   map[string]string `json:"groups"`
 		Queues   queue             `json:"queues"`
 	}
-	decoder := json.NewDecoder(call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/user1", "").Body)
+	decoder := json.NewDecoder(
+		call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/user1", "").Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&user); err != nil {
 		t.Fatal(err)
 	}
 	gpu, there := user.Queues.MaxResources["gpu"]
-	if user.UserName != "user1" || user.Groups["app2"] != "tester" || user.Queues.QueuePath != "root" || gpu != 0 || !there ||
+	if user.UserName != "user1" || user.Groups["app2"] != "tester" || user.Queues.QueuePath != "root" ||
+		gpu != 0 || !there ||
 		!slices.Equal(user.Queues.RunningApplications, []string{"app1", "app2"}) || len(user.Queues.Children) != 2 {
 		t.Errorf("%+v", user)
 	}
@@ -236,19 +244,25 @@ func TestErrors(t *testing.T) {
 		"a user with a space": {"GET", partition + "/usage/user/a+b", nil, text("400", "Invalid user name")},
 		"a user that is *":    {"GET", partition + "/usage/user/*", nil, text("400", "Invalid user name")},
 		"a group with an at":  {"GET", partition + "/usage/group/a%40b", nil, text("400", "Invalid group name")},
-		"a long user":         {"GET", partition + "/usage/user/" + strings.Repeat("u", 257), nil, text("400", "Invalid user name")},
-		"unknown partition":   {"GET", "/ws/v1/partition/none/usage/users", nil, text("404", "Partition not found")},
-		"no such queues":      {"GET", "/ws/v1/partition/none/queues", nil, text("404", "Partition not found")},
-		"a long partition":    {"GET", "/ws/v1/partition/" + strings.Repeat("p", 64) + "/queues", nil, text("404", "Partition not found")},
-		"unknown queue":       {"GET", partition + "/queue/root.none", nil, text("404", "Queue not found")},
-		"a bad queue":         {"GET", partition + "/queue/root..a", nil, text("400", "Invalid queue name")},
-		"an unknown path":     {"GET", "/ws/v1/partitions/none", nil, text("404", "Not Found")},
-		"a post":              {"POST", partition + "/queues", nil, text("405", "Method Not Allowed")},
-		"a head":              {"HEAD", partition + "/usage/users", nil, text("405", "Method Not Allowed")},
-		"validation by get":   {"GET", "/ws/v1/validate-conf", nil, text("405", "Method Not Allowed")},
-		"no leader":           {"GET", partition + "/usage/users", down, text("503", "no leader")},
-		"no leader, a queue":  {"GET", partition + "/queue/root", down, text("503", "no leader")},
-		"another error":       {"GET", partition + "/usage/groups", errors.New("broken"), text("500", "broken")},
+		"a long user": {
+			"GET", partition + "/usage/user/" + strings.Repeat("u", 257), nil,
+			text("400", "Invalid user name"),
+		},
+		"unknown partition": {"GET", "/ws/v1/partition/none/usage/users", nil, text("404", "Partition not found")},
+		"no such queues":    {"GET", "/ws/v1/partition/none/queues", nil, text("404", "Partition not found")},
+		"a long partition": {
+			"GET", "/ws/v1/partition/" + strings.Repeat("p", 64) + "/queues", nil,
+			text("404", "Partition not found"),
+		},
+		"unknown queue":      {"GET", partition + "/queue/root.none", nil, text("404", "Queue not found")},
+		"a bad queue":        {"GET", partition + "/queue/root..a", nil, text("400", "Invalid queue name")},
+		"an unknown path":    {"GET", "/ws/v1/partitions/none", nil, text("404", "Not Found")},
+		"a post":             {"POST", partition + "/queues", nil, text("405", "Method Not Allowed")},
+		"a head":             {"HEAD", partition + "/usage/users", nil, text("405", "Method Not Allowed")},
+		"validation by get":  {"GET", "/ws/v1/validate-conf", nil, text("405", "Method Not Allowed")},
+		"no leader":          {"GET", partition + "/usage/users", down, text("503", "no leader")},
+		"no leader, a queue": {"GET", partition + "/queue/root", down, text("503", "no leader")},
+		"another error":      {"GET", partition + "/usage/groups", errors.New("broken"), text("500", "broken")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -270,10 +284,14 @@ func TestErrors(t *testing.T) {
 
 // TestErrorsBetween are of a call after the first.
 func TestErrorsBetween(t *testing.T) {
-	for _, path := range []string{"/usage/users", "/usage/user/user1", "/usage/groups", "/usage/group/tester", "/queues"} {
+	for _, path := range []string{
+		"/usage/users", "/usage/user/user1", "/usage/groups",
+		"/usage/group/tester", "/queues",
+	} {
 		trees := cluster(t)
 		trees.breaks = connect.NewError(connect.CodeDeadlineExceeded, errors.New("late"))
-		if w := call(t, trees, http.MethodGet, "/ws/v1/partition/default"+path, ""); w.Code != http.StatusGatewayTimeout {
+		if w := call(t, trees, http.MethodGet, "/ws/v1/partition/default"+path,
+			""); w.Code != http.StatusGatewayTimeout {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
@@ -286,7 +304,8 @@ func TestOtherTrees(t *testing.T) {
 	trees := &fakeTrees{
 		tree: &quoratev1.Tree{Name: "cern", Nodes: []*quoratev1.Node{{Path: "ATLAS"}, {Path: "atlas"}, {Path: "CMS"}}},
 		usage: []*quoratev1.NodeUsage{{Node: "CMS", Resources: []*quoratev1.ResourceUsage{
-			{Resource: "cores", Subtree: 1<<62 - 1, Limit: one}, {Resource: "disk", Subtree: 1<<62 - 1, Limit: &quoratev1.Limit{
+			{Resource: "cores", Subtree: 1<<62 - 1, Limit: one},
+			{Resource: "disk", Subtree: 1<<62 - 1, Limit: &quoratev1.Limit{
 				Value: &quoratev1.Limit_Amount{Amount: 1 << 61},
 			}},
 		}}},
@@ -307,7 +326,8 @@ func TestOtherTrees(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/ws/v1/partition/default/queues", "/ws/v1/partition/none/queues"} {
 		header := call(t, cluster(t), http.MethodGet, path, "").Header()
-		if header.Get("Content-Type") != "application/json; charset=UTF-8" || header.Get("Access-Control-Allow-Origin") != "" {
+		if header.Get("Content-Type") != "application/json; charset=UTF-8" ||
+			header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %v", path, header)
 		}
 	}
@@ -315,10 +335,16 @@ func TestHeaders(t *testing.T) {
 
 func TestValidateConf(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"good":      {onRoot(sue), `{"allowed":true}`},
-		"empty":     {"", `{"allowed":true}`},
-		"bad":       {partitions("{name: a}"), `{"allowed":false,"reason":"partitions[0]: the partition has no queues: write queues: [] if there are none [queues-missing]"}`},
-		"too large": {strings.Repeat("#", 2*yunikorn.MaxSize), `{"allowed":false,"reason":"the text has more than 1048576 bytes: split the configuration by partitions [bounds]"}`},
+		"good":  {onRoot(sue), `{"allowed":true}`},
+		"empty": {"", `{"allowed":true}`},
+		"bad": {
+			partitions("{name: a}"),
+			`{"allowed":false,"reason":"partitions[0]: the partition has no queues: write queues: [] if there are none [queues-missing]"}`,
+		},
+		"too large": {
+			strings.Repeat("#", 2*yunikorn.MaxSize),
+			`{"allowed":false,"reason":"the text has more than 1048576 bytes: split the configuration by partitions [bounds]"}`,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -330,10 +356,11 @@ func TestValidateConf(t *testing.T) {
 	}
 }
 
-// FuzzREST asks at any address: every answer is JSON, and an error says its status once more.
+// FuzzREST requests arbitrary addresses: every answer is JSON, and an error repeats its status.
 func FuzzREST(f *testing.F) {
 	for _, target := range []string{
-		"usage/users", "usage/user/user1", "usage/user/x%40y.example", "usage/groups", "usage/group/*", "usage/group/a%2Fb",
+		"usage/users", "usage/user/user1", "usage/user/x%40y.example", "usage/groups", "usage/group/*",
+		"usage/group/a%2Fb",
 		"queues", "queue/root.a:b", "queue/root.A%3ab?subtree", "queue/root..a", "queue/%zz", "", "../default/queues",
 	} {
 		f.Add("GET", "/ws/v1/partition/default/"+target)

@@ -26,7 +26,7 @@ type entry struct {
 	resources *reading
 }
 
-// isRoot tells whether the name alone makes a queue the root. The original compares so, anywhere in the tree.
+// isRoot reports whether a queue has the name of the root. The original compares only the name, at every level.
 func (n *node) isRoot() bool { return n.Name == rootName }
 
 // newQueueTree makes the tree of a partition. It adds root unless there is exactly one top queue and it is root, in any
@@ -49,7 +49,8 @@ func newQueueTree(p *partition, path string) (*node, *Problem) {
 
 func newQueueNode(q *queue, path, name string, depth int) (*node, *Problem) {
 	if depth > maxQueueDepth {
-		return nil, &Problem{path, name, ruleBounds, fmt.Sprintf("queues may be %d levels below root", maxQueueDepth)}
+		text := fmt.Sprintf("queues may be at most %d levels below root", maxQueueDepth)
+		return nil, &Problem{path, name, ruleBounds, text}
 	}
 	n := &node{
 		queue: q, path: path, name: name, depth: depth,

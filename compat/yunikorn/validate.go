@@ -140,7 +140,7 @@ func partitionName(p *partition) string {
 func (v *validator) checkRoot(p *partition, root *node, path string) {
 	if root.Resources.Guaranteed != nil || root.Resources.Max != nil {
 		v.addProblem(root.path+".resources", root.name, ruleRootResources,
-			"root has the size of the cluster: leave guaranteed and max out, also empty ones")
+			"root has the size of the cluster: remove guaranteed and max, even if they are empty")
 	}
 	if len(p.Limits) > 0 && len(root.Limits) > 0 && !reflect.DeepEqual(p.Limits, root.Limits) {
 		v.addProblem(path+".limits", root.name, ruleRootMismatch, "the limits of the partition and of root differ: "+
@@ -162,7 +162,7 @@ func (v *validator) checkQueues(n *node) {
 				"%q is not a name of a queue: 1 to 64 letters, digits and _ : # / @ -", clipText(child.Name))
 		case seen[name]:
 			v.addProblem(child.path+".name", child.name, ruleQueueDuplicate,
-				"%q is here twice: names of queues are compared without case", child.Name)
+				"%q is given twice: names of queues are compared without case", child.Name)
 		}
 		seen[name] = true
 	}
@@ -186,7 +186,7 @@ func (v *validator) nodeSort(p *partition, path string) {
 			path+".nodesortpolicy.type",
 			"",
 			ruleNodeSort,
-			"there is no policy %q: fair or binpacking",
+			"unknown policy %q: allowed are fair and binpacking",
 			clipText(policy.Type),
 		)
 	}

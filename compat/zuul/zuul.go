@@ -70,7 +70,7 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		}
 	}
 	if !found {
-		c.conversion.Note("there is no %s: no tenant is limited, and use is counted", section)
+		c.conversion.Note("%s is missing: no tenant is limited, and usage is counted", section)
 	}
 	if len(ignored) > 0 {
 		c.conversion.Note("these parts of the file are not limits of tenants and are ignored: %s",
@@ -120,7 +120,7 @@ func (c *converter) convertTenant(item *yaml.Node) {
 		return
 	}
 	if before, again := c.lines[tenant]; again {
-		c.problems.Add("line %d: tenant %q is here twice: it is already in line %d", pairs[at].Line, tenant, before)
+		c.problems.Add("line %d: tenant %q is given twice; the first is in line %d", pairs[at].Line, tenant, before)
 		return
 	}
 	c.lines[tenant] = pairs[at].Line
@@ -150,7 +150,7 @@ func (c *converter) convertLimit(node *quoratev1.Node, tenant string, p compat.P
 	}
 	amount := c.problems.Count(what, p.Value)
 	if amount > compat.MaxAmount/k.factor {
-		c.problems.Add("line %d: %s is too large: %d at most", p.Line, what, compat.MaxAmount/k.factor)
+		c.problems.Add("line %d: %s is too large: the maximum is %d", p.Line, what, compat.MaxAmount/k.factor)
 		return
 	}
 	node.Limits[k.resource] = compat.AtMost(amount * k.factor)
@@ -165,12 +165,12 @@ func (c *converter) registerProvider(tenant string, p compat.Pair) bool {
 		}
 	}
 	if !compat.IsResource(p.Key) {
-		c.problems.Add("line %d: %q of tenant %q is not a name for a resource: 1 to 63 of letters, digits and _ . / -",
+		c.problems.Add("line %d: %q of tenant %q is not a valid resource name: use 1 to 63 letters, digits and _ . / -",
 			p.Line, p.Key, tenant)
 		return false
 	}
 	if !c.foreign[p.Key] {
-		c.conversion.Note("line %d: %q is none of %s: it is taken for a resource of a provider; is it a typo?",
+		c.conversion.Note("line %d: %q is not one of %s: it is converted as a resource of a provider; check for a typo",
 			p.Line, p.Key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	c.foreign[p.Key] = true

@@ -39,10 +39,12 @@ func (c *cluster) commandLine(t *testing.T) {
 	if got := ctl(t, others[1], "job", "metrics", "--type", "domain"); !strings.Contains(got, `"current":{"busy":1}`) {
 		t.Errorf("metrics prints %s", got)
 	}
-	if got := ctl(t, others[1], "job", "release", "--name", "domain-1", "--target-state", "dirty"); !strings.Contains(got, "released") {
+	if got := ctl(t, others[1], "job", "release", "--name", "domain-1", "--target-state",
+		"dirty"); !strings.Contains(got, "released") {
 		t.Errorf("release prints %s", got)
 	}
-	ctl(t, others[0], "next", "acquire", "--type", "domain", "--state", "dirty", "--target-state", "busy", "--timeout", "30s")
+	ctl(t, others[0], "next", "acquire", "--type", "domain", "--state", "dirty", "--target-state", "busy",
+		"--timeout", "30s")
 }
 
 // heart is a heartbeat that runs.
@@ -53,7 +55,8 @@ type heart struct {
 
 func startHeart(t *testing.T, n *node, owner string, args ...string) *heart {
 	t.Helper()
-	h := &heart{process: exec.Command(boskosctl, append([]string{"--server-url", n.url(), "--owner-name", owner}, args...)...)}
+	h := &heart{process: exec.Command(boskosctl,
+		append([]string{"--server-url", n.url(), "--owner-name", owner}, args...)...)}
 	h.process.Stdout, h.process.Stderr = &h.says, &h.says
 	if err := h.process.Start(); err != nil {
 		t.Fatal(err)

@@ -202,7 +202,8 @@ func (c *cluster) leaderID() string {
 			continue
 		default:
 		}
-		answer, err := http.Post("http://"+n.api+"/quorate.v1.ClusterService/GetStatus", "application/json", strings.NewReader("{}"))
+		answer, err := http.Post("http://"+n.api+"/quorate.v1.ClusterService/GetStatus", "application/json",
+			strings.NewReader("{}"))
 		if err != nil {
 			continue
 		}

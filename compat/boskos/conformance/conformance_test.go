@@ -50,7 +50,8 @@ func configuration(t *testing.T) string {
 	}
 	names := make([][]string, manyTypes)
 	for n := range manyNames {
-		names[n%manyTypes] = append(names[n%manyTypes], fmt.Sprintf("us-east-1--many-%03d-quota-slice-%02d", n%manyTypes, n/manyTypes))
+		names[n%manyTypes] = append(names[n%manyTypes],
+			fmt.Sprintf("us-east-1--many-%03d-quota-slice-%02d", n%manyTypes, n/manyTypes))
 	}
 	for n, list := range names {
 		fmt.Fprintf(&file, "- type: many-%03d-quota-slice\n  state: free\n  names: [%s]\n", n, strings.Join(list, ", "))

@@ -75,7 +75,8 @@ func (c *cluster) storm(t *testing.T) {
 	allThere(t, c)
 }
 
-// work takes and gives back until the time is over. A caller that is in the queue then waits for its grant, and gives it back.
+// work takes and gives back until the time is over. A caller that is in the queue then waits for its grant, and gives
+// it back.
 func work(ctx context.Context, t *testing.T, h *holders, owner string, n *node) {
 	t.Helper()
 	me := newClient(t, owner, n.url())
@@ -95,7 +96,8 @@ func work(ctx context.Context, t *testing.T, h *holders, owner string, n *node) 
 func take(t *testing.T, me *client.Client, id string) *common.Resource {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(
+		time.Duration(rand.IntN(50)) * time.Millisecond) {
 		var r *common.Resource
 		if r, err = me.AcquireWithPriority("storm", "free", "busy", id); err == nil {
 			return r
@@ -108,7 +110,8 @@ func take(t *testing.T, me *client.Client, id string) *common.Resource {
 	return nil
 }
 
-// giveBack releases until that is certain. A refusal says so too: an attempt before, whose answer got lost, has done it.
+// giveBack releases until that is certain. A refusal says so too: an attempt before, whose answer got lost, has done
+// it.
 func giveBack(t *testing.T, me *client.Client, name string) {
 	t.Helper()
 	var err error
