@@ -44,7 +44,7 @@ func (s *timeline) checkFinalState(v *Verdict, state *State) {
 	}
 }
 
-// mustBeHeld reports whether nothing can have ended the allocation: it has no lease and is no unconfirmed
+// mustBeHeld reports whether nothing can have ended the allocation: it is neither a lease nor an unconfirmed
 // reservation, and no client tried to end it.
 func (l *allocationHistory) mustBeHeld() bool {
 	return l.endAskedAt == never && l.goneAt == never && l.endedIndex == 0 && l.isPermanent()

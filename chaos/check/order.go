@@ -102,7 +102,7 @@ func (s *timeline) checkExplained() *Verdict {
 	return v
 }
 
-// invalidReason says what is wrong with a reason that a denial gives; empty if nothing is.
+// invalidReason describes why the reason of a denial is invalid; empty if it is valid.
 func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	at := limitKey{x.Tree, x.Node, x.Resource}
 	switch {
@@ -141,7 +141,7 @@ func (s *timeline) checkLive() *Verdict {
 	return v
 }
 
-// hasRoomFor reports whether the requested amounts are free. Of free items it knows nothing.
+// hasRoomFor reports whether the requested amounts are free. It does not count free items.
 func (s *State) hasRoomFor(r history.Record) bool {
 	for _, claim := range r.Claims {
 		if len(claim.Amounts) == 0 {

@@ -154,7 +154,7 @@ func sameAnswers(a, b *history.Op) bool {
 // sameList compares lists; a missing list equals an empty one.
 func sameList[E any](a, b []E) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
-// stateDifference says in what two states differ; empty if they do not.
+// stateDifference describes the difference of two states; empty if they are equal.
 func stateDifference(a, b *State) string {
 	switch {
 	case a.Index != b.Index:

@@ -70,12 +70,12 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 		b.addEnd(l, 0)
 		return
 	}
-	asked := slices.ContainsFunc(l.requests, func(o *history.Op) bool { return o.Outcome == history.Unknown })
+	isUncertain := slices.ContainsFunc(l.requests, func(o *history.Op) bool { return o.Outcome == history.Unknown })
 	switch ended := l.endAskedAt < never; {
 	case l.goneAt < never: // no answer shows it held, but one says that it has ended
 		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.goneAt)
 		b.addEnd(l, 0)
-	case !asked:
+	case !isUncertain:
 	case len(b.finals.States) > 0 && !ended: // if it had been granted, the final states would have it
 	default:
 		grant.doubtBit, grant.optional = b.newDoubtBit(), true

@@ -32,7 +32,7 @@ func (s observation) isEnded() bool {
 	return !s.isHeld() && s.state != history.Waiting && s.state != ""
 }
 
-// allocationHistory is everything that a history says about one allocation.
+// allocationHistory is the part of a history that concerns one allocation.
 type allocationHistory struct {
 	id           string
 	requests     []*history.Op // Allocate

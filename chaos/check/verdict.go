@@ -54,7 +54,7 @@ type Verdict struct {
 	// Promise is "P1" to "P10", "linearizable" or Live.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
-	// Counts says how much was examined, by kind. A promise of which nothing was examined is untried, not kept.
+	// Counts is the number of checked cases by kind. A promise without checked cases is untried, not kept.
 	Counts map[string]int `json:"saw"`
 	// Messages describe violations, at most 20; Violations is how many there were.
 	Messages   []string `json:"broken,omitempty"`

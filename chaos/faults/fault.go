@@ -45,7 +45,8 @@ type Kind struct {
 	// earlySteps, if not 0, is how often the fault happens: at every second step from the beginning of a run, and
 	// never later.
 	earlySteps int
-	// missingNeed says what the fault needs and the target lacks; empty if nothing. A nil function needs nothing.
+	// missingNeed describes what the fault needs and the target lacks; empty if it lacks nothing. A nil function means
+	// that the fault needs nothing.
 	missingNeed func(*Target) string
 	// minHold and maxHold bound how long the fault lasts.
 	minHold, maxHold time.Duration
@@ -74,7 +75,7 @@ func All() []Kind {
 }
 
 // Find returns the kinds with the given names, or all if there are none. Kinds that the target does not support are
-// left out, and without says why. An unknown name is an error.
+// left out; without has the reasons. An unknown name is an error.
 func Find(t *Target, names []string) (kinds []Kind, without []string, err error) {
 	all := All()
 	for _, name := range names {

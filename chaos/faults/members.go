@@ -75,7 +75,7 @@ func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 			return nil
 		}, func(ctx context.Context, t *Target, node int) error {
 			c.stopAsking(t)
-			// A killed node first comes back with its data: that must not make it a member again.
+			// A killed node first restarts with its data, which must not make it a member again.
 			if err := t.startNode(node); err != nil {
 				return err
 			}

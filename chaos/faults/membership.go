@@ -78,8 +78,8 @@ func (t *Target) readMembership(ctx context.Context) (membership, error) {
 }
 
 // settledRoles returns the roles of all members once they are certain: all voters are in the leader's term and know
-// as committed whatever the leader had in its log. Then no log of a voter has another configuration, and none can
-// come back from there.
+// that all entries of the leader's log are committed. Then no voter has another configuration in its log that could
+// take effect later.
 func (t *Target) settledRoles(ctx context.Context) (map[string]quoratev1.Seat, error) {
 	s, err := t.readMembership(ctx)
 	if err != nil {
@@ -111,16 +111,16 @@ func (t *Target) restoreVote(ctx context.Context, node int) error {
 	if err != nil {
 		return err
 	}
-	id, asked := t.Nodes[node].ID, t.departureOf(node)
+	id, left := t.Nodes[node].ID, t.departureOf(node)
 	switch seat := seats[id]; {
 	case seat == quoratev1.Seat_SEAT_VOTER:
 		return nil
 	case seat == quoratev1.Seat_SEAT_NON_VOTER:
 		t.updateDeparture(node, func(l *departure) { l.emptied = false })
-		if asked.demoted {
+		if left.demoted {
 			return t.promoteNode(ctx, node)
 		}
-	case seat != quoratev1.Seat_SEAT_WAITING && asked.removed && !asked.emptied:
+	case seat != quoratev1.Seat_SEAT_WAITING && left.removed && !left.emptied:
 		return t.rejoinEmpty(node)
 	}
 	return fmt.Errorf("%s has no vote yet (%v)", id, seats[id])
@@ -134,8 +134,8 @@ func (t *Target) promoteNode(ctx context.Context, node int) error {
 	return fmt.Errorf("%s was just given a vote", t.Nodes[node].ID)
 }
 
-// rejoinEmpty gives a removed node an empty folder, as its message demands. The removal is certain, so neither the
-// node's vote nor its data counts any more, whatever else is broken.
+// rejoinEmpty gives a removed node an empty folder, as its message demands. The removal is certain, so neither the vote
+// nor the data of the node is needed, even while other faults are active.
 func (t *Target) rejoinEmpty(node int) error {
 	n := t.Nodes[node]
 	if err := errors.Join(n.Kill(), n.Wipe(), n.Start()); err != nil {

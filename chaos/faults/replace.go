@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,8 +121,14 @@ func lastLine(text string) string {
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
+// damageLog damages one of the files with the log, the votes and the term.
 func damageLog(r *rand.Rand, dir string) (string, error) {
-	return damageFile(r, filepath.Join(dir, "raft.db"))
+	files, err := filepath.Glob(filepath.Join(dir, "wal", "*"))
+	if err != nil {
+		return "", err
+	}
+	files = append(files, filepath.Join(dir, "raft.db"))
+	return damageFile(r, files[r.IntN(len(files))])
 }
 
 func damageSnapshot(r *rand.Rand, dir string) (string, error) {
@@ -153,18 +160,20 @@ func damageFile(r *rand.Rand, path string) (string, error) {
 	}
 	var what string
 	name := filepath.Base(path)
+	// The end of a segment of the log is reserved and empty: damage there would show nothing.
+	used := max(1, len(bytes.TrimRight(data, "\x00")))
 	switch r.IntN(3) {
 	case 0:
-		data = data[:len(data)/4+r.IntN(len(data)/2+1)]
+		data = data[:used/4+r.IntN(used/2+1)]
 		what = fmt.Sprintf("%s ends early", name)
 	case 1:
-		from := r.IntN(len(data))
+		from := r.IntN(used)
 		to := min(len(data), from+512+r.IntN(1<<14))
 		clear(data[from:to])
 		what = fmt.Sprintf("%d bytes of %s are zero", to-from, name)
 	default:
 		for range 16 {
-			data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
+			data[r.IntN(used)] ^= byte(1 + r.IntN(255))
 		}
 		what = fmt.Sprintf("16 bytes of %s are changed", name)
 	}

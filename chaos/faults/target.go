@@ -230,7 +230,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// nodeRole says which nodes a fault may hit.
+// nodeRole selects the nodes that a fault may hit.
 type nodeRole uint8
 
 // All roles.
@@ -246,7 +246,7 @@ type nodeChoice struct {
 	dice int
 }
 
-func chooseNode(r *rand.Rand, who nodeRole) nodeChoice { return nodeChoice{who, r.IntN(1 << 16)} }
+func chooseNode(r *rand.Rand, role nodeRole) nodeChoice { return nodeChoice{role, r.IntN(1 << 16)} }
 
 // reserveNode returns a node that fits a choice and that no other fault has reserved, and reserves it until
 // releaseNode; -1 if there is none.

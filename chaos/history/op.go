@@ -39,9 +39,9 @@ type Outcome string
 
 // All outcomes.
 const (
-	// OK says that the call was carried out, or with MODE_WAIT that the request waits.
+	// OK: the call was executed or, with MODE_WAIT, the request waits.
 	OK Outcome = "ok"
-	// Refused says that the ledger decided and changed nothing. Reason says why.
+	// Refused: the ledger decided the call and changed nothing. Reason has the reason.
 	Refused Outcome = "refused"
 	// Failed calls were certainly not carried out.
 	Failed Outcome = "failed"
@@ -164,7 +164,7 @@ type Op struct {
 	Fence   uint64  `json:"fence,omitempty"`
 	State   string  `json:"state,omitempty"`
 	Granted []Claim `json:"got,omitempty"`
-	// Repeated says that the call had taken effect at an earlier attempt.
+	// Repeated is true if the call had taken effect at an earlier attempt.
 	Repeated bool `json:"repeated,omitempty"`
 	// Change is the change that a watch reported.
 	Change string `json:"change,omitempty"`

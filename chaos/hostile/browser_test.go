@@ -63,7 +63,8 @@ func TestBrowserAttacks(t *testing.T) {
 		"type": {"t"}, "state": {"busy"}, "dest": {"free"},
 		"expire": {"0s"},
 	}.Encode()
-	usage := api + "/quorate.v1.TreeService/GetUsage?connect=v1&encoding=json&message=" + url.QueryEscape(`{"tree":"t"}`)
+	usage := api + "/quorate.v1.TreeService/GetUsage?connect=v1&encoding=json&message=" +
+		url.QueryEscape(`{"tree":"t"}`)
 	for name, attack := range map[string]struct {
 		method, target, host string
 		headers              map[string]string

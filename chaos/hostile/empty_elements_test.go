@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // elementCount is the number of empty messages in 4 MiB of JSON; the binary form of protobuf needs two thirds of
@@ -74,8 +76,11 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 			"application/proto": request.protobuf,
 			"application/json":  request.json,
 		} {
-			sent := compressBody(t, body)
+			sent, isJSON := compressBody(t, body), form == "application/json"
 			for _, asked := range []*node{leader, follower} {
+				if !verify.Enabled() && isJSON != (asked == leader) {
+					continue // both forms and both nodes, but not each with each
+				}
 				answer, err := c.postCompressed(t, asked, request.procedure, form, sent)
 				if err != nil {
 					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.id, err)

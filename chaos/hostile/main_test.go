@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/testbinary"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // waitTimeout bounds every wait on a busy machine.
@@ -22,6 +26,10 @@ var serverBinary string
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
+	if servers := os.Getenv(holderServers); servers != "" {
+		fmt.Fprintln(os.Stderr, holdShare(servers)) // it returns with an error only
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "quorate-hostile-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,9 +37,12 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
 	serverBinary = filepath.Join(dir, "quorate")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", serverBinary, "../../cmd/quorate")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
+	build := testbinary.Build
+	if verify.Enabled() {
+		build = testbinary.BuildPlain // its tests compare throughputs, which the race detector changes
+	}
+	if err := build(context.Background(), serverBinary, "../../cmd/quorate"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -37,7 +37,7 @@ func (c *Clock) SetOffset(by time.Duration) error {
 	var value [clockBytes]byte
 	binary.NativeEndian.PutUint64(value[:], uint64(int64(by/time.Second)))
 	if _, err := file.WriteAt(value[:], 0); err != nil {
-		_ = file.Close() // the first error says more
+		_ = file.Close() // the first error is more useful
 		return fmt.Errorf("turn a clock: %w", err)
 	}
 	if err := file.Close(); err != nil {

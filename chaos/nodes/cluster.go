@@ -31,6 +31,8 @@ type Config struct {
 	Seed uint64
 	// Args are additional arguments of every server, Env additional environment variables.
 	Args, Env []string
+	// LogStores are the log stores of the nodes in turn; empty for the default of the server.
+	LogStores []string
 	// Mixed is true if some nodes run a version without gossip keys. Then the other nodes accept and send plain
 	// gossip too.
 	Mixed bool
@@ -185,6 +187,9 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
 		env: slices.Concat([]string{clockVariable + "=" + clock.path}, serverEnvironment, c.gossipSettings(config),
 			config.Env),
+	}
+	if count := len(config.LogStores); count > 0 {
+		n.env = append(n.env, "QUORATE_LOG_STORE="+config.LogStores[i%count])
 	}
 	if c.network != nil {
 		n.enterNamespace = func() error { return c.network.enterNamespace(i) }

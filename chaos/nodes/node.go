@@ -41,8 +41,8 @@ type Exit struct {
 // nodeProcess is one process of a node.
 type nodeProcess struct {
 	cmd *exec.Cmd
-	// asked is true once the harness wants the process to end. The node's lock protects it.
-	asked bool
+	// ending is true once the harness stops the process. The node's lock protects it.
+	ending bool
 	// ended is closed after the process has ended.
 	ended chan struct{}
 }
@@ -76,7 +76,7 @@ func (n *Node) awaitExit(r *nodeProcess) {
 	_ = r.cmd.Wait() // ProcessState has the result
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !r.asked {
+	if !r.ending {
 		n.exits = append(n.exits, Exit{n.ID, time.Now(), r.cmd.ProcessState.ExitCode()})
 	}
 	n.process = nil
@@ -159,13 +159,13 @@ func (n *Node) Wait(patience time.Duration) bool {
 }
 
 // sendSignal sends a signal to the process group of the node. It returns nil if the node has no process.
-func (n *Node) sendSignal(s syscall.Signal, asked bool) (*nodeProcess, error) {
+func (n *Node) sendSignal(s syscall.Signal, ending bool) (*nodeProcess, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process == nil {
 		return nil, nil
 	}
-	n.process.asked = n.process.asked || asked
+	n.process.ending = n.process.ending || ending
 	err := syscall.Kill(-n.process.cmd.Process.Pid, s)
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
 		return n.process, fmt.Errorf("signal %s: %w", n.ID, err)

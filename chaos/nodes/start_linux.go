@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// startProcess starts a process that dies with this one. The kernel kills it when the thread that started it ends, so
-// one thread that never ends starts all processes. place, if not nil, moves that thread to a namespace for the start.
+// startProcess starts a process that is killed when this one ends. The kernel kills it when the thread that started it
+// ends, so one thread that never ends starts all processes. place, if not nil, moves that thread to a namespace for the
+// start.
 func startProcess(cmd *exec.Cmd, place func() error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error, 1)

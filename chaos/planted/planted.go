@@ -15,7 +15,7 @@ import (
 
 // Bug is a planted bug and the runs that reveal it soonest.
 type Bug struct {
-	// Name is also that of the patch file, which says what the bug is and which promise it breaks.
+	// Name is also the name of the patch file, which describes the bug and the promise that it breaks.
 	Name string
 	// Faults and Workloads are those of the runs that look for the bug; nil is all of them.
 	Faults, Workloads []string

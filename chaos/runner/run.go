@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,6 +124,7 @@ func (r *activeRun) startCluster() error {
 		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback,
 		PlainDisks: r.PlainDisks,
 		Mixed:      r.Old != "",
+		LogStores:  r.logStores(),
 		// Few entries stay in the log behind a snapshot, so that nodes that were away need a snapshot.
 		Args: []string{
 			"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail",
@@ -143,6 +145,24 @@ func (r *activeRun) startCluster() error {
 	}
 	return nil
 }
+
+// logStores draws the log store of each node from the seed, at least one of each kind. An older server knows no log
+// stores, and a folder that it made keeps its own.
+func (r *activeRun) logStores() []string {
+	if r.Old != "" {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(r.Seed, logStoreStream))
+	kinds := []string{"wal", "bolt"}
+	for len(kinds) < r.Size {
+		kinds = append(kinds, kinds[random.IntN(2)])
+	}
+	random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	return kinds[:r.Size]
+}
+
+// logStoreStream separates these draws from others with the same seed.
+const logStoreStream = 72
 
 // History returns the path of the run's history. The final states lie beside it.
 func (c Config) History() string { return filepath.Join(c.Dir, "history.jsonl") }

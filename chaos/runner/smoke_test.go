@@ -2,13 +2,13 @@ package runner_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quorate/quorate/chaos/runner"
+	"github.com/quorate/quorate/internal/testbinary"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -19,10 +19,8 @@ func serverBinary(t *testing.T) string {
 		return named
 	}
 	path := filepath.Join(t.TempDir(), "quorate")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../../cmd/quorate").
-		CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := testbinary.Build(t.Context(), path, "../../cmd/quorate"); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

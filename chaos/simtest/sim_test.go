@@ -127,7 +127,8 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidenceFolder})
 	total.addVerdicts(verdicts)
 	if err := verdicts.Err(); err != nil || t.Failed() {
-		t.Errorf("%v\n%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
+		t.Errorf("%v\n%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first "+
+			"%d -workload %s",
 			err, verdicts, injected, seed, strings.Join(names, ","))
 		keepEvidence(t, seed, recorded, finals)
 	}

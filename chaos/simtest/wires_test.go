@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"time"
@@ -93,6 +94,10 @@ func (e wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	h := e.endpointOf(id)
 	if h == nil || h.running.Err() != nil {
 		return nil, &net.OpError{Op: "dial", Net: "wire", Err: errors.New(id + " is not there")}
+	}
+	// As with real connections: a node that relays a call takes one without a connection for one that was not sent.
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
 	}
 	if !e.letsPass(e.from, id) {
 		return nil, awaitTimeout(r.Context(), "the call")

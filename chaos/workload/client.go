@@ -20,17 +20,25 @@ type server struct {
 	url         string
 	allocations quoratev1connect.AllocationServiceClient
 	trees       quoratev1connect.TreeServiceClient
+	// joined joins the calls that all clients of the workload "joined" make to this node at one time.
+	joined quoratev1connect.AllocationServiceClient
 }
 
-func newServers(config Config) []*server {
+func newServers(config Config) ([]*server, error) {
 	var servers []*server
 	for _, url := range config.Servers {
+		joined, err := client.New([]string{url}, client.WithHTTPClient(config.HTTP), client.WithoutRetries(),
+			client.WithAttemptTimeout(config.Timeout))
+		if err != nil {
+			return nil, err
+		}
 		servers = append(servers, &server{
 			url: url, allocations: quoratev1connect.NewAllocationServiceClient(config.HTTP, url),
-			trees: quoratev1connect.NewTreeServiceClient(config.HTTP, url),
+			trees:  quoratev1connect.NewTreeServiceClient(config.HTTP, url),
+			joined: joined.Allocations,
 		})
 	}
-	return servers
+	return servers, nil
 }
 
 // caller is a client that makes one call at a time.

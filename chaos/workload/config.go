@@ -2,7 +2,8 @@
 // watch, driven by a seed, and record every call. It does not check anything.
 //
 // Clients use the public API only, and each call goes to one server and is made once: what a client library would
-// retry, the history shows as two calls with one id. Set Config.HTTP to reach servers without sockets.
+// retry, the history shows as two calls with one id. The workload "joined" calls through package client, which joins
+// concurrent calls into batches. Set Config.HTTP to reach servers without sockets.
 package workload
 
 import (
@@ -61,6 +62,7 @@ func workloads() map[string]workloadSpec {
 		"deep":    {trees: deepTrees, start: startDeep},
 		"pair":    {trees: pairTrees, start: startPair},
 		"batch":   {trees: batchTrees, start: startBatch},
+		"joined":  {trees: joinedTrees, start: startJoined},
 		"retry":   {trees: retryTrees, start: startRetry},
 		"reserve": {trees: reserveTrees, start: startReserve},
 		"lease":   {trees: leaseTrees, start: startLease},
@@ -104,7 +106,10 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	servers := newServers(config)
+	servers, err := newServers(config)
+	if err != nil {
+		return err
+	}
 	var busy sync.WaitGroup
 	for _, name := range config.Names {
 		clients := config.Clients

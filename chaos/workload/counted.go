@@ -56,8 +56,8 @@ func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tr
 	}
 }
 
-// deepPath leads through a deep tree. It has a "hot" node that all clients want and a node for each client, eight
-// levels down.
+// deepPath leads through a deep tree. It has a "hot" node that all clients use and a node for each client, eight levels
+// deep.
 const deepPath = "a/b/c/d/e/f/g"
 
 func deepTrees() []treeSpec {

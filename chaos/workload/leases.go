@@ -62,10 +62,10 @@ func (l *leaseHolder) dropLease(one *heldLease) {
 
 // acquireLease requests a lease and remembers it if it was granted.
 func (l *leaseHolder) acquireLease(ctx context.Context, w requestSpec) history.Op {
-	asked := l.config.Recorder.Now()
+	sent := l.config.Recorder.Now()
 	o := l.retryUntilDecided(ctx, func() history.Op { return l.callAllocate(ctx, w) })
 	if o.Outcome == history.OK && o.State == history.Held {
-		l.held = append(l.held, &heldLease{id: w.id, fence: o.Fence, ttl: w.ttl, renewed: asked, silent: l.oneIn(4)})
+		l.held = append(l.held, &heldLease{id: w.id, fence: o.Fence, ttl: w.ttl, renewed: sent, silent: l.oneIn(4)})
 	}
 	return o
 }
@@ -105,7 +105,7 @@ func startLease(c *caller) func(context.Context) {
 	}
 }
 
-// itemTrees returns a tree with fewer items than clients that want them.
+// itemTrees returns a tree with fewer items than clients.
 func itemTrees() []treeSpec {
 	t := newTreeSpec("items", "", history.Unlimited)
 	t.items = map[string][]string{"car": {"ant", "bee", "cow", "dog"}}
@@ -186,8 +186,8 @@ func startWait(c *caller) func(context.Context) {
 	}
 }
 
-// newWaitRequest returns a request that may wait. All requests for a node want the same amount, so that only the
-// queue order decides.
+// newWaitRequest returns a request that may wait. All requests for a node have the same amount, so that only the queue
+// order decides.
 func (c *caller) newWaitRequest() requestSpec {
 	node := []string{"x", "y"}[c.random.IntN(2)]
 	return requestSpec{

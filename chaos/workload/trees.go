@@ -75,8 +75,12 @@ func SetUp(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
+	servers, err := newServers(config)
+	if err != nil {
+		return err
+	}
 	c := &caller{
-		config: config, workload: "setup", servers: newServers(config),
+		config: config, workload: "setup", servers: servers,
 		random: clientRandom(config.Seed, "setup", 0),
 	}
 	var all []treeSpec
