@@ -11,23 +11,29 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// busyTree has two cores and two machines with names, and a warm node where the tests see that all servers look.
+// busyTree has two cores, two named machines and a node "warm", on which the tests check that every server records.
 func busyTree() *quoratev1.Tree {
 	cores := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 2}}}
 	return &quoratev1.Tree{
 		Name: "busy", Nodes: []*quoratev1.Node{{Path: "team", Limits: cores}, {Path: "team/ci"}, {Path: "warm"}},
 		Resources: []*quoratev1.Resource{
-			{Name: "cores"}, {Name: "machine", Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Names: []string{"m1", "m2"}}},
+			{Name: "cores"}, {
+				Name: "machine", Unit: quoratev1.Unit_UNIT_ITEMS,
+				Items: &quoratev1.ItemSpec{Names: []string{"m1", "m2"}},
+			},
 		},
 	}
 }
 
 func busyRequest(id, node string) *quoratev1.AllocateRequest {
-	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "busy", Node: node, Amounts: map[string]int64{"cores": 1}}}}
+	return &quoratev1.AllocateRequest{
+		Id:     id,
+		Claims: []*quoratev1.Claim{{Tree: "busy", Node: node, Amounts: map[string]int64{"cores": 1}}},
+	}
 }
 
-// beBusy grants, lets wait, lets expire and releases: one lease expires, whereupon one who waits gets its room. It answers
-// the log index of the end of it.
+// beBusy causes grants, waits, an expiry and releases: one lease expires and its capacity goes to a waiting request. It
+// returns the log index of the last change.
 func (f serverFlags) beBusy(t *testing.T) uint64 {
 	t.Helper()
 	lease := busyRequest("lease", "team/ci")
@@ -48,8 +54,10 @@ func (f serverFlags) beBusy(t *testing.T) uint64 {
 	return released.GetIndex()
 }
 
-// activityClient is that of a node or resource as one server has seen it, up to a log index at least.
-func (f serverFlags) activityClient(t *testing.T, node, resource string, index uint64) ([]*quoratev1.ActivityStep, error) {
+// activityClient reads the activity of a node or resource from one server, at a log index or later.
+func (f serverFlags) activityClient(t *testing.T, node, resource string,
+	index uint64,
+) ([]*quoratev1.ActivityStep, error) {
 	t.Helper()
 	client := quoratev1connect.NewActivityServiceClient(fresh, f.baseURL())
 	answer, err := client.GetActivity(t.Context(), &quoratev1.GetActivityRequest{
@@ -61,18 +69,19 @@ func (f serverFlags) activityClient(t *testing.T, node, resource string, index u
 	return answer.GetSteps(), err
 }
 
-// sumSteps adds up what happened in all steps; how things stand is that of the last one.
+// sumSteps adds up the counters of all steps. Values that describe a state are those of the last step.
 func sumSteps(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
 	all := &quoratev1.ActivityStep{}
 	for _, step := range steps {
-		all.Granted, all.Released, all.Lost = all.GetGranted()+step.GetGranted(), all.GetReleased()+step.GetReleased(), all.GetLost()+step.GetLost()
+		all.Granted, all.Released, all.Lost = all.GetGranted()+step.GetGranted(), all.GetReleased()+step.GetReleased(),
+			all.GetLost()+step.GetLost()
 		all.Held, all.Waiting, all.States = step.GetHeld(), step.GetWaiting(), step.GetStates()
 		all.LongestWaitMs = max(all.GetLongestWaitMs(), step.GetLongestWaitMs())
 	}
 	return all
 }
 
-// awaitCondition asks until a server says something.
+// awaitCondition polls a server until the condition holds.
 func awaitCondition(t *testing.T, what string, says func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !says(); time.Sleep(100 * time.Millisecond) {
@@ -82,8 +91,8 @@ func awaitCondition(t *testing.T, what string, says func() bool) {
 	}
 }
 
-// TestEveryServerSeesWhatGoesOn, not only the leader, and reports it.
-func TestEveryServerSeesWhatGoesOn(t *testing.T) {
+// TestEveryServerRecordsActivity: followers record and report activity as the leader does.
+func TestEveryServerRecordsActivity(t *testing.T) {
 	t.Parallel()
 	flags := threeServers(t)
 	var servers []*process
@@ -93,7 +102,8 @@ func TestEveryServerSeesWhatGoesOn(t *testing.T) {
 	for i, f := range flags {
 		awaitReady(t, servers[i], f)
 	}
-	if _, err := flags[0].treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+	if _, err := flags[0].treeClient().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := flags[0].allocationClient().Allocate(t.Context(), busyRequest("warm", "warm")); err != nil {
@@ -128,7 +138,8 @@ func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 		ci = sumSteps(steps)
 		return ci.GetGranted() == 2 && ci.GetHeld() == 1 && ci.GetWaiting() == 0
 	})
-	if ci.GetLost() != 1 || ci.GetReleased() != 0 || ci.GetLongestWaitMs() < 500 || ci.GetLongestWaitMs() > patience.Milliseconds() {
+	if ci.GetLost() != 1 || ci.GetReleased() != 0 || ci.GetLongestWaitMs() < 500 ||
+		ci.GetLongestWaitMs() > patience.Milliseconds() {
 		t.Errorf("%s says %v", f.id, ci)
 	}
 	team, err := f.activityClient(t, "team", "", index)
@@ -136,7 +147,8 @@ func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 		t.Errorf("%s says %v of the team, %v", f.id, all, err)
 	}
 	machines, err := f.activityClient(t, "", "machine", index)
-	if all := sumSteps(machines); err != nil || all.GetGranted() != 1 || all.GetLost() != 1 || all.GetHeld() != 0 || all.GetStates()["free"] != 2 {
+	if all := sumSteps(machines); err != nil || all.GetGranted() != 1 || all.GetLost() != 1 || all.GetHeld() != 0 ||
+		all.GetStates()["free"] != 2 {
 		t.Errorf("%s says %v of the machines, %v", f.id, all, err)
 	}
 	awaitCondition(t, f.id+" does not report it", func() bool {

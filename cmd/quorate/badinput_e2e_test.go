@@ -15,7 +15,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestBadRequests sends every kind of mistake to a real server. Each gets a clear error, and nothing changes.
+// TestBadRequests sends every kind of invalid request to a real server and expects a clear error and no change of
+// state.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -35,7 +36,8 @@ func TestBadRequests(t *testing.T) {
 		return func() error {
 			tree := smallTree()
 			change(tree)
-			_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
+			_, err := f.treeClient().ApplyTrees(t.Context(),
+				&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
 			return err
 		}
 	}
@@ -54,35 +56,91 @@ func TestBadRequests(t *testing.T) {
 		code connect.Code
 		says string
 	}{
-		{"unknown tree", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Tree = "u" }), connect.CodeNotFound, `no tree "u"`},
-		{"unknown node", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Node = "a/c" }), connect.CodeNotFound, `no node "a/c"`},
-		{"unknown resource", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts = map[string]int64{"cpus": 1} }), connect.CodeNotFound, `no resource "cpus"`},
-		{"negative amount", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = -5 }), connect.CodeInvalidArgument, `claims[0].amounts["cores"]`},
-		{"overflowing amount", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = math.MaxInt64 }), connect.CodeInvalidArgument, "more than any request may name"},
-		{"amount beyond 64 bits", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":"9223372036854775808"}}]}`), connect.CodeInvalidArgument, "9223372036854775808"},
-		{"fractional amount", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":1.5}}]}`), connect.CodeInvalidArgument, "1.5"},
-		{"amount in words", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":"five"}}]}`), connect.CodeInvalidArgument, "five"},
+		{
+			"unknown tree", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Tree = "u" }),
+			connect.CodeNotFound, `no tree "u"`,
+		},
+		{
+			"unknown node", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Node = "a/c" }),
+			connect.CodeNotFound, `no node "a/c"`,
+		},
+		{"unknown resource", allocate(func(r *quoratev1.AllocateRequest) {
+			r.Claims[0].Amounts = map[string]int64{"cpus": 1}
+		}), connect.CodeNotFound, `no resource "cpus"`},
+		{
+			"negative amount", allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = -5 }),
+			connect.CodeInvalidArgument, `claims[0].amounts["cores"]`,
+		},
+		{"overflowing amount", allocate(func(r *quoratev1.AllocateRequest) {
+			r.Claims[0].Amounts["cores"] = math.MaxInt64
+		}), connect.CodeInvalidArgument, "more than any request may name"},
+		{
+			"amount beyond 64 bits", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":"9223372036854775808"}}]}`),
+			connect.CodeInvalidArgument, "9223372036854775808",
+		},
+		{
+			"fractional amount", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":1.5}}]}`),
+			connect.CodeInvalidArgument, "1.5",
+		},
+		{
+			"amount in words", curl(`{"id":"x","claims":[{"tree":"t","amounts":{"cores":"five"}}]}`),
+			connect.CodeInvalidArgument, "five",
+		},
 		{"unknown field", curl(`{"id":"x","claim":[]}`), connect.CodeInvalidArgument, `unknown field \"claim\"`},
 		{"half a request", curl(`{"id":"x","claims":[{"tr`), connect.CodeInvalidArgument, "unexpected"},
-		{"oversized request", curl(`{"id":"` + strings.Repeat("x", 5<<20) + `"}`), connect.CodeInvalidArgument, "larger than 4194304 bytes"},
-		{"oversized label", allocate(func(r *quoratev1.AllocateRequest) { r.Labels = map[string]string{"l": strings.Repeat("x", 257)} }), connect.CodeInvalidArgument, "labels"},
-		{"id of another request", allocate(func(r *quoratev1.AllocateRequest) { r.Id = "held"; r.Claims[0].Amounts["cores"] = 2 }), connect.CodeAlreadyExists, "other content"},
-		{"duplicate node", apply(func(t *quoratev1.Tree) { t.Nodes = append(t.Nodes, &quoratev1.Node{Path: "a"}) }), connect.CodeInvalidArgument, `trees[0].nodes[2].path`},
-		{"duplicate resource", apply(func(t *quoratev1.Tree) { t.Resources = append(t.Resources, t.GetResources()[0]) }), connect.CodeInvalidArgument, "trees[0].resources[1].name"},
+		{
+			"oversized request", curl(`{"id":"` + strings.Repeat("x", 5<<20) + `"}`), connect.CodeInvalidArgument,
+			"larger than 4194304 bytes",
+		},
+		{"oversized label", allocate(func(r *quoratev1.AllocateRequest) {
+			r.Labels = map[string]string{"l": strings.Repeat("x", 257)}
+		}), connect.CodeInvalidArgument, "labels"},
+		{"id of another request", allocate(func(r *quoratev1.AllocateRequest) {
+			r.Id = "held"
+			r.Claims[0].Amounts["cores"] = 2
+		}), connect.CodeAlreadyExists, "other content"},
+		{
+			"duplicate node", apply(func(t *quoratev1.Tree) { t.Nodes = append(t.Nodes, &quoratev1.Node{Path: "a"}) }),
+			connect.CodeInvalidArgument, `trees[0].nodes[2].path`,
+		},
+		{"duplicate resource", apply(func(t *quoratev1.Tree) {
+			t.Resources = append(t.Resources, t.GetResources()[0])
+		}), connect.CodeInvalidArgument, "trees[0].resources[1].name"},
 		{"duplicate tree", func() error {
-			_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree(), smallTree()}})
+			_, err := f.treeClient().ApplyTrees(t.Context(),
+				&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree(), smallTree()}})
 			return err
 		}, connect.CodeInvalidArgument, "trees[1].name"},
-		{"a path in a circle", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "a/../a" }), connect.CodeInvalidArgument, `".."`},
-		{"a node without its parent", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "c/b" }), connect.CodeInvalidArgument, "c/b"},
-		{"a malformed path", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "/a" }), connect.CodeInvalidArgument, `"/a"`},
-		{"too deep a tree", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "a" + strings.Repeat("/a", 16) }), connect.CodeInvalidArgument, "17 levels"},
-		{"unknown policy", apply(func(t *quoratev1.Tree) { t.Policy = "lenient" }), connect.CodeInvalidArgument, "lenient"},
-		{"limit of an unknown resource", apply(func(t *quoratev1.Tree) { t.Limits = map[string]*quoratev1.Limit{"cpus": t.GetLimits()["cores"]} }), connect.CodeInvalidArgument, "cpus"},
+		{
+			"a path in a circle", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "a/../a" }),
+			connect.CodeInvalidArgument, `".."`,
+		},
+		{
+			"a node without its parent", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "c/b" }),
+			connect.CodeInvalidArgument, "c/b",
+		},
+		{
+			"a malformed path", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "/a" }),
+			connect.CodeInvalidArgument, `"/a"`,
+		},
+		{
+			"too deep a tree", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "a" + strings.Repeat("/a", 16) }),
+			connect.CodeInvalidArgument, "17 levels",
+		},
+		{
+			"unknown policy", apply(func(t *quoratev1.Tree) { t.Policy = "lenient" }),
+			connect.CodeInvalidArgument, "lenient",
+		},
+		{"limit of an unknown resource", apply(func(t *quoratev1.Tree) {
+			t.Limits = map[string]*quoratev1.Limit{"cpus": t.GetLimits()["cores"]}
+		}), connect.CodeInvalidArgument, "cpus"},
 		{"negative limit", apply(func(t *quoratev1.Tree) {
 			t.Limits = map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: -1}}}
 		}), connect.CodeInvalidArgument, `limits["cores"]`},
-		{"a node that is in use", apply(func(t *quoratev1.Tree) { t.Nodes = nil }), connect.CodeFailedPrecondition, "release"},
+		{
+			"a node that is in use", apply(func(t *quoratev1.Tree) { t.Nodes = nil }),
+			connect.CodeFailedPrecondition, "release",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.call(); connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
@@ -96,7 +154,7 @@ func TestBadRequests(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// snapshotOf is all that a server holds, as one message.
+// snapshotOf returns the whole state of a server as one message.
 func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse {
 	t.Helper()
 	tree, err := f.treeClient().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "t"})
@@ -111,8 +169,8 @@ func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse 
 	return held
 }
 
-// TestBadStarts starts servers that must not start. Each says why in one line and ends with exit code 1, or with 2 if its
-// settings make no sense.
+// TestBadStarts starts servers that must refuse to start. Each prints the reason in one line and exits with code 1, or
+// with 2 if its settings are invalid.
 func TestBadStarts(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -136,24 +194,64 @@ func TestBadStarts(t *testing.T) {
 		code int
 		says string
 	}{
-		{"a second server on the same folder", other(func(o *serverFlags) { o.dir = f.dir }), failure, "is in use by another server"},
-		{"another id on the same folder", other(func(o *serverFlags) { o.dir, o.id = f.dir, "n2" }), failure, `belongs to node "n1"`},
-		{"another cluster on the same folder", other(func(o *serverFlags) { o.dir, o.more = f.dir, []string{"--cluster-name", "x"} }), failure, `belongs to cluster "quorate"`},
-		{"the API's port is in use", other(func(o *serverFlags) { o.http = busy.Addr().String() }), failure, "--http-addr"},
-		{"raft's port is in use", other(func(o *serverFlags) { o.raft = busy.Addr().String() }), failure, busy.Addr().String()},
-		{"the port of gossip is in use", other(func(o *serverFlags) { o.gossip = busy.Addr().String() }), failure, busy.Addr().String()},
-		{"the port of profiles is in use", other(func(o *serverFlags) { o.more = []string{"--pprof-addr", busy.Addr().String()} }), failure, busy.Addr().String()},
+		{
+			"a second server on the same folder", other(func(o *serverFlags) { o.dir = f.dir }), failure,
+			"is in use by another server",
+		},
+		{
+			"another id on the same folder", other(func(o *serverFlags) { o.dir, o.id = f.dir, "n2" }), failure,
+			`belongs to node "n1"`,
+		},
+		{"another cluster on the same folder", other(func(o *serverFlags) {
+			o.dir, o.more = f.dir, []string{"--cluster-name", "x"}
+		}), failure, `belongs to cluster "quorate"`},
+		{
+			"the API's port is in use", other(func(o *serverFlags) { o.http = busy.Addr().String() }),
+			failure, "--http-addr",
+		},
+		{
+			"raft's port is in use", other(func(o *serverFlags) { o.raft = busy.Addr().String() }), failure,
+			busy.Addr().String(),
+		},
+		{
+			"the port of gossip is in use", other(func(o *serverFlags) { o.gossip = busy.Addr().String() }), failure,
+			busy.Addr().String(),
+		},
+		{"the port of profiles is in use", other(func(o *serverFlags) {
+			o.more = []string{"--pprof-addr", busy.Addr().String()}
+		}), failure, busy.Addr().String()},
 		{"no id", other(func(o *serverFlags) { o.id = "" }), usage, "set --id, QUORATE_ID"},
 		{"a bad id", other(func(o *serverFlags) { o.id = "n 1" }), failure, `"n 1"`},
 		{"no folder", other(func(o *serverFlags) { o.dir = "" }), usage, "set --data-dir, QUORATE_DATA_DIR"},
 		{"a folder that is a file", other(func(o *serverFlags) { o.dir = binary }), failure, "not a directory"},
-		{"an even number of nodes", other(func(o *serverFlags) { o.more = []string{"--bootstrap-expect", "2"} }), failure, "allowed are 1, 3, 5 or 7"},
-		{"an address without a port", other(func(o *serverFlags) { o.raft = "127.0.0.1" }), usage, `raft-addr is "127.0.0.1"`},
-		{"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), usage, "loud"},
+		{
+			"an even number of nodes", other(func(o *serverFlags) { o.more = []string{"--bootstrap-expect", "2"} }),
+			failure, "allowed are 1, 3, 5 or 7",
+		},
+		{
+			"an address without a port", other(func(o *serverFlags) { o.raft = "127.0.0.1" }), usage,
+			`raft-addr is "127.0.0.1"`,
+		},
+		{
+			"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), usage,
+			"loud",
+		},
 		{"a file that is not there", []string{"server", "--config", "/nowhere.yaml"}, usage, "/nowhere.yaml"},
-		{"half a file", []string{"server", "--config", writeConfig(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")}, usage, ".yaml:2:"},
-		{"a typo in the file", []string{"server", "--config", writeConfig(t, "id: n1\ndata_dir: x\n")}, usage, ".yaml:2:1: unknown field \"data_dir\""},
-		{"a wrong type in the file", []string{"server", "--config", writeConfig(t, "id: n1\nbootstrap-expect: three\n")}, usage, ".yaml:2:19:"},
+		{
+			"half a file",
+			[]string{"server", "--config", writeConfig(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")},
+			usage, ".yaml:2:",
+		},
+		{
+			"a typo in the file",
+			[]string{"server", "--config", writeConfig(t, "id: n1\ndata_dir: x\n")},
+			usage,
+			".yaml:2:1: unknown field \"data_dir\"",
+		},
+		{"a wrong type in the file", []string{
+			"server", "--config",
+			writeConfig(t, "id: n1\nbootstrap-expect: three\n"),
+		}, usage, ".yaml:2:19:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			end := runCommand(t, c.args...)

@@ -12,25 +12,27 @@ import (
 	"time"
 )
 
-// withBoskos are the flags of a server that answers clients of Boskos too, and where.
+// withBoskos returns the flags of a server that also serves Boskos clients, and the address for them.
 func withBoskos(t *testing.T) (f serverFlags, url string) {
 	t.Helper()
 	port := freePorts(t, 1)[0]
 	return singleServer(t, "--boskos-addr", port), "http://" + port
 }
 
-// TestBoskosAddress: the address for Boskos clients opens with the server, shows its metrics on the port of the API, and
-// closes with it.
+// TestBoskosAddress: the address for Boskos clients opens with the server, shows its metrics on the port of the API,
+// and closes with it.
 func TestBoskosAddress(t *testing.T) {
 	t.Parallel()
 	f, url := withBoskos(t)
 	server := startServer(t, f)
 	playSteps(t, f, []step{{"apply --from boskos -f ../../examples/boskos/boskos.yaml", 0, "revision 1"}})
 	acquire := url + "/acquire?type=gcp-project&state=dirty&dest=busy&owner="
-	if status, body := httpPost(t, acquire+"me", ""); status != http.StatusOK || !strings.Contains(body, `"owner":"me"`) {
+	if status, body := httpPost(t, acquire+"me", ""); status != http.StatusOK ||
+		!strings.Contains(body, `"owner":"me"`) {
 		t.Errorf("acquire: %d %s", status, body)
 	}
-	if _, body := httpGet(t, f.baseURL()+"/metrics"); !strings.Contains(body, `boskos_resources{state="busy",type="gcp-project"} 1`) {
+	if _, body := httpGet(t, f.baseURL()+"/metrics"); !strings.Contains(body,
+		`boskos_resources{state="busy",type="gcp-project"} 1`) {
 		t.Errorf("the metrics do not say that one is busy:\n%s", body)
 	}
 	if status, body := httpGet(t, f.baseURL()+"/acquire"); status != http.StatusNotFound {
@@ -69,7 +71,8 @@ func TestBoskosAddressIsTaken(t *testing.T) {
 		t.Error("there is data of a server that never served")
 	}
 	f = singleServer(t, "--boskos-addr", "8080")
-	if end := runCommand(t, f.commandLine()...); end.code != 2 || !strings.Contains(end.stderr, `boskos-addr is "8080": allowed is host:port`) {
+	if end := runCommand(t, f.commandLine()...); end.code != 2 ||
+		!strings.Contains(end.stderr, `boskos-addr is "8080": allowed is host:port`) {
 		t.Errorf("got %+v", end)
 	}
 }
@@ -87,8 +90,8 @@ resources:
   quorate: {ttl: 1s, turns: [{from: dirty, to: free, after: 1s}]}
 `
 
-// TestBoskosOnTheLedger: limits of tenants hold and do not keep others from free resources; leases expire and resources are
-// cleaned by the server; what is leased stays when it leaves the file.
+// TestBoskosOnTheLedger: tenant limits are enforced and do not delay other tenants; leases expire and the server cleans
+// their resources; a leased resource that is removed from the file stays until it is returned.
 func TestBoskosOnTheLedger(t *testing.T) {
 	t.Parallel()
 	f, url := withBoskos(t)
@@ -104,7 +107,8 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	write("none.yaml", strings.ReplaceAll(boskosTenants, "account", "project"))
 	write("teams.yaml", "trees: {teams: {resources: {account: {unit: count}}, nodes: {ci: {limits: {account: 1}}}}}")
 	playSteps(t, f, []step{
-		{"apply -f " + dir + "/teams.yaml", 0, ""}, {"apply --from boskos -f " + dir + "/boskos.yaml", 0, "label boskos.owners"},
+		{"apply -f " + dir + "/teams.yaml", 0, ""},
+		{"apply --from boskos -f " + dir + "/boskos.yaml", 0, "label boskos.owners"},
 	})
 	acquire := func(status int, pairs string) string {
 		t.Helper()
@@ -127,7 +131,8 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	clean := func() {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			if _, body := httpGet(t, url+"/metric?type=short"); body == `{"type":"short","current":{"free":1},"owner":{"":1}}` {
+			if _, body := httpGet(
+				t, url+"/metric?type=short"); body == `{"type":"short","current":{"free":1},"owner":{"":1}}` {
 				return
 			} else if time.Now().After(deadline) {
 				t.Fatalf("no lease expires, or the cleaner does not run: %s", body)
@@ -152,7 +157,7 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	}
 }
 
-// TestDevWithBoskos: one command, and clients have their resources, by every node.
+// TestDevWithBoskos: "quorate dev" serves Boskos clients on every node.
 func TestDevWithBoskos(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -160,8 +165,10 @@ func TestDevWithBoskos(t *testing.T) {
 	if err := os.WriteFile(file, []byte("resources: [{type: account, names: [a, b, c]}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--boskos-addr", "127.0.0.1:0", "--boskos-config", file)
-	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern"); time.Sleep(20 * time.Millisecond) {
+	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--boskos-addr", "127.0.0.1:0",
+		"--boskos-config", file)
+	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
+		"quorate usage cern"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) || !p.isRunning() {
 			t.Fatal("dev does not say what to try")
 		}
@@ -173,7 +180,9 @@ func TestDevWithBoskos(t *testing.T) {
 			continue
 		}
 		addresses++
-		if status, body := httpPost(t, fmt.Sprintf("%s/acquire?type=account&state=free&dest=busy&owner=%d", url, addresses), ""); status != http.StatusOK {
+		if status, body := httpPost(
+			t, fmt.Sprintf("%s/acquire?type=account&state=free&dest=busy&owner=%d", url, addresses),
+			""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", url, status, body)
 		}
 	}
@@ -184,7 +193,10 @@ func TestDevWithBoskos(t *testing.T) {
 	if end := p.awaitEnd(t); end.code != 0 {
 		t.Errorf("got %+v", end)
 	}
-	for _, wrong := range []string{"--boskos-addr=8080", "--boskos-addr=127.0.0.1:x", "--boskos-addr=127.0.0.1:65535", "--boskos-config=" + dir + "/none", "--boskos-config=e2e_test.go"} {
+	for _, wrong := range []string{
+		"--boskos-addr=8080", "--boskos-addr=127.0.0.1:x", "--boskos-addr=127.0.0.1:65535",
+		"--boskos-config=" + dir + "/none", "--boskos-config=e2e_test.go",
+	} {
 		if end := runCommand(t, "dev", wrong, "--nodes", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {
 			t.Errorf("dev %s: %+v", wrong, end)
 		}

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommandsOverTheRealThing is a day of a person at the shell: every command against a real server, with the exit
-// codes that scripts rely on.
-func TestCommandsOverTheRealThing(t *testing.T) {
+// TestEveryCommand runs every command against a real server and checks the exit codes that scripts rely on.
+func TestEveryCommand(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	server := startServer(t, f)
@@ -20,7 +19,8 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		"duplicate.yaml": "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:\n      a: {}\n      a: {}\n",
 		"cycle.yaml":     "trees:\n  t: &t\n    resources: {cores: {unit: count}}\n    nodes:\n      a: *t\n",
 		"typo.yaml":      "trees: {t: {resource: {cores: {unit: count}}}}\n",
-		"deep.yaml":      "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes: " + strings.Repeat("{a: {nodes: ", 17) + "{}" + strings.Repeat("}}", 17) + "\n",
+		"deep.yaml": "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes: " +
+			strings.Repeat("{a: {nodes: ", 17) + "{}" + strings.Repeat("}}", 17) + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,10 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=6 --dry-run", 3, "missing"},
 		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=-6", 2, "-6"},
 		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=1.5", 2, "1.5"},
-		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=9223372036854775808", 2, "9223372036854775808"},
+		{
+			"allocate --id b --at cern:atlas/physics/simulation --amount cores=9223372036854775808", 2,
+			"9223372036854775808",
+		},
 		{"allocate --id b --at cern:atlas/physics/simulation --amount cpus=1", 1, "cpus"},
 		{"allocate --id b --at cern:atlas/chemistry --amount cores=1", 1, "chemistry"},
 		{"allocate --id b --at bern --amount cores=1", 1, "bern"},
@@ -67,14 +70,14 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// step is a command line, how it must end, and what it must say.
+// step is a command line with the expected exit code and text.
 type step struct {
 	args string
 	code int
 	says string
 }
 
-// playSteps runs commands one after the other.
+// playSteps runs the steps in order.
 func playSteps(t *testing.T, f serverFlags, steps []step) {
 	t.Helper()
 	for _, c := range steps {
@@ -84,7 +87,8 @@ func playSteps(t *testing.T, f serverFlags, steps []step) {
 		}
 		end := runCommand(t, args...)
 		if end.code != c.code || !strings.Contains(end.stdout+end.stderr, c.says) {
-			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says, end.stdout, end.stderr)
+			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says,
+				end.stdout, end.stderr)
 		}
 	}
 }

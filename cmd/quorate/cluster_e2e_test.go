@@ -14,13 +14,13 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// membershipPatience bounds the whole test; it takes a few seconds on an idle machine.
+// membershipPatience bounds the whole test, which takes a few seconds on an idle machine.
 const membershipPatience = 4 * time.Minute
 
-// TestAClusterGrowsAndShrinksUnderLoad: one real process becomes three, then five, then three again, without those that were
-// there first, while clients write. Every acknowledged write is there in the end.
+// TestAClusterGrowsAndShrinksUnderLoad grows a cluster of real processes from one member to three and five, and then
+// removes the first two, while clients write. No acknowledged write may be lost.
 func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
-	verify.Only(t) // TestRollingRestart changes a cluster under load too; package clustertest grows one in virtual time
+	verify.Only(t) // TestRollingRestart also changes a cluster under load; package clustertest grows one in virtual time
 	t.Parallel()
 	ctx := withTimeout(t, membershipPatience)
 	nodes := fiveServers(t)
@@ -34,7 +34,8 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 	load := startWriters(ctx, calls, 3)
 	insist := func(code int, args string) outcome {
 		t.Helper()
-		return insistOn(ctx, t, code, append(append([]string{"cluster"}, strings.Fields(args)...), "--server", serverURLs(nodes), "--timeout", "50s")...)
+		return insistOn(ctx, t, code, append(append([]string{"cluster"}, strings.Fields(args)...), "--server",
+			serverURLs(nodes), "--timeout", "50s")...)
 	}
 	for i := 1; i < 5; i++ {
 		startProcess(t, nodes[i].commandLine()...)
@@ -68,12 +69,13 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 	}
 }
 
-// allHeld are the ids of everything that is held, page by page.
+// allHeld returns the ids of all held allocations, read page by page.
 func allHeld(ctx context.Context, t *testing.T, calls *client.Client) map[string]bool {
 	t.Helper()
 	held := map[string]bool{}
 	for token := ""; ; {
-		page, err := calls.Allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token})
+		page, err := calls.Allocations.ListAllocations(ctx,
+			&quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +88,8 @@ func allHeld(ctx context.Context, t *testing.T, calls *client.Client) map[string
 	}
 }
 
-// fiveServers are the flags of a server that forms a cluster alone, and of four that are to be added; the fourth has no address to join.
+// fiveServers returns the flags of a server that forms a cluster alone and of four servers to add. The last one has no
+// join address, so it must be added by command.
 func fiveServers(t *testing.T) []serverFlags {
 	t.Helper()
 	dir, ports := t.TempDir(), freePorts(t, 15)
@@ -123,7 +126,7 @@ func clientOf(t *testing.T, nodes []serverFlags) *client.Client {
 	return c
 }
 
-// insistOn repeats a command until it ends with an exit code: members may still be finding out about a new leader.
+// insistOn repeats a command until it ends with the expected exit code, because members may not know a new leader yet.
 func insistOn(ctx context.Context, t *testing.T, code int, args ...string) outcome {
 	t.Helper()
 	for {
@@ -138,7 +141,7 @@ func insistOn(ctx context.Context, t *testing.T, code int, args ...string) outco
 	}
 }
 
-// writers take one unit after the other under ids of their own, and repeat each until it is acknowledged.
+// writers allocate one unit at a time under ids of their own, and repeat each call until it is acknowledged.
 type writers struct {
 	cancel context.CancelFunc
 	busy   sync.WaitGroup
@@ -180,7 +183,7 @@ func (w *writers) stopWriters() []string {
 	return w.acknowledged
 }
 
-// pauseFor waits, or less if the context ends first.
+// pauseFor waits for the duration or until the context ends.
 func pauseFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

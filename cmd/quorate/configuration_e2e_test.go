@@ -60,13 +60,14 @@ func TestPlansOverTheRealThing(t *testing.T) {
 	})
 }
 
-// TestExportGivesTheTextBack: what comes out goes in again and changes nothing, and then comes out the same.
-func TestExportGivesTheTextBack(t *testing.T) {
+// TestExportRoundTrip: applying an exported manifest changes nothing, and a second export is identical.
+func TestExportRoundTrip(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
 	playSteps(t, f, []step{
-		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f ../../examples/borrowing.yaml --actor ann", 0, "(revision 1)"},
+		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f " +
+			"../../examples/borrowing.yaml --actor ann", 0, "(revision 1)"},
 	})
 	first := runCommand(t, "export", "--server", f.baseURL())
 	file := filepath.Join(t.TempDir(), "all.yaml")
@@ -74,7 +75,8 @@ func TestExportGivesTheTextBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply --prune --actor ann -f " + file, 0, "nothing to change"}})
-	if again := runCommand(t, "export", "--server", f.baseURL()); again.stdout != first.stdout || !strings.Contains(first.stdout, "principals:") {
+	if again := runCommand(t, "export", "--server", f.baseURL()); again.stdout != first.stdout ||
+		!strings.Contains(first.stdout, "principals:") {
 		t.Errorf("first\n%s\nthen\n%s", first.stdout, again.stdout)
 	}
 }
@@ -83,13 +85,17 @@ func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
-	moved := editedCERN(t, simulation, "generation: {limits: {cores: 10}}", "    policy: strict", "    policy: strict\n    moves: {atlas/physics/simulation: atlas/physics/generation}")
+	moved := editedCERN(t, simulation, "generation: {limits: {cores: 10}}", "    policy: strict",
+		"    policy: strict\n    moves: {atlas/physics/simulation: atlas/physics/generation}")
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, "(revision 1)"},
 		{"allocate --id held --at cern:atlas/physics/simulation --amount cores=8", 0, "granted"},
 		{"move cern:atlas/physics/simulation atlas/chemistry/simulation", 1, "chemistry"},
 		{"move cern:atlas/physics/simulation atlas/physics/higgs", 2, "higgs"},
-		{"move cern:atlas/physics/simulation atlas/physics/generation --dry-run", 0, "~ cern:atlas/physics/generation  path: atlas/physics/simulation -> atlas/physics/generation"},
+		{
+			"move cern:atlas/physics/simulation atlas/physics/generation --dry-run", 0,
+			"~ cern:atlas/physics/generation  path: atlas/physics/simulation -> atlas/physics/generation",
+		},
 		{"move cern:atlas/physics/simulation atlas/physics/generation --reason renamed", 0, "(revision 2)"},
 		{"usage cern:atlas/physics/generation", 0, "8"},
 		{"apply -f " + moved, 0, "nothing to change"},

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOtherSystemsConfigurations converts each and applies it, in both ways, which must come to the same.
+// TestOtherSystemsConfigurations converts each configuration and applies the manifest. A plan of the original file must
+// then have nothing to change.
 func TestOtherSystemsConfigurations(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +16,13 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// snapshots make a server write snapshots often and keep little of its log, so that it needs them.
+// snapshots are flags that make a server write snapshots often and keep a short log, so that it needs them.
 var snapshots = []string{"--snapshot-every", "20", "--snapshot-check", "50ms", "--snapshot-trail", "5"}
 
-// TestDamagedDataIsNotServed damages what a server left. It must not start, say what is damaged and what to do, in one
-// line, and leave the data as it is.
+var bolt = []string{"--log-store", "bolt"}
+
+// TestDamagedDataIsNotServed damages the data folder of a stopped server. The server must refuse to start, report in
+// one line what is damaged and what to do, and leave the folder unchanged.
 func TestDamagedDataIsNotServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -28,7 +31,7 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		says   string
 	}{
-		{"a truncated log", nil, func(t *testing.T, dir string) {
+		{"a truncated log", bolt, func(t *testing.T, dir string) {
 			t.Helper()
 			path := filepath.Join(dir, "raft.db")
 			info, err := os.Stat(path)
@@ -39,10 +42,20 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "raft.db"},
-		{"a changed byte in the log", nil, func(t *testing.T, dir string) {
+		{"a changed byte in the log", bolt, func(t *testing.T, dir string) {
 			t.Helper()
 			replaceInFile(t, filepath.Join(dir, "raft.db"), "needle", "noodle")
 		}, "log entry"},
+		{"a changed byte in a segment of the log", nil, func(t *testing.T, dir string) {
+			t.Helper()
+			replaceInFile(t, filepath.Join(dir, "wal", "00000000000000000001-0000000000000000.wal"), "needle-7", "noodle-7")
+		}, "00000000000000000001-0000000000000000.wal"},
+		{"a removed segment", nil, func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.Remove(filepath.Join(dir, "wal", "00000000000000000001-0000000000000000.wal")); err != nil {
+				t.Fatal(err)
+			}
+		}, "00000000000000000001-0000000000000000.wal"},
 		{"an empty log", nil, func(t *testing.T, dir string) {
 			t.Helper()
 			if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
@@ -80,7 +93,7 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 			}
 			t.Parallel()
 			f := singleServer(t, c.more...)
-			makeUsedFolder(t, f, len(c.more) > 0)
+			makeUsedFolder(t, f, slices.Equal(c.more, snapshots))
 			c.damage(t, f.dir)
 			end := startProcess(t, f.commandLine()...).awaitEnd(t)
 			if end.code != 1 {
@@ -96,12 +109,14 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 	}
 }
 
-// TestALostPartIsSaid removes a part of the folder of the only server of a cluster. It must not go on with the rest.
-func TestALostPartIsSaid(t *testing.T) {
+// TestMissingPartIsReported removes one part of the data folder of the only server. The server must report it and not
+// continue with the rest.
+func TestMissingPartIsReported(t *testing.T) {
 	t.Parallel()
 	for part, says := range map[string]string{
 		"raft.db":   "raft.db with its log, term and vote is gone, and identity.json is left",
 		"snapshots": "and what came before it is gone",
+		"wal":       "wal with its log is gone",
 	} {
 		t.Run(part, func(t *testing.T) {
 			if part != "raft.db" {
@@ -117,7 +132,8 @@ func TestALostPartIsSaid(t *testing.T) {
 				server := startProcess(t, f.commandLine()...)
 				awaitCondition(t, f.id+" does not say what is gone", func() bool {
 					_, body := httpGet(t, f.baseURL()+"/readyz")
-					return strings.Contains(body, says) && strings.Contains(body, "it neither votes nor confirms anything")
+					return strings.Contains(body, says) &&
+						strings.Contains(body, "it neither votes nor confirms anything")
 				})
 				server.stopCleanly(t)
 			}
@@ -128,7 +144,7 @@ func TestALostPartIsSaid(t *testing.T) {
 	}
 }
 
-// makeUsedFolder lets a server live and die in order, with data in its log and perhaps in a snapshot.
+// makeUsedFolder runs a server and stops it cleanly, leaving data in its log and, if asked, in a snapshot.
 func makeUsedFolder(t *testing.T, f serverFlags, snapshot bool) {
 	t.Helper()
 	server := startServer(t, f)
@@ -137,7 +153,8 @@ func makeUsedFolder(t *testing.T, f serverFlags, snapshot bool) {
 		f.allocateEach(t, fmt.Sprint("needle-", i))
 	}
 	if snapshot {
-		for deadline := time.Now().Add(patience); len(snapshotFiles(t, f.dir, "state.bin")) == 0; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); len(snapshotFiles(t, f.dir, "state.bin")) == 0; time.Sleep(
+			20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("there is no snapshot")
 			}
@@ -161,7 +178,7 @@ func snapshotFiles(t *testing.T, dir, name string) []string {
 	return whole
 }
 
-// replaceInFile replaces text in a file, wherever it is.
+// replaceInFile replaces every occurrence of a text in a file.
 func replaceInFile(t *testing.T, path, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -192,15 +209,32 @@ func TestServerComesBackFromItsSnapshot(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// TestFullDisk fills the disk under a server. It ends with the reason, and with room again it has all that it had
-// acknowledged.
+// TestFullDisk fills the disk of a server. The server stops with the reason, and after the disk is enlarged it still
+// has everything that it acknowledged.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	f := singleServer(t, "--disk-reserve", "0")
-	startServer(t, f).stopCleanly(t) // the files are there before the room is short
-	server := startCommand(t, smallDisk(t, &f))
+	for logStore, size := range map[string]string{"bolt": "4m", "wal": "20m"} { // one segment, and no second one
+		t.Run(logStore, func(t *testing.T) {
+			if logStore == "wal" {
+				verify.Only(t) // a disk that is full at once is tested in package walstore
+			}
+			t.Parallel()
+			fillSmallDisk(t, singleServer(t, "--disk-reserve", "0", "--log-store", logStore), size)
+		})
+	}
+}
+
+func fillSmallDisk(t *testing.T, f serverFlags, size string) {
+	t.Helper()
+	startServer(t, f).stopCleanly(t) // creates the files while there is space
+	server := startCommand(t, smallDisk(t, &f, size))
 	awaitReady(t, server, f)
-	f.applyTree(t)
+	tree := smallTree()
+	tree.Limits["cores"] = &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 10_000}} // of its nodes too
+	if _, err := f.treeClient().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+		t.Fatal(err)
+	}
 	acknowledged := 0
 	for i := 0; server.isRunning() && i < 10_000; i++ {
 		if f.fillDisk(t, i) {
@@ -221,7 +255,7 @@ func TestFullDisk(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// fillDisk takes a core with much text; it answers whether that was acknowledged.
+// fillDisk allocates a core with long labels and reports whether that was acknowledged.
 func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	t.Helper()
 	r := oneClaim(fmt.Sprint("fill-", i), 1)
@@ -233,7 +267,7 @@ func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	if err == nil {
 		return true
 	}
-	// A connection that breaks is unavailable, or in this library canceled.
+	// A broken connection is reported as unavailable, or by this library as canceled.
 	switch connect.CodeOf(err) { //nolint:exhaustive // all others are wrong here
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
 	default:
@@ -245,12 +279,12 @@ func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	return false
 }
 
-// smallDisk is the command of a server that has about 4 MiB: on a disk of its own if this test may mount one, and
-// otherwise under the limit of a file's size, which fails in the same place.
-func smallDisk(t *testing.T, f *serverFlags) *exec.Cmd {
+// smallDisk returns the command of a server with a disk of a size: a disk of its own if the test may mount one,
+// otherwise a limit on file size, which makes the same writes fail.
+func smallDisk(t *testing.T, f *serverFlags, size string) *exec.Cmd {
 	t.Helper()
 	disk := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).Run(); err == nil {
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", disk).Run(); err == nil {
 		t.Cleanup(func() {
 			if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
 				t.Errorf("unmounting: %v %s", err, out)
@@ -263,11 +297,11 @@ func smallDisk(t *testing.T, f *serverFlags) *exec.Cmd {
 	return exec.Command("bash", append([]string{"-c", `ulimit -f 4096; exec "$0" "$@"`, binary}, f.commandLine()...)...)
 }
 
-// moreRoom makes the disk larger, if it is one.
+// moreRoom enlarges the disk if one was mounted.
 func (f serverFlags) moreRoom(t *testing.T) {
 	t.Helper()
 	disk := filepath.Dir(f.dir)
-	if out, err := exec.Command("mount", "-o", "remount,size=64m", disk).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-o", "remount,size=128m", disk).CombinedOutput(); err != nil {
 		t.Logf("there is no disk to enlarge: %v %s", err, out)
 	}
 }

@@ -19,19 +19,20 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// diskOf are the snapshots of a server that does not run.
+// diskOf returns the snapshot store of a stopped server.
 type diskOf struct{ *raft.FileSnapshotStore }
 
-// Create gives raft's own store the transport that it wants to know.
-func (d diskOf) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration, at uint64, _ raft.Transport) (raft.SnapshotSink, error) {
+// Create passes raft's file store the transport that it requires.
+func (d diskOf) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration, at uint64,
+	_ raft.Transport,
+) (raft.SnapshotSink, error) {
 	_, transport := raft.NewInmemTransport("")
 	return d.FileSnapshotStore.Create(version, index, term, c, at, transport)
 }
 
-// TestAServerWithAnotherStateIsFound: in the snapshot of one of three servers something was changed without a request, as
-// after a fault in its memory. It serves nothing any more, says why and what to do, also after a restart, until its data is
-// replaced.
-func TestAServerWithAnotherStateIsFound(t *testing.T) {
+// TestDivergedServerIsQuarantined changes a record in the snapshot of one of three servers, as a memory fault could.
+// The server must stop serving and report why and what to do, also after a restart, until its data is replaced.
+func TestDivergedServerIsQuarantined(t *testing.T) {
 	t.Parallel()
 	flags := threeServers(t)
 	servers := map[string]*process{}
@@ -65,14 +66,16 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	servers[bad.id].stopCleanly(t)
 	servers[bad.id] = startProcess(t, bad.commandLine()...)
 	awaitQuarantine(t, bad)
-	if _, metrics := httpGet(t, first.baseURL()+"/metrics"); !strings.Contains(metrics, "quorate_differing_members 1\n") {
+	if _, metrics := httpGet(t, first.baseURL()+"/metrics"); !strings.Contains(metrics,
+		"quorate_differing_members 1\n") {
 		t.Error("the metrics of a healthy server do not tell of the other one")
 	}
 	first.allocateEach(t, "meanwhile")
 
 	servers[bad.id].stopCleanly(t)
 	refuseRecovery(t, bad)
-	if end := runCommand(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 || !strings.Contains(end.stdout, "set-aside-1") {
+	if end := runCommand(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 ||
+		!strings.Contains(end.stdout, "set-aside-1") {
 		t.Fatalf("start-over: %+v", end)
 	}
 	servers[bad.id] = startServer(t, bad)
@@ -91,8 +94,8 @@ func awaitSnapshot(t *testing.T, f serverFlags) {
 	t.Fatalf("%s writes no snapshot", f.id)
 }
 
-// awaitQuarantine waits until a server reports that it must not serve. The process keeps running, so that an operator can
-// read the report.
+// awaitQuarantine waits until a server reports that it must not serve. The process keeps running, so that an operator
+// can read the report.
 func awaitQuarantine(t *testing.T, f serverFlags) {
 	t.Helper()
 	var status int
@@ -107,12 +110,13 @@ func awaitQuarantine(t *testing.T, f serverFlags) {
 	t.Fatalf("%s answers /readyz with %d %s", f.id, status, body)
 }
 
-// refuseRecovery wants that a node in quarantine is neither recovered nor let go without proof.
+// refuseRecovery checks that a quarantined node can neither be recovered nor released from quarantine without proof.
 func refuseRecovery(t *testing.T, bad serverFlags) {
 	t.Helper()
 	folder := t.TempDir()
 	peers, own := filepath.Join(folder, "peers.yaml"), filepath.Join(folder, "own.json")
-	if err := os.WriteFile(peers, fmt.Appendf(nil, "peers: [{id: %s, address: %q}]\n", bad.id, bad.raft), 0o600); err != nil {
+	if err := os.WriteFile(peers, fmt.Appendf(nil, "peers: [{id: %s, address: %q}]\n", bad.id, bad.raft),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	end := runCommand(t, "recover", "--data-dir", bad.dir, "--peers", peers)
@@ -124,15 +128,17 @@ func refuseRecovery(t *testing.T, bad serverFlags) {
 	if err := os.WriteFile(own, []byte(end.stdout), 0o600); err != nil || end.code != 0 {
 		t.Fatalf("digests: %+v, %v", end, err)
 	}
-	if end := runCommand(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 || !strings.Contains(end.stderr, "it is not proved") {
+	if end := runCommand(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 ||
+		!strings.Contains(end.stderr, "it is not proved") {
 		t.Errorf("lift without proof: %+v", end)
 	}
 }
 
-// TestAQuarantineIsLiftedByProof: all three servers were put in quarantine although their states are equal, as forged gossip did before
-// 0.6. Nothing has to be deleted: each is let go once its folder holds what a majority holds.
+// TestAQuarantineIsLiftedByProof: all three servers are in quarantine although their states are equal, as forged gossip
+// could cause before 0.6. No data has to be deleted: a server is released once its folder holds the state of a
+// majority.
 func TestAQuarantineIsLiftedByProof(t *testing.T) {
-	verify.Only(t) // TestAServerWithAnotherStateIsFound is the quick one of its kind
+	verify.Only(t) // TestDivergedServerIsQuarantined covers quarantine in short mode
 	t.Parallel()
 	flags := threeServers(t)
 	servers := map[string]*process{}
@@ -182,13 +188,15 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	flags[0].allocateEach(t, "c")
 }
 
-// markDiverged puts a server that does not run in quarantine.
+// markDiverged puts a stopped server in quarantine.
 func markDiverged(t *testing.T, f serverFlags) {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(f.dir, "raft.db"), 0)
 	if err == nil {
-		err = errors.Join(store.Set([]byte("quorate.diverged"), []byte("node "+f.id+" holds another state than the majority: at checkpoint 2 its "+
-			"digest is 1 and theirs is 2; let it join again with an empty one")), store.Close())
+		err = errors.Join(
+			store.Set([]byte("quorate.diverged"),
+				[]byte("node "+f.id+" holds another state than the majority: at checkpoint 2 its "+
+					"digest is 1 and theirs is 2; let it join again with an empty one")), store.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

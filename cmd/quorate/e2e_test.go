@@ -26,9 +26,10 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/testbinary"
 )
 
-// These tests start what ships: the binary, built once, as processes with files and ports.
+// These tests run the release binary, built once, as processes with real files and ports.
 
 var binary string
 
@@ -51,9 +52,8 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
 	binary = filepath.Join(dir, "quorate")
-	build := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", binary}, buildFlags...), ".")...)
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
+	if err := testbinary.Build(context.Background(), binary, "."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	if err := allowParallelServers(); err != nil {
@@ -63,8 +63,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// allowParallelServers doubles how many tests run at once, unless -parallel says it: they mostly wait for elections,
-// leases and each other's polls, and leave the processors idle.
+// allowParallelServers doubles the number of tests that run at once unless -parallel is given. The tests mostly wait
+// for elections, leases and polls, and leave the processors idle.
 func allowParallelServers() error {
 	flag.Parse()
 	given := false
@@ -75,10 +75,10 @@ func allowParallelServers() error {
 	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 }
 
-// patience is how long anything may take on a busy machine.
+// patience is the timeout of a single step on a busy machine.
 const patience = 2 * time.Minute
 
-// outcome is how a command ended.
+// outcome is the output and exit code of a command.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -132,7 +132,7 @@ func startCommand(t *testing.T, command *exec.Cmd) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.Wait() // how it ended is in ProcessState
+		_ = p.Wait() // the exit code is in ProcessState
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
@@ -173,7 +173,7 @@ func (p *process) sendSignal(t *testing.T, s os.Signal) {
 	}
 }
 
-// stopCleanly asks for an orderly end, which must be one.
+// stopCleanly sends SIGTERM and expects exit code 0.
 func (p *process) stopCleanly(t *testing.T) {
 	t.Helper()
 	p.sendSignal(t, syscall.SIGTERM)
@@ -182,20 +182,20 @@ func (p *process) stopCleanly(t *testing.T) {
 	}
 }
 
-// serverFlags are what one server is started with.
+// serverFlags are the flags of one server.
 type serverFlags struct {
 	id, dir, http, raft, gossip string
 	more                        []string
 }
 
-// singleServer are the flags of a server that forms a cluster by itself.
+// singleServer returns the flags of a server that forms a cluster by itself.
 func singleServer(t *testing.T, more ...string) serverFlags {
 	t.Helper()
 	ports := freePorts(t, 3)
 	return serverFlags{"n1", filepath.Join(t.TempDir(), "data"), ports[0], ports[1], ports[2], more}
 }
 
-// threeServers are the flags of three servers that form a cluster together.
+// threeServers returns the flags of three servers that form a cluster together.
 func threeServers(t *testing.T) []serverFlags {
 	t.Helper()
 	dir, ports := t.TempDir(), freePorts(t, 9)
@@ -210,7 +210,8 @@ func threeServers(t *testing.T) []serverFlags {
 
 func (f serverFlags) commandLine() []string {
 	return append([]string{
-		"server", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip, "--log-level", "warn",
+		"server", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr",
+		f.gossip, "--log-level", "warn",
 	}, f.more...)
 }
 
@@ -237,7 +238,7 @@ func awaitReady(t *testing.T, p *process, f serverFlags) {
 	t.Fatalf("%s is not ready after %v: %s", f.id, patience, p.stderr.String())
 }
 
-// httpGet is curl; status 0 means that no server answered.
+// httpGet sends a GET request. Status 0 means that no server answered.
 func httpGet(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -247,7 +248,7 @@ func httpGet(t *testing.T, url string) (status int, body string) {
 	return sendRequest(t, request)
 }
 
-// httpPost is curl -d.
+// httpPost sends a POST request.
 func httpPost(t *testing.T, url, body string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -272,7 +273,7 @@ func sendRequest(t *testing.T, request *http.Request) (status int, body string) 
 	return answer.StatusCode, string(content)
 }
 
-// fresh keeps no connections, because servers come and go; http2 is what gRPC needs.
+// fresh keeps no idle connections, because tests restart servers; http2 is required by gRPC.
 var (
 	fresh = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	http2 = &http.Client{Transport: &http.Transport{Protocols: unencryptedHTTP2()}}
@@ -292,10 +293,11 @@ func (f serverFlags) treeClient() quoratev1connect.TreeServiceClient {
 	return quoratev1connect.NewTreeServiceClient(fresh, f.baseURL())
 }
 
-// applyTree puts a tree "t" with 1000 cores into a cluster.
+// applyTree creates a tree "t" with 1000 cores.
 func (f serverFlags) applyTree(t *testing.T) {
 	t.Helper()
-	_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}})
+	_, err := f.treeClient().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +312,10 @@ func smallTree() *quoratev1.Tree {
 }
 
 func oneClaim(id string, amount int64) *quoratev1.AllocateRequest {
-	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Node: "a", Amounts: map[string]int64{"cores": amount}}}}
+	return &quoratev1.AllocateRequest{
+		Id:     id,
+		Claims: []*quoratev1.Claim{{Tree: "t", Node: "a", Amounts: map[string]int64{"cores": amount}}},
+	}
 }
 
 // allocateEach holds one core under each id and fails the test if it cannot.
@@ -323,7 +328,7 @@ func (f serverFlags) allocateEach(t *testing.T, ids ...string) {
 	}
 }
 
-// usedCores is how many cores are held.
+// usedCores returns the number of held cores.
 func (f serverFlags) usedCores(t *testing.T) int64 {
 	t.Helper()
 	answer, err := f.treeClient().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"})
@@ -333,15 +338,15 @@ func (f serverFlags) usedCores(t *testing.T) int64 {
 	return answer.GetNodes()[0].GetResources()[0].GetSubtree()
 }
 
-// Ports are counted up from a place that differs from run to run, so that tests that run at once get different ones: 5000 to
-// 9999 are for these tests, above them are those that dev and demo look for, and below those of other packages. All are
-// below those that systems give to outgoing connections.
+// Ports are counted up from a start that differs between runs, so that concurrent test processes get different ones.
+// These tests use 5000 to 9999; dev and demo search above, other packages below. All are below the range that systems
+// use for outgoing connections.
 var (
 	firstPort = 5_000 + rand.Int32N(3_000)
 	nextPort  atomic.Int32
 )
 
-// freePorts finds addresses on loopback that are free for TCP and UDP both.
+// freePorts finds loopback addresses that are free for both TCP and UDP.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var addresses []string
@@ -362,7 +367,7 @@ func freePorts(t *testing.T, count int) []string {
 	return addresses
 }
 
-// withTimeout bounds one call.
+// withTimeout returns a context for one call.
 func withTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -387,7 +392,7 @@ func errorDetail[T any](err error) (T, bool) {
 	return none, false
 }
 
-// startWithEnv starts a command with more environment.
+// startWithEnv starts a command with additional environment variables.
 func startWithEnv(t *testing.T, environment []string, args ...string) *process {
 	t.Helper()
 	command := exec.Command(binary, args...)
@@ -395,7 +400,7 @@ func startWithEnv(t *testing.T, environment []string, args ...string) *process {
 	return startCommand(t, command)
 }
 
-// startCommandIn starts a command whose temporary files are in a folder of the test.
+// startCommandIn starts a command whose temporary files are in the given folder.
 func startCommandIn(t *testing.T, tmp string, args ...string) *process {
 	t.Helper()
 	return startWithEnv(t, []string{"TMPDIR=" + tmp}, args...)

@@ -10,15 +10,21 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// GetActivity has 13 steps, in the last three of which something happened.
+// GetActivity returns 13 steps; only the last three are not empty.
 func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
 	f.keepRequest(r)
 	if r.GetTree() == "nowhere" {
-		return nil, connectError(connect.CodeNotFound, "this server has seen nothing happen to %s since its start", r.GetTree())
+		return nil, connectError(connect.CodeNotFound,
+			"this server has seen nothing happen to %s since its start", r.GetTree())
 	}
-	answer := &quoratev1.GetActivityResponse{Read: readInfo(&quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})}
+	answer := &quoratev1.GetActivityResponse{
+		Read: readInfo(&quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}),
+	}
 	for i := range 13 {
-		answer.Steps = append(answer.Steps, &quoratev1.ActivityStep{From: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute))})
+		answer.Steps = append(
+			answer.Steps, &quoratev1.ActivityStep{
+				From: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute)),
+			})
 	}
 	busy := answer.GetSteps()[10:]
 	for _, step := range busy {

@@ -9,7 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// addPlanEffects adds what only a dry run says.
+// addPlanEffects adds the fields that only a dry run fills.
 func addPlanEffects(result *quoratev1.ConfigurationResult) {
 	result.Over = []*quoratev1.Overuse{
 		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15},
@@ -49,7 +49,8 @@ func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quora
 	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
-			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path", Before: r.GetFrom(), After: r.GetTo(),
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path",
+			Before: r.GetFrom(), After: r.GetTo(),
 		}}
 	}
 	return &quoratev1.MoveNodeResponse{Result: result}, err
@@ -64,10 +65,13 @@ func (f *fake) SetMaintenance(
 		before, after := "off", "on"
 		if !r.GetOn() {
 			before, after = after, before
-			result.Over = []*quoratev1.Overuse{{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 20, Used: 120}}
+			result.Over = []*quoratev1.Overuse{
+				{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 20, Used: 120},
+			}
 		}
 		result.Changes = []*quoratev1.Change{{
-			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Field: "maintenance", Before: before, After: after,
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Field: "maintenance",
+			Before: before, After: after,
 		}}
 	}
 	return &quoratev1.SetMaintenanceResponse{Result: result}, err
@@ -85,7 +89,10 @@ func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quora
 				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1", Field: "limit ram",
 				Before: "17179869184", After: "8589934592",
 			},
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "tenants", Field: "default ram", Before: "1073741824"},
+			{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "tenants", Field: "default ram",
+				Before: "1073741824",
+			},
 		}
 	}
 	return &quoratev1.RollBackResponse{Result: result}, err

@@ -22,17 +22,21 @@ func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (
 		m.LastContact, m.ClockOffset = durationpb.New(12*time.Millisecond), durationpb.New(-3*time.Millisecond)
 		return m
 	}
-	leader, lost := well(1, quoratev1.Seat_SEAT_VOTER, quoratev1.Role_ROLE_LEADER), fakeMember(3, quoratev1.Seat_SEAT_VOTER)
+	leader, lost := well(1, quoratev1.Seat_SEAT_VOTER, quoratev1.Role_ROLE_LEADER),
+		fakeMember(3, quoratev1.Seat_SEAT_VOTER)
 	leader.LastContact, leader.ClockOffset = durationpb.New(0), durationpb.New(0)
 	lost.Problem = "n3 does not answer"
 	fresh := well(4, quoratev1.Seat_SEAT_NON_VOTER, quoratev1.Role_ROLE_FOLLOWER)
 	fresh.TrailingLogs, fresh.StableSince = 4, timestamppb.New(someDay.AsTime().Add(time.Minute))
 	removed := fakeMember(5, quoratev1.Seat_SEAT_NONE)
-	removed.Problem = "n5 is no member and has data"
+	removed.Problem = "n5 is not a member and has data"
 	return &quoratev1.ListMembersResponse{
 		ServedBy: "n1", LeaderId: "n1", Voters: 3, HealthyVoters: 2,
 		Problem: "1 of 3 voters are not healthy; the cluster survives the loss of 0 more",
-		Members: []*quoratev1.MemberHealth{leader, well(2, quoratev1.Seat_SEAT_VOTER, quoratev1.Role_ROLE_FOLLOWER), lost, fresh, removed},
+		Members: []*quoratev1.MemberHealth{
+			leader, well(2, quoratev1.Seat_SEAT_VOTER, quoratev1.Role_ROLE_FOLLOWER),
+			lost, fresh, removed,
+		},
 	}, nil
 }
 
@@ -48,29 +52,39 @@ func (f *fake) JoinMember(_ context.Context, r *quoratev1.JoinMemberRequest) (*q
 	return &quoratev1.JoinMemberResponse{Changed: r.GetGossipAddress() == "10.0.0.4:7301"}, nil
 }
 
-func (f *fake) PromoteMember(_ context.Context, r *quoratev1.PromoteMemberRequest) (*quoratev1.PromoteMemberResponse, error) {
+func (f *fake) PromoteMember(_ context.Context,
+	r *quoratev1.PromoteMemberRequest,
+) (*quoratev1.PromoteMemberResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.PromoteMemberResponse{Changed: r.GetId() == "n4"}, nil
 }
 
-func (f *fake) DemoteMember(_ context.Context, r *quoratev1.DemoteMemberRequest) (*quoratev1.DemoteMemberResponse, error) {
+func (f *fake) DemoteMember(_ context.Context,
+	r *quoratev1.DemoteMemberRequest,
+) (*quoratev1.DemoteMemberResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.DemoteMemberResponse{}, f.checkRemovable(r.GetId(), r.GetForce())
 }
 
-func (f *fake) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
+func (f *fake) RemoveMember(_ context.Context,
+	r *quoratev1.RemoveMemberRequest,
+) (*quoratev1.RemoveMemberResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.RemoveMemberResponse{Changed: r.GetId() != "n9"}, f.checkRemovable(r.GetId(), r.GetForce())
 }
 
 func (f *fake) checkRemovable(id string, force bool) error {
 	if id == "n1" && !force {
-		return connectError(connect.CodeFailedPrecondition, "without n1 there would be 2 voters (n2, n3), and min-quorum is 3; add a member first, or repeat it with --force")
+		return connectError(connect.CodeFailedPrecondition,
+			"without n1 there would be 2 voters (n2, n3), and min-quorum is 3; add a member first, or repeat "+
+				"it with --force")
 	}
 	return nil
 }
 
-func (f *fake) TransferLeader(_ context.Context, r *quoratev1.TransferLeaderRequest) (*quoratev1.TransferLeaderResponse, error) {
+func (f *fake) TransferLeader(_ context.Context,
+	r *quoratev1.TransferLeaderRequest,
+) (*quoratev1.TransferLeaderResponse, error) {
 	f.keepRequest(r)
 	if r.GetId() == "n1" {
 		return &quoratev1.TransferLeaderResponse{LeaderId: "n1"}, nil

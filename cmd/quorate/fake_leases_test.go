@@ -12,15 +12,18 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// fakeNow is ledger time.
+// fakeNow is the ledger time of the fake, in milliseconds.
 const fakeNow = 3_600_000
 
-// itemsFor takes as many items as were asked for: those that were named, or the first ones.
+// itemsFor returns the requested number of items: the named ones, or the first ones.
 func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
 	var held []*quoratev1.HeldItem
 	for _, pick := range picks {
 		for i := range max(pick.GetCount(), 1) {
-			item := &quoratev1.HeldItem{Resource: pick.GetResource(), Name: fmt.Sprintf("%s-%d", pick.GetResource(), i+1), State: "leased"}
+			item := &quoratev1.HeldItem{
+				Resource: pick.GetResource(),
+				Name:     fmt.Sprintf("%s-%d", pick.GetResource(), i+1), State: "leased",
+			}
 			if len(pick.GetNames()) > 0 {
 				item.Name = pick.GetNames()[i]
 			}
@@ -30,7 +33,7 @@ func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
 	return held
 }
 
-// accountClaim is a claim of accounts.
+// accountClaim returns a claim of accounts.
 func accountClaim(node string, names ...string) *quoratev1.Claim {
 	return &quoratev1.Claim{Tree: "ci", Node: node, Items: []*quoratev1.ItemPick{
 		{Resource: "aws-account", Count: int64(len(names)), Names: names},
@@ -49,7 +52,8 @@ func revokedLease() *quoratev1.Allocation {
 	return held
 }
 
-// mustWait tells whether an id waits: soon and late only twice, queued for ever.
+// mustWait reports whether a request must wait: ids that begin with "soon" on their first two calls, "queued" and ids
+// that begin with "late" always.
 func (f *fake) mustWait(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,13 +65,15 @@ func (f *fake) waitInQueue(r *quoratev1.AllocateRequest) (*quoratev1.AllocateRes
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if strings.HasPrefix(r.GetId(), "late") && f.asked[r.GetId()] > 2 {
-		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "the request %q has ended", r.GetId()), &quoratev1.Problem{Reason: "ENDED"})
+		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "the request %q has ended", r.GetId()),
+			&quoratev1.Problem{Reason: "ENDED"})
 	}
 	q := waitingRequest(r.GetId(), 2, r.GetClaims()...)
-	return &quoratev1.AllocateResponse{Allocation: q.GetAllocation(), Decision: q.GetDecision(), LedgerTimeMs: fakeNow}, nil
+	return &quoratev1.AllocateResponse{Allocation: q.GetAllocation(), Decision: q.GetDecision(), LedgerTimeMs: fakeNow},
+		nil
 }
 
-// waitingRequest waits for a limit, for an item, and for another request.
+// waitingRequest returns requests that wait for a limit, for an item and for another request.
 func waitingRequest(id string, position int64, claims ...*quoratev1.Claim) *quoratev1.WaitingRequest {
 	waits := heldAllocation(id, 0, nil, claims...)
 	waits.State, waits.GrantedAt = quoratev1.AllocationState_ALLOCATION_STATE_WAITING, nil
@@ -98,7 +104,8 @@ func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.R
 		return nil, err
 	}
 	if r.GetFence() != 0 && r.GetFence() != held.GetFence() {
-		return nil, withDetail(connectError(connect.CodeAborted, "%q has the fence %d, not %d", r.GetId(), held.GetFence(), r.GetFence()),
+		return nil, withDetail(
+			connectError(connect.CodeAborted, "%q has the fence %d, not %d", r.GetId(), held.GetFence(), r.GetFence()),
 			&quoratev1.Problem{Reason: "FENCE_MISMATCH"})
 	}
 	held.TtlMs = cmp.Or(r.GetTtlMs(), held.GetTtlMs())
@@ -106,7 +113,7 @@ func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.R
 	return &quoratev1.RenewResponse{Allocation: held, Index: 20, LedgerTimeMs: fakeNow}, nil
 }
 
-// ListWaiting gives one a page.
+// ListWaiting returns one request per page.
 func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.ListWaitingResponse{Read: readInfo(r.GetRead())}
@@ -118,14 +125,17 @@ func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (
 		first.Decision.Violations = first.GetDecision().GetViolations()[:1]
 		answer.Requests, answer.NextPageToken = []*quoratev1.WaitingRequest{first}, "more"
 	default:
-		answer.Requests = []*quoratev1.WaitingRequest{waitingRequest("second", 2, accountClaim("tenants/web", "account-1"))}
+		answer.Requests = []*quoratev1.WaitingRequest{
+			waitingRequest("second", 2, accountClaim("tenants/web", "account-1")),
+		}
 	}
 	return answer, nil
 }
 
-// WatchAllocations says five things and ends.
+// WatchAllocations sends five messages and ends.
 func (f *fake) WatchAllocations(
-	_ context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+	_ context.Context, r *quoratev1.WatchAllocationsRequest,
+	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
 ) error {
 	f.keepRequest(r)
 	if r.GetAfterIndex() == 1 {
@@ -135,7 +145,10 @@ func (f *fake) WatchAllocations(
 	ended.State = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
 	for i, m := range []*quoratev1.WatchAllocationsResponse{
 		{Index: 16},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING, Allocation: waitingRequest("second", 2, accountClaim("tenants/web", "account-1")).GetAllocation()},
+		{
+			Change:     quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
+			Allocation: waitingRequest("second", 2, accountClaim("tenants/web", "account-1")).GetAllocation(),
+		},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: heldLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, Allocation: revokedLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
@@ -150,10 +163,13 @@ func (f *fake) WatchAllocations(
 }
 
 func fakeItem(name, state string) *quoratev1.Item {
-	return &quoratev1.Item{Name: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: name}, State: state, UpdatedAt: someDay}
+	return &quoratev1.Item{
+		Name: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: name}, State: state,
+		UpdatedAt: someDay,
+	}
 }
 
-// ListItems gives two a page.
+// ListItems returns two items per page.
 func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quoratev1.ListItemsResponse, error) {
 	f.keepRequest(r)
 	if r.GetTree() != "ci" {
@@ -167,7 +183,10 @@ func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quo
 	held, leaving := fakeItem("account-1", "leased"), fakeItem("account-2", "leased")
 	held.Owner, held.Allocation, held.Fence = "ann", "lease-1", 7
 	leaving.Allocation, leaving.Fence, leaving.Leaving = "lease-2", 8, true
-	answer := &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{held, leaving}, NextPageToken: "more"}
+	answer := &quoratev1.ListItemsResponse{
+		Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{held, leaving},
+		NextPageToken: "more",
+	}
 	answer.Items = answer.GetItems()[:min(2, int(r.GetPageSize()))]
 	return answer, nil
 }

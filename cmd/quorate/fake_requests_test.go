@@ -8,7 +8,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// addDetails gives a granted allocation what its request says of it.
+// addDetails copies the details of a request to its granted allocation.
 func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	held.Principal = r.GetPrincipal()
 	if held.TtlMs = r.GetTtlMs(); held.GetTtlMs() > 0 {
@@ -31,7 +31,7 @@ func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	}
 }
 
-// preemptedAllocation is who had to go for soft-1.
+// preemptedAllocation is the victim that was preempted for soft-1.
 func preemptedAllocation() *quoratev1.Allocation {
 	gone := heldAllocation("soft-0", 6, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
@@ -44,7 +44,8 @@ func (f *fake) Confirm(_ context.Context, r *quoratev1.ConfirmRequest) (*quorate
 	f.keepRequest(r)
 	if r.GetId() == "lapsed" {
 		return nil, withDetail(
-			connectError(connect.CodeFailedPrecondition, "the reservation %q has lapsed", "lapsed"), &quoratev1.Problem{Reason: "ENDED"},
+			connectError(connect.CodeFailedPrecondition, "the reservation %q has lapsed", "lapsed"),
+			&quoratev1.Problem{Reason: "ENDED"},
 		)
 	}
 	held := heldAllocation(r.GetId(), 42, nil, &quoratev1.Claim{
@@ -86,19 +87,21 @@ func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quorate
 	return answer, nil
 }
 
-// explainedDenial is a denial with every kind of violation and of raise.
+// explainedDenial returns a denial with every kind of violation and every kind of raise.
 func explainedDenial() *quoratev1.Decision {
 	return &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true,
 		Violations: []*quoratev1.Violation{
 			{Tree: "cern", Node: "atlas/operations", Resource: "cores", Limit: 80, Used: 60, Requested: 21, Missing: 1},
 			{
-				Tree: "cern", Limit: 2, Used: 2, Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+				Tree: "cern", Limit: 2, Used: 2, Requested: 1, Missing: 1,
+				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
 			},
 			{
-				Tree: "tenants", Node: "tenant-1", Resource: "ram", Limit: 1 << 30, Used: 0, Requested: 2 << 30, Missing: 1 << 30,
-				Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+				Tree: "tenants", Node: "tenant-1", Resource: "ram", Limit: 1 << 30, Used: 0, Requested: 2 << 30,
+				Missing: 1 << 30,
+				Kind:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 			},
 		},
 		Remedy: &quoratev1.Remedy{
@@ -113,7 +116,10 @@ func explainedDenial() *quoratev1.Decision {
 					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 				},
 				{Tree: "tenants", Node: "new", Resource: "servers", From: 1, To: 2, Unconfigured: true},
-				{Tree: "tenants", Node: "ruled", Resource: "servers", From: 1, To: 2, NeedsReason: true, Governed: true, Setters: []string{"o'neill", "sue"}},
+				{
+					Tree: "tenants", Node: "ruled", Resource: "servers", From: 1, To: 2, NeedsReason: true, Governed: true,
+					Setters: []string{"o'neill", "sue"},
+				},
 				{Tree: "tenants", Node: "closed", Resource: "servers", From: 1, To: 2, Governed: true},
 			},
 			Releases: []string{"workflow-1", "request-1"},
@@ -121,7 +127,7 @@ func explainedDenial() *quoratev1.Decision {
 	}
 }
 
-// ListEvents gives two a page.
+// ListEvents returns two events per page.
 func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
@@ -132,7 +138,8 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", At: someDay},
 	}
 	for _, e := range all {
-		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" && e.GetId() != r.GetId() {
+		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" &&
+			e.GetId() != r.GetId() {
 			continue
 		}
 		if len(answer.GetEvents()) == min(2, int(r.GetPageSize())) {
@@ -144,8 +151,10 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 	return answer, nil
 }
 
-// ListPrincipals gives one a page.
-func (f *fake) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
+// ListPrincipals returns one principal per page.
+func (f *fake) ListPrincipals(_ context.Context,
+	r *quoratev1.ListPrincipalsRequest,
+) (*quoratev1.ListPrincipalsResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.ListPrincipalsResponse{Read: readInfo(r.GetRead())}
 	switch {
@@ -154,13 +163,17 @@ func (f *fake) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipalsRequ
 			{Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true},
 		}}}
 	case r.GetPageToken() == "":
-		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "ann", Groups: map[string]string{"fit": "physics"}, Nodes: []*quoratev1.PrincipalNode{
-			{Used: map[string]int64{"cores": 3}, Applications: []string{"fit", "plot"}, MaxApplications: 2},
-			{Node: "atlas", Used: map[string]int64{"cores": 3}, Limits: map[string]int64{"cores": 5}},
-		}}}
+		answer.Principals = []*quoratev1.PrincipalUsage{
+			{Name: "ann", Groups: map[string]string{"fit": "physics"}, Nodes: []*quoratev1.PrincipalNode{
+				{Used: map[string]int64{"cores": 3}, Applications: []string{"fit", "plot"}, MaxApplications: 2},
+				{Node: "atlas", Used: map[string]int64{"cores": 3}, Limits: map[string]int64{"cores": 5}},
+			}},
+		}
 		answer.NextPageToken = "more"
 	default:
-		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "bob", Nodes: []*quoratev1.PrincipalNode{{MaxApplications: 1, Wildcard: true}}}}
+		answer.Principals = []*quoratev1.PrincipalUsage{
+			{Name: "bob", Nodes: []*quoratev1.PrincipalNode{{MaxApplications: 1, Wildcard: true}}},
+		}
 	}
 	if r.GetName() != "" {
 		answer.NextPageToken = ""

@@ -22,8 +22,8 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-// fake answers as a cluster would, from a fixed state: the tree of examples/cern.yaml at revision 7, in the middle of the
-// CERN script, and two trees of a CI system. It keeps the requests it got.
+// fake is a server with a fixed state: the tree of examples/cern.yaml at revision 7, in the middle of the CERN script,
+// and two trees of a CI system. It records the requests that it received.
 type fake struct {
 	quoratev1connect.UnimplementedTreeServiceHandler
 	quoratev1connect.UnimplementedAllocationServiceHandler
@@ -32,7 +32,7 @@ type fake struct {
 
 	mu       sync.Mutex
 	requests []proto.Message
-	asked    map[string]int // how often each id that waits was asked for
+	asked    map[string]int // number of calls for each waiting id
 	granted  map[string]*quoratev1.Allocation
 }
 
@@ -56,7 +56,7 @@ func (f *fake) keepRequest(request proto.Message) {
 	f.requests = append(f.requests, request)
 }
 
-// lastRequest is the latest request.
+// lastRequest returns the latest request.
 func (f *fake) lastRequest(t *testing.T) proto.Message {
 	t.Helper()
 	f.mu.Lock()
@@ -67,7 +67,7 @@ func (f *fake) lastRequest(t *testing.T) proto.Message {
 	return f.requests[len(f.requests)-1]
 }
 
-// runQuorate runs a command line against a server and answers what it printed.
+// runQuorate runs a command line against a server and returns its output.
 func runQuorate(server, stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, talk bytes.Buffer
 	code = execute(append([]string{"--server", server}, args...), strings.NewReader(stdin), &out, &talk)
@@ -81,7 +81,10 @@ func connectError(code connect.Code, format string, args ...any) *connect.Error 
 }
 
 func readInfo(read *quoratev1.ReadOptions) *quoratev1.ReadInfo {
-	info := &quoratev1.ReadInfo{Index: 17, LedgerTimeMs: fakeNow, ServedBy: "n2", Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
+	info := &quoratev1.ReadInfo{
+		Index: 17, LedgerTimeMs: fakeNow, ServedBy: "n2",
+		Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
+	}
 	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
 		info.Consistency, info.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, 120
 	}
@@ -139,9 +142,18 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
 			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Field: "tree", After: "cern"},
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Node: "atlas", Field: "limit cores", After: "100"},
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "cern", Node: "atlas/physics", Field: "policy", Before: "open", After: "strict"},
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "cern", Node: "atlas/old", Field: "node", Before: "atlas/old"},
+			{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Node: "atlas",
+				Field: "limit cores", After: "100",
+			},
+			{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "cern", Node: "atlas/physics", Field: "policy",
+				Before: "open", After: "strict",
+			},
+			{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "cern", Node: "atlas/old", Field: "node",
+				Before: "atlas/old",
+			},
 		}
 	}
 	return &quoratev1.ApplyTreesResponse{Result: result}, err
@@ -150,12 +162,19 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
 	f.keepRequest(r)
 	if r.GetLimits()["cores"].GetAmount() == 21 {
-		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "2 rules of policies forbid it"), &quoratev1.Problem{
-			Reason: "POLICY_BREACH", NotApplied: true, Breaches: []*quoratev1.Breach{
-				{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "the limits of its children add up to 101, more than its limit of 100"},
-				{Tree: "cern", Node: "atlas/physics", Policy: "strict", Resource: "disk", Text: "its child higgs is unlimited"},
-			},
-		})
+		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "2 rules of policies forbid it"),
+			&quoratev1.Problem{
+				Reason: "POLICY_BREACH", NotApplied: true, Breaches: []*quoratev1.Breach{
+					{
+						Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores",
+						Text: "the limits of its children add up to 101, more than its limit of 100",
+					},
+					{
+						Tree: "cern", Node: "atlas/physics", Policy: "strict", Resource: "disk",
+						Text: "its child higgs is unlimited",
+					},
+				},
+			})
 	}
 	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
@@ -191,10 +210,19 @@ func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quora
 	answer := &quoratev1.GetUsageResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetTree() == "tenants":
-		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2, Resources: []*quoratev1.ResourceUsage{
-			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amountLimit(16 << 30), Effective: amountLimit(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
-			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: noLimit(), Own: 2, Subtree: 2},
-		}}}
+		answer.Nodes = []*quoratev1.NodeUsage{
+			{
+				Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2,
+				Resources: []*quoratev1.ResourceUsage{
+					{
+						Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amountLimit(16 << 30),
+						Effective: amountLimit(16 << 30), Own: 3 << 29, Subtree: 3 << 29,
+						Headroom: proto.Int64(29 << 29),
+					},
+					{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: noLimit(), Own: 2, Subtree: 2},
+				},
+			},
+		}
 	case r.GetTree() != "cern":
 		return nil, connectError(connect.CodeNotFound, "there is no tree %q", r.GetTree())
 	case !r.GetSubtree():
@@ -240,7 +268,9 @@ func coresUsage(node string, limit *quoratev1.Limit, own, subtree int64, headroo
 	return &quoratev1.NodeUsage{Node: node, Policy: "strict", Resources: []*quoratev1.ResourceUsage{usage}}
 }
 
-func (f *fake) ListRevisions(_ context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
+func (f *fake) ListRevisions(_ context.Context,
+	r *quoratev1.ListRevisionsRequest,
+) (*quoratev1.ListRevisionsResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
 		{
@@ -252,7 +282,9 @@ func (f *fake) ListRevisions(_ context.Context, r *quoratev1.ListRevisionsReques
 		},
 		{
 			Revision: 6, At: someDay, ChangeCount: 300,
-			Changes: []*quoratev1.Change{{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "tenants", Field: "label owner", After: "ops"}},
+			Changes: []*quoratev1.Change{
+				{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "tenants", Field: "label owner", After: "ops"},
+			},
 		},
 	}}, nil
 }
@@ -263,7 +295,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	case r.GetId() == "taken":
 		return nil, connectError(connect.CodeAlreadyExists, "the id %q is taken by another request", "taken")
 	case r.GetId() == "doubtful":
-		return nil, withDetail(connectError(connect.CodeDeadlineExceeded, "the answer did not come in time"), &quoratev1.Problem{Reason: "DEADLINE"})
+		return nil, withDetail(connectError(connect.CodeDeadlineExceeded, "the answer did not come in time"),
+			&quoratev1.Problem{Reason: "DEADLINE"})
 	case r.GetId() == "ended":
 		return nil, connectError(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
 	case r.GetClaims()[0].GetAmounts()["cores"] > 20:
@@ -285,24 +318,28 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	defer f.mu.Unlock()
 	f.granted[r.GetId()] = held
 	return &quoratev1.AllocateResponse{
-		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18, LedgerTimeMs: fakeNow,
+		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18,
+		LedgerTimeMs: fakeNow,
 	}, nil
 }
 
-// denialError is what step 15 of the script answers: workflow, operations and atlas are in the way.
+// denialError is the answer to step 15 of the script: the limits of workflow, operations and atlas are exceeded.
 func denialError(claim *quoratev1.Claim) error {
 	wanted := claim.GetAmounts()["cores"]
 	violation := func(node string, limit, used int64) *quoratev1.Violation {
 		return &quoratev1.Violation{
-			Tree: "cern", Node: node, Resource: "cores", Limit: limit, Used: used, Requested: wanted, Missing: used + wanted - limit,
+			Tree: "cern", Node: node, Resource: "cores", Limit: limit, Used: used, Requested: wanted,
+			Missing: used + wanted - limit,
 		}
 	}
 	decision := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED,
 		Violations: []*quoratev1.Violation{
-			violation("atlas/operations/workflow", 50, 30), violation("atlas/operations", 80, 60), violation("atlas", 100, 80),
+			violation("atlas/operations/workflow", 50, 30), violation("atlas/operations", 80, 60),
+			violation("atlas", 100, 80),
 		},
-		Explanation: fmt.Sprintf("%d cores do not fit at cern:atlas/operations/workflow: 3 limits are in the way", wanted),
+		Explanation: fmt.Sprintf(
+			"%d cores do not fit at cern:atlas/operations/workflow: 3 limits are in the way", wanted),
 	}
 	return withDetail(connectError(connect.CodeResourceExhausted, "%s", decision.GetExplanation()), decision)
 }
@@ -316,9 +353,12 @@ func withDetail(err *connect.Error, message proto.Message) error {
 	return err
 }
 
-func heldAllocation(id string, fence uint64, labels map[string]string, claims ...*quoratev1.Claim) *quoratev1.Allocation {
+func heldAllocation(id string, fence uint64, labels map[string]string,
+	claims ...*quoratev1.Claim,
+) *quoratev1.Allocation {
 	held := &quoratev1.Allocation{
-		Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD, GrantedAt: someDay,
+		Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD,
+		GrantedAt: someDay,
 	}
 	for _, c := range claims {
 		placed := c.GetNode()
@@ -326,7 +366,8 @@ func heldAllocation(id string, fence uint64, labels map[string]string, claims ..
 			placed = ""
 		}
 		held.Claims = append(held.Claims, &quoratev1.HeldClaim{
-			Tree: c.GetTree(), Node: c.GetNode(), Amounts: c.GetAmounts(), Placed: placed, Picks: c.GetItems(), Items: itemsFor(c.GetItems()),
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: c.GetAmounts(), Placed: placed, Picks: c.GetItems(),
+			Items: itemsFor(c.GetItems()),
 		})
 	}
 	return held
@@ -341,12 +382,14 @@ func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quorate
 	if len(r.GetItems()) > 0 {
 		return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
 	}
-	held = proto.CloneOf(held) // the first answer may still be on its way
+	held = proto.CloneOf(held) // the first answer may still be in transit
 	held.State, held.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_RELEASED, someDay
 	return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
 }
 
-func (f *fake) GetAllocation(_ context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+func (f *fake) GetAllocation(_ context.Context,
+	r *quoratev1.GetAllocationRequest,
+) (*quoratev1.GetAllocationResponse, error) {
 	held, err := f.findAllocation(r.GetId())
 	return &quoratev1.GetAllocationResponse{Allocation: held, Read: readInfo(r.GetRead())}, err
 }
@@ -374,7 +417,10 @@ func fakeHoldings() []*quoratev1.Allocation {
 			Tree: "cern", Node: "atlas/physics/simulation", Amounts: map[string]int64{"cores": 10},
 		}),
 		heldAllocation("request-1", 4, map[string]string{"job": "nightly", "branch": "main"},
-			&quoratev1.Claim{Tree: "tenants", Node: "stranger", Amounts: map[string]int64{"servers": 2, "ram": 16 << 30}},
+			&quoratev1.Claim{
+				Tree: "tenants", Node: "stranger",
+				Amounts: map[string]int64{"servers": 2, "ram": 16 << 30},
+			},
 			&quoratev1.Claim{Tree: "providers", Node: "cloud-a/main", Amounts: map[string]int64{"servers": 2}},
 		),
 		heldAllocation("workflow-1", 5, nil, &quoratev1.Claim{
@@ -384,7 +430,7 @@ func fakeHoldings() []*quoratev1.Allocation {
 	}
 }
 
-// ListAllocations gives two a page.
+// ListAllocations returns two allocations per page.
 func (f *fake) ListAllocations(
 	_ context.Context, r *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
@@ -410,14 +456,16 @@ func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quo
 		return &quoratev1.Member{
 			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 1,
 			HttpAddress: fmt.Sprintf("10.0.0.%d:7101", port), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", port),
-			AppliedIndex: 17, LastIndex: 17,
+			AppliedIndex: 17, LastIndex: 17, LogStore: "wal",
 		}
 	}
 	lost := member("n3", quoratev1.Role_ROLE_FOLLOWER, 3)
-	lost.Reachable = false
+	lost.Reachable, lost.LogStore = false, ""
 	return &quoratev1.GetStatusResponse{
-		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17, LedgerTimeMs: 3_600_000, Revision: 7,
-		HeldAllocations: 3, LedgerBytes: 12 << 20, LedgerBytesLimit: 704 << 20, TombstoneSpan: durationpb.New(24 * time.Hour), ClusterName: "demo",
+		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17,
+		LedgerTimeMs: 3_600_000, Revision: 7,
+		HeldAllocations: 3, LedgerBytes: 12 << 20, LedgerBytesLimit: 704 << 20,
+		TombstoneSpan: durationpb.New(24 * time.Hour), ClusterName: "demo",
 		Problem: "1 of 3 members does not answer; the cluster survives no further loss",
 		Members: []*quoratev1.Member{
 			member("n1", quoratev1.Role_ROLE_LEADER, 1), member("n2", quoratev1.Role_ROLE_FOLLOWER, 2), lost,

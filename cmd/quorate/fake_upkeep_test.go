@@ -9,19 +9,22 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// The cluster of the fake is in the middle of an upgrade, and one of its members holds another state.
+// The cluster of the fake is in the middle of an upgrade, and the state of one member differs.
 
 func (f *fake) GetLevel(_ context.Context, r *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.GetLevelResponse{Level: 3, Members: []*quoratev1.MemberLevel{
-		{Id: "n1", Version: "v0.5.0", FeatureLevel: 4, Alive: true}, {Id: "n2", Version: "v0.4.0", FeatureLevel: 3, Alive: true}, {Id: "n3"},
+		{Id: "n1", Version: "v0.5.0", FeatureLevel: 4, Alive: true},
+		{Id: "n2", Version: "v0.4.0", FeatureLevel: 3, Alive: true},
+		{Id: "n3"},
 	}}, nil
 }
 
 func (f *fake) RaiseLevel(_ context.Context, r *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
 	f.keepRequest(r)
 	return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New(
-		"this needs feature level 4 on all members, and these are not known to have it: n2 (version v0.4.0, feature level 3); upgrade or "+
+		"this needs feature level 4 on all members, and these are not known to have it: n2 (version v0.4.0, feature "+
+			"level 3); upgrade or "+
 			"start them, or remove them from the cluster"))
 }
 

@@ -20,22 +20,24 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/quorate/quorate/cluster/boltstore"
+	"github.com/quorate/quorate/cluster/logstoretest"
 	"github.com/quorate/quorate/cluster/raftguard"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// For each released version testdata/released has the data folder of a server of it, as a ZIP file, and what that server
-// answered. They are never written again: `make fixture VERSION=v0.5.0` makes those of another version, whose commit must be
-// in the list of releases.
+// For each released version, testdata/released has the data folder of one of its servers, as a ZIP file, and the
+// answers of that server. Existing fixtures are never rewritten. `make fixture VERSION=v0.5.0` adds those of another
+// version, whose commit must be in the list of releases.
 var writeFixture = flag.String("write-fixture", "", "write the data folder that a released version leaves")
 
-// fixtureLife is what the server of a fixture goes through: some of everything that is kept. %s is the folder of its version.
+// fixtureLife are the commands that fill the server of a fixture with every kind of stored record. %s is the folder of
+// its version.
 var fixtureLife = []string{
 	"apply -f %s/examples/cern.yaml --actor ann --reason first",
 	"apply -f %s/examples/ci.yaml --actor eva",
-	"allocate --id jobs --at cern:atlas/physics/simulation --amount cores=5 --user ann --application higgs --label run=7",
+	"allocate --id jobs --at cern:atlas/physics/simulation --amount cores=5 --user ann --application " +
+		"higgs --label run=7",
 	"allocate --id denied --at cern:atlas/operations/workflow --amount cores=100000",
 	"allocate --id reserved --at cern:atlas/operations/web --amount cores=2 --reserve 1h",
 	"allocate --id short --at cern:atlas/operations/web --amount cores=1",
@@ -51,19 +53,20 @@ var fixtureLife = []string{
 	"rollback 3 --actor eva --reason mistake",
 }
 
-// fixtureQuestions are asked of the server that wrote the folder, and of this version. They change nothing.
+// fixtureQuestions are read-only commands, run against the server that wrote the folder and against this version.
 var fixtureQuestions = []string{
-	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data", "history", "events",
+	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data",
+	"history", "events",
 	"principals cern", "allocation short", "explain waits",
 }
 
-// remembered is what a fixture says beside its folder.
+// remembered is the part of a fixture that is stored beside its folder.
 type remembered struct {
 	Version string
-	// Answers are those of the version itself, by question.
+	// Answers are the answers of that version, by question.
 	Answers map[string]json.RawMessage
-	// Applied, Chain and State are of the ledger: the last index, the digest of the log, and of the state as this version wrote
-	// the fixture down.
+	// Applied is the last log index, Chain the digest of the log, and State the digest of the ledger when the fixture was
+	// written.
 	Applied      uint64
 	Chain, State string
 }
@@ -80,7 +83,8 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 			}
 			t.Parallel()
 			f, was := openFixture(t, version)
-			if applied, chain, state := ledgerOf(t, f.dir); applied != was.Applied || chain != was.Chain || state != was.State {
+			if applied, chain, state := ledgerOf(t, f.dir); applied != was.Applied || chain != was.Chain ||
+				state != was.State {
 				t.Errorf("at index %d the log has the digest %s and the state %s, want %d, %s, %s",
 					applied, chain, state, was.Applied, was.Chain, was.State)
 			}
@@ -100,7 +104,7 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 	}
 }
 
-// answerTo is an answer without its time and server.
+// answerTo returns an answer without its time and server.
 func answerTo(t *testing.T, f serverFlags, question string) any {
 	t.Helper()
 	end := runCommand(t, append(strings.Fields(question), "--server", f.baseURL(), "-o", "json")...)
@@ -114,7 +118,7 @@ func answerTo(t *testing.T, f serverFlags, question string) any {
 	return answer
 }
 
-// missingFields names what an answer said before and does not say now. New fields are not a fault.
+// missingFields returns the fields that an earlier answer has and the current one lacks. New fields are allowed.
 func missingFields(place string, before, now any) (lost []string) {
 	switch before := before.(type) {
 	case map[string]any:
@@ -142,7 +146,8 @@ func missingFields(place string, before, now any) (lost []string) {
 	return nil
 }
 
-// ledgerOf replays a data folder that no server uses, and answers the last index, the digest of the log and that of the state.
+// ledgerOf replays the data folder of a stopped server and returns the last index, the digest of the log and the digest
+// of the state.
 func ledgerOf(t *testing.T, dir string) (applied uint64, chain, state string) {
 	t.Helper()
 	machine := fsm.New(fsm.Options{})
@@ -166,15 +171,15 @@ func ledgerOf(t *testing.T, dir string) (applied uint64, chain, state string) {
 	return index, hex.EncodeToString(sum[:]), hex.EncodeToString(digestOf(t, machine))
 }
 
-// replayLog applies what the log has beyond the snapshot.
+// replayLog applies the log entries after the snapshot.
 func replayLog(t *testing.T, dir string, machine *fsm.FSM) {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(dir, "raft.db"), 0)
+	stores, err := logstoretest.OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // only read
-	logs := raftguard.NewChecksum(store)
+	defer func() { _ = stores.Close() }() // only read
+	logs := raftguard.NewChecksum(stores.Logs)
 	last, err := logs.LastIndex()
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +198,7 @@ func replayLog(t *testing.T, dir string, machine *fsm.FSM) {
 	}
 }
 
-// digestOf is the digest of what a snapshot would hold.
+// digestOf returns the digest of a snapshot of the state.
 func digestOf(t *testing.T, machine *fsm.FSM) []byte {
 	t.Helper()
 	frozen, err := machine.Snapshot()
@@ -207,7 +212,7 @@ func digestOf(t *testing.T, machine *fsm.FSM) []byte {
 	return sink.Bytes()[sink.Len()-32:] // it ends with it
 }
 
-// memory is a snapshot in memory.
+// memory is a snapshot sink in memory.
 type memory struct{ bytes.Buffer }
 
 func (*memory) ID() string    { return "memory" }
@@ -241,7 +246,7 @@ func openFixture(t *testing.T, version string) (serverFlags, remembered) {
 	return f, was
 }
 
-// newFixture lives the life of a fixture with a released version, and keeps what it leaves.
+// newFixture runs the commands of a fixture against a released version and stores its data folder and answers.
 func newFixture(t *testing.T, version string) {
 	t.Helper()
 	if _, err := os.Stat(fixturePath(version, "zip")); err == nil || released[version] == "" {
@@ -267,7 +272,8 @@ func newFixture(t *testing.T, version string) {
 		was.Answers[question] = answer
 	}
 	p.stopCleanly(t)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755), zipFolder(f.dir, fixturePath(version, "zip"))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755),
+		zipFolder(f.dir, fixturePath(version, "zip"))); err != nil {
 		t.Fatal(err)
 	}
 	was.Applied, was.Chain, was.State = ledgerOf(t, f.dir)
@@ -286,7 +292,8 @@ func zipFolder(folder, to string) error {
 		return err
 	}
 	packed := zip.NewWriter(file)
-	packed.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	packed.RegisterCompressor(
+		zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// TestYuniKornCases: what YuniKorn accepts is converted, what it rejects is not.
+// TestYuniKornCases converts the configurations that YuniKorn accepts and refuses those that it rejects.
 func TestYuniKornCases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../compat/yunikorn/testdata/cases/*.yaml")
@@ -29,16 +29,17 @@ func TestYuniKornCases(t *testing.T) {
 		if strings.Contains(string(text), "\n# expect: accept\n") {
 			code = 0
 		}
-		if end := runCommand(t, "convert", "--from", "yunikorn", file); end.code != code || (end.stdout != "") != (code == 0) {
+		if end := runCommand(t, "convert", "--from", "yunikorn", file); end.code != code ||
+			(end.stdout != "") != (code == 0) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", filepath.Base(file), end.code, code, end.stdout, end.stderr)
 		}
 	}
 }
 
-// TestYuniKornOverACluster is a day of a scheduler with three replicas: queues are applied, one pod runs, one is too
-// many, and every node shows a dashboard the same limits and usage.
+// TestYuniKornOverACluster applies queues to three replicas, admits one pod and denies the next, and expects the same
+// limits and usage from the REST API of every node.
 func TestYuniKornOverACluster(t *testing.T) {
-	verify.Only(t) // TestYuniKornCases is the quick one of its kind
+	verify.Only(t) // TestYuniKornCases covers this front end in short mode
 	t.Parallel()
 	nodes, servers := threeServers(t), map[string]*process{}
 	for _, f := range nodes {
@@ -67,12 +68,13 @@ func TestYuniKornOverACluster(t *testing.T) {
 	if status, body := httpGet(t, nodes[1].baseURL()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
 		t.Errorf("an unknown partition: %d %s", status, body)
 	}
-	if status, body := httpPost(t, nodes[2].baseURL()+"/ws/v1/validate-conf", "partitions: []"); body != "{\"allowed\":true}\n" {
+	if status, body := httpPost(t, nodes[2].baseURL()+"/ws/v1/validate-conf",
+		"partitions: []"); body != "{\"allowed\":true}\n" {
 		t.Errorf("a good configuration: %d %s", status, body)
 	}
 }
 
-// What a dashboard sees of one pod: the limits of sue at dev and the wildcard limits at root, beside her usage.
+// The REST answer for one pod: the limits of sue at dev and the wildcard limits at root, with her usage.
 const (
 	ofSue = `{"userName":"sue","groups":{"app-1":"development"},"queues":{"queuePath":"root",` +
 		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
@@ -97,7 +99,7 @@ var yunikornAnswers = map[string]string{
 	"queue/root":              `"runningApps":1`,
 }
 
-// The queues behind the two answers that YuniKorn's design page shows.
+// The queues that produce the two answers on YuniKorn's design page.
 const seedQueues = `partitions:
 - name: default
   queues:
@@ -118,9 +120,9 @@ const seedQueues = `partitions:
         maxresources: {vcore: 10}
 `
 
-// Its answers, but for what its own releases do otherwise: a queue is named by queuePath, a group has the list of its
-// applications in place of its users, and app1, in whose queues no group has a limit, is of no group. The field maxResources
-// of root.test, empty there, is so here.
+// The answers of the design page, with the differences of YuniKorn's own releases: a queue is named by queuePath, a
+// group has the list of its applications instead of its users, and app1 is counted in no group, because no group has a
+// limit in its queues. The empty field maxResources of root.test is empty here too.
 const (
 	seedUser = `[{"userName":"user1","groups":{"app2":"tester"},"queues":{"queuePath":"root",` +
 		`"resourceUsage":{"memory":12000000000,"vcore":12000},"runningApplications":["app1","app2"],` +
@@ -136,7 +138,7 @@ const (
 		`"maxResources":{"vcore":10000},"maxApplications":2,"children":[]}]}}]` + "\n"
 )
 
-// TestYuniKornSeed brings a ledger to the state of the design page's examples, which must read as they do.
+// TestYuniKornSeed brings a ledger to the state of the examples on the design page and expects the same answers.
 func TestYuniKornSeed(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -150,10 +152,14 @@ func TestYuniKornSeed(t *testing.T) {
 		{"apply --from yunikorn -f " + file, 0, "revision 1"},
 		{"allocate --id pod-1 --at default:default" + pod + "app1", 0, "granted"},
 		{"allocate --id pod-2 --at default:test" + pod + "app2", 0, "granted"},
-		{"allocate --id pod-3 --at default:test" + pod + "app2", 3, "group tester, vcore: limit 10, used 6, requested 6, missing 2"},
+		{
+			"allocate --id pod-3 --at default:test" + pod + "app2", 3,
+			"group tester, vcore: limit 10, used 6, requested 6, missing 2",
+		},
 	})
 	for path, want := range map[string]string{"users": seedUser, "groups": seedGroup} {
-		if status, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/"+path); status != http.StatusOK || body != want {
+		if status, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/"+path); status != http.StatusOK ||
+			body != want {
 			t.Errorf("%s: %d\n%s\nwant\n%s", path, status, body, want)
 		}
 	}

@@ -12,16 +12,28 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/borrowing.yaml", 0, ""},
-		{"allocate --id low --priority 1 --at ContextTree:Org-A/Context-1 --amount cpu=10", 0, "counted at ContextTree"},
-		{"allocate --id high --priority 5 --at ContextTree:Org-A/Context-2 --amount cpu=8 --dry-run", 0, "would preempt low"},
+		{
+			"allocate --id low --priority 1 --at ContextTree:Org-A/Context-1 --amount cpu=10", 0,
+			"counted at ContextTree",
+		},
+		{
+			"allocate --id high --priority 5 --at ContextTree:Org-A/Context-2 --amount cpu=8 --dry-run", 0,
+			"would preempt low",
+		},
 		{"allocation low", 0, "held"},
-		{"allocate --id high --priority 5 --reserve 1h --at ContextTree:Org-A/Context-2 --amount cpu=8", 0, "preempted low"},
+		{
+			"allocate --id high --priority 5 --reserve 1h --at ContextTree:Org-A/Context-2 --amount cpu=8", 0,
+			"preempted low",
+		},
 		{"allocation low", 0, "preempted by high"},
 		{"events --kind preempted", 0, "low"},
 		{"cancel high", 0, "held again, as before the reservation: low"},
 		{"allocation low", 0, "held"},
 		{"events --kind restored", 0, "low"},
-		{"allocate --id safe --priority 1 --unpreemptable --at ContextTree:Org-B/Context-3 --amount cpu=2", 0, "unpreemptable"},
+		{
+			"allocate --id safe --priority 1 --unpreemptable --at ContextTree:Org-B/Context-3 --amount cpu=2", 0,
+			"unpreemptable",
+		},
 	})
 }
 
@@ -33,7 +45,10 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/principals.yaml --actor ann", 0, ""},
 		{"allocate --id one --application run-1" + sue, 0, "counted for group dev"},
-		{"allocate --id two --application run-2" + sue, 3, "queues:ci/build  user sue, vcore: limit 8, used 5, requested 5, missing 2"},
+		{
+			"allocate --id two --application run-2" + sue, 3,
+			"queues:ci/build  user sue, vcore: limit 8, used 5, requested 5, missing 2",
+		},
 		{"explain two", 0, "# queues:ci/build  user sue, vcore: 8 -> 10"},
 		{"allocate --id two --application run-2 --user zoe --at queues:ci/build --amount vcore=5", 0, "granted"},
 		{"principals queues", 0, "run-1"},

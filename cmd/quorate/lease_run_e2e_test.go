@@ -7,35 +7,40 @@ import (
 	"testing"
 )
 
-// TestLeaseRunGivesWayInTime: a command whose lease is revoked with a grace shorter than --kill-after has ended before
-// another holder has its items, by SIGKILL if necessary.
+// TestLeaseRunGivesWayInTime: if a lease is revoked with a grace shorter than --kill-after, its command has ended, by
+// SIGKILL if necessary, before the items go to another holder.
 func TestLeaseRunGivesWayInTime(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
 	trees := filepath.Join(t.TempDir(), "trees.yaml")
-	const text = "trees: {b: {policy: borrowing, leases: {grace: 3s}, resources: {cpu: {unit: count}}, limits: {cpu: 4}, " +
+	const text = "trees: {b: {policy: borrowing, leases: {grace: 3s}, resources: {cpu: {unit: count}}, " +
+		"limits: {cpu: 4}, " +
 		"nodes: {x: {limits: {cpu: 2}}, y: {limits: {cpu: 2}}}}}\n"
 	if err := os.WriteFile(trees, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply -f " + trees, 0, ""}})
 	alive := filepath.Join(t.TempDir(), "alive")
-	victim := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=4", "--ttl", "30s", "--",
+	victim := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=4",
+		"--ttl", "30s", "--",
 		"sh", "-c", `trap '' TERM; echo ready; while :; do echo alive >> `+alive+`; sleep 0.05; done`)
 	awaitTrue(t, func() bool { return strings.Contains(victim.stdout.String(), "ready") })
-	winner := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:y", "--amount", "cpu=2", "--priority", "5", "--ttl", "30s",
+	winner := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:y", "--amount", "cpu=2", "--priority",
+		"5", "--ttl", "30s",
 		"--wait", "1m", "--", "sh", "-c", `wc -l < `+alive+`; sleep 1; wc -l < `+alive)
 	end := winner.awaitEnd(t)
 	if counts := strings.Fields(end.stdout); end.code != 0 || len(counts) != 2 || counts[0] != counts[1] {
-		t.Errorf("both ran at once: exit code %d, said %q\n%s%s", end.code, end.stdout, end.stderr, victim.stderr.String())
+		t.Errorf("both ran at once: exit code %d, said %q\n%s%s", end.code, end.stdout, end.stderr,
+			victim.stderr.String())
 	}
 	if end := victim.awaitEnd(t); end.code != 7 || !strings.Contains(end.stderr, "is revoked by") {
 		t.Errorf("exit code %d\n%s", end.code, end.stderr)
 	}
 }
 
-// TestLeaseRunMistakes: mistakes are reported before the wait.
+// TestLeaseRunMistakes: invalid flags, commands that cannot be started and an unreachable server have exit codes of
+// their own, and no command is started.
 func TestLeaseRunMistakes(t *testing.T) {
 	t.Parallel()
 	notExecutable := filepath.Join(t.TempDir(), "job")

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestLeasesOverTheRealThing is a day of a CI system at the shell.
-func TestLeasesOverTheRealThing(t *testing.T) {
+// TestLeaseCommands runs the lease commands of a CI system against a real server.
+func TestLeaseCommands(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -18,7 +18,10 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/ci.yaml", 0, "items aws-account: 2 names"},
 		{"items ci:aws-account", 0, "account-2"},
-		{"allocate --id a --ttl 1h --user ann" + web + " --amount cores=4", 0, "a lease of 1h: ends in 1h unless it is renewed"},
+		{
+			"allocate --id a --ttl 1h --user ann" + web + " --amount cores=4", 0,
+			"a lease of 1h: ends in 1h unless it is renewed",
+		},
 		{"allocate --id b --ttl 48h" + web, 2, "lasts at most"},
 		{"allocate --id b" + web, 3, "missing 1"},
 		{"allocate --id b --wait 1h" + web + "=3", 3, "cannot fit"},
@@ -38,7 +41,7 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 		{"items ci:aws-account --state dirty", 0, "account-1"},
 		{"queue", 0, "ci  aws-account (free): limit 2, used 2, requested 1, missing 1"},
 		{"items set ci:aws-account:account-1 --state free", 0, "changed 1"},
-		{"allocation c", 0, "held"}, // the more important one, in the same step
+		{"allocation c", 0, "held"}, // the one with the higher priority, in the same entry
 		{"allocation b", 0, "waiting"},
 		{"items set ci:aws-account:account-1 --state free", 3, "held"},
 		{"cancel b", 0, "cancelled"},
@@ -53,7 +56,7 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 	})
 }
 
-// TestLeaseRun: a command runs for as long as it holds a lease, and everything comes back at its end.
+// TestLeaseRun: a command runs under a lease, which is released when the command ends.
 func TestLeaseRun(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -62,19 +65,22 @@ func TestLeaseRun(t *testing.T) {
 		return runCommand(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.baseURL()).stdout
 	}
 	under := func(more ...string) *process {
-		return startProcess(t, append([]string{"lease", "run", "--server", f.baseURL(), "--resource", "aws-quota-slice"}, more...)...)
+		return startProcess(
+			t, append([]string{"lease", "run", "--server", f.baseURL(), "--resource", "aws-quota-slice"}, more...)...)
 	}
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 
 	t.Run("environment and exit code", func(t *testing.T) {
 		end := under("--count", "2", "--env", "aws-quota-slice=SLICES", "--", "sh", "-c",
 			`echo "$LEASED_RESOURCE, $SLICES, $QUORATE_FENCE"; exit 41`).awaitEnd(t)
-		if end.code != 41 || end.stdout != "aws-quota-slice-1 aws-quota-slice-2, aws-quota-slice-1 aws-quota-slice-2, 1\n" {
+		if end.code != 41 || end.stdout != "aws-quota-slice-1 aws-quota-slice-2, aws-quota-slice-1 "+
+			"aws-quota-slice-2, 1\n" {
 			t.Errorf("exit code %d, said %q\n%s", end.code, end.stdout, end.stderr)
 		}
 	})
 	t.Run("a signal is the command's", func(t *testing.T) {
-		p := under("--id", "trapped", "--", "sh", "-c", `trap 'echo trapped; exit 42' HUP; echo ready; while :; do sleep 0.1; done`)
+		p := under("--id", "trapped", "--", "sh", "-c",
+			`trap 'echo trapped; exit 42' HUP; echo ready; while :; do sleep 0.1; done`)
 		awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 		p.sendSignal(t, syscall.SIGHUP)
 		if end := p.awaitEnd(t); end.code != 42 || !strings.Contains(end.stdout, "trapped") {
@@ -95,7 +101,8 @@ func TestLeaseRun(t *testing.T) {
 		second := under("--id", "second", "--wait", "10m", "--", "true")
 		third := under("--id", "third", "--wait", "10m", "--", "true")
 		awaitTrue(t, func() bool {
-			return strings.Contains(second.stderr.String(), "waiting") && strings.Contains(third.stderr.String(), "waiting")
+			return strings.Contains(second.stderr.String(), "waiting") &&
+				strings.Contains(third.stderr.String(), "waiting")
 		})
 		third.sendSignal(t, syscall.SIGTERM)
 		if end := third.awaitEnd(t); end.code != 143 || !strings.Contains(end.stderr, "withdrawn") {
@@ -109,7 +116,8 @@ func TestLeaseRun(t *testing.T) {
 		first.awaitEnd(t)
 	})
 	t.Run("no room, and no wait", func(t *testing.T) {
-		if end := under("--count", "11", "--", "true").awaitEnd(t); end.code != 3 || !strings.Contains(end.stderr, "cannot fit") {
+		if end := under("--count", "11", "--", "true").awaitEnd(t); end.code != 3 ||
+			!strings.Contains(end.stderr, "cannot fit") {
 			t.Errorf("exit code %d\n%s", end.code, end.stderr)
 		}
 	})
@@ -126,7 +134,8 @@ func TestLeaseRun(t *testing.T) {
 	}
 }
 
-// TestLeaseRunGivesWay: a request of higher priority waits for the grace, in which the command is notified and ended.
+// TestLeaseRunGivesWay: a request of higher priority waits for the grace, during which the command is signalled and
+// ends.
 func TestLeaseRunGivesWay(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -138,29 +147,32 @@ func TestLeaseRunGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply -f " + tree, 0, "lease grace: 8s"}})
-	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=10", "--ttl", "10m", "--kill-after", "2s", "--id", "borrower",
+	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=10", "--ttl", "10m",
+		"--kill-after", "2s", "--id", "borrower",
 		"--", "sh", "-c", `trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.1; done`)
 	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	playSteps(t, f, []step{
 		{"allocate --id owner --at b:y --amount cpu=5", 3, "missing"},
 		{"allocate --id owner --at b:y --amount cpu=5 --wait 1m", 0, "granted"},
-		{"allocation borrower", 0, "released"}, // by itself, as soon as its command had ended
+		{"allocation borrower", 0, "released"}, // released by "lease run" as soon as its command had ended
 	})
 	end := p.awaitEnd(t)
-	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "the lease is revoked by owner") ||
+	if end.code != 7 || !strings.Contains(end.stdout, "asked") ||
+		!strings.Contains(end.stderr, "the lease is revoked by owner") ||
 		!strings.Contains(end.stderr, "it had to give way to owner") {
 		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
 }
 
-// TestLeaseRunIsLost: without servers a command ends before its lease can, with everything that it has started, even if it
-// does not want to. The closed output shows that the whole process group has ended.
+// TestLeaseRunIsLost: without servers, a command that ignores SIGTERM is killed with its child processes before its
+// lease can expire. The closed output shows that the whole process group has ended.
 func TestLeaseRunIsLost(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	server := startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
-	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--ttl", "4s", "--kill-after", "1s", "--timeout", "2s",
+	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--ttl", "4s",
+		"--kill-after", "1s", "--timeout", "2s",
 		"--", "sh", "-c", `trap 'echo asked' TERM; (trap '' TERM; sleep 600) & echo ready; while :; do sleep 0.1; done`)
 	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	if err := server.Process.Kill(); err != nil {
@@ -171,12 +183,13 @@ func TestLeaseRunIsLost(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "could not be renewed in time") {
+	if end.code != 7 || !strings.Contains(end.stdout, "asked") ||
+		!strings.Contains(end.stderr, "could not be renewed in time") {
 		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
 }
 
-// TestLeaseRunOutlivesItsLeader: the leader is killed, and the command does not notice.
+// TestLeaseRunOutlivesItsLeader: the command continues when the leader is killed.
 func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	nodes := threeServers(t)
@@ -191,7 +204,8 @@ func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	}
 	playSteps(t, nodes[0], []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	done := filepath.Join(t.TempDir(), "done")
-	p := startProcess(t, "lease", "run", "--server", strings.Join(urls, ","), "--resource", "cluster", "--ttl", "15s", "--id", "long", "--",
+	p := startProcess(t, "lease", "run", "--server", strings.Join(urls, ","), "--resource", "cluster", "--ttl", "15s",
+		"--id", "long", "--",
 		"sh", "-c", `echo ready; while [ ! -e `+done+` ]; do sleep 0.1; done`)
 	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	leader := leaderOf(t, nodes[0])
@@ -202,7 +216,7 @@ func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	if other.id == leader {
 		other = nodes[1]
 	}
-	time.Sleep(20 * time.Second) // longer than the TTL: what is tested is that time passes
+	time.Sleep(20 * time.Second) // longer than the TTL, so that the lease must have been renewed
 	if !p.isRunning() {
 		t.Fatalf("the command has ended: %s", p.stderr.String())
 	}
@@ -216,7 +230,7 @@ func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	playSteps(t, other, []step{{"allocation long", 0, "released"}})
 }
 
-// awaitTrue waits until something is so.
+// awaitTrue polls until the condition holds.
 func awaitTrue(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {

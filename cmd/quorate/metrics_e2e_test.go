@@ -16,16 +16,18 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// metric is what the page and the server say of one metric of ours.
+// metric describes one metric of Quorate, on the docs page or on a server.
 type metric struct{ kind, labels string }
 
-// TestThePageOfMetrics lists exactly the metrics of ours that a server has, with their types and labels; each has a help text.
-func TestThePageOfMetrics(t *testing.T) {
+// TestMetricsPage: docs/metrics.md lists exactly the metrics that a server exports, with types and labels, and
+// each has a help text.
+func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	listed := listedMetrics(t)
 	f := singleServer(t, "--backup-dir", t.TempDir())
 	server := startServer(t, f)
-	if _, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+	if _, err := f.treeClient().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)
 	}
 	f.beBusy(t)
@@ -55,7 +57,9 @@ func listedMetrics(t *testing.T) map[string]metric {
 	listed := map[string]metric{}
 	rows := regexp.MustCompile("(?m)^\\| `(quorate_[a-z_]+)` \\| (\\w+) \\|([^|]*)\\|")
 	for _, row := range rows.FindAllStringSubmatch(readPage(t, "docs", "metrics.md"), -1) {
-		listed[row[1]] = metric{row[2], sortedWords(strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' }))}
+		listed[row[1]] = metric{
+			row[2], sortedWords(strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' })),
+		}
 	}
 	return listed
 }
@@ -66,11 +70,12 @@ func sortedWords(words []string) string {
 }
 
 var (
-	served   = regexp.MustCompile(`(?m)^# HELP (quorate_[a-z_]+) (.*)\n# TYPE quorate_[a-z_]+ (\w+)\n((?:quorate_.*\n)+)`)
+	served = regexp.MustCompile(
+		`(?m)^# HELP (quorate_[a-z_]+) (.*)\n# TYPE quorate_[a-z_]+ (\w+)\n((?:quorate_.*\n)+)`)
 	labelled = regexp.MustCompile(`[{,]([a-z_]+)="`)
 )
 
-// servedMetrics are those of ours on a page. What a histogram calls le is none of our labels.
+// servedMetrics parses Quorate's metrics from a server's page. The label le of histograms is left out.
 func servedMetrics(t *testing.T, page string) map[string]metric {
 	t.Helper()
 	found := map[string]metric{}
@@ -89,11 +94,13 @@ func servedMetrics(t *testing.T, page string) map[string]metric {
 	return found
 }
 
-// libraryMetrics are those of raft and memberlist that the document explains.
+// libraryMetrics are the metrics of raft and memberlist that docs/metrics.md explains.
 func libraryMetrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `((?:raft|memberlist)_\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(readPage(t, "docs", "metrics.md"), -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `((?:raft|memberlist)_\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(
+		readPage(t, "docs", "metrics.md"), -1) {
 		names = append(names, "# TYPE "+row[1]+" "+row[2]+"\n")
 	}
 	if len(names) < 10 {
@@ -102,14 +109,14 @@ func libraryMetrics(t *testing.T) []string {
 	return names
 }
 
-// fromPrometheus are metrics that it makes itself, and words of its language that look like one of ours.
+// fromPrometheus are metrics that Prometheus creates itself, and words of PromQL that look like a metric of Quorate.
 var fromPrometheus = []string{"up"}
 
-// withCertificates are metrics of servers that have certificates; TestThreeEncryptedServers finds them on a page.
+// withCertificates are exported only by servers that have certificates; TestThreeEncryptedServers checks them.
 var withCertificates = []string{"quorate_certificate_expiry_seconds", "quorate_certificate_reloads_total"}
 
-// TestAlertsNameWhatIsThere: a rule about a metric that does not exist would never fire.
-func TestAlertsNameWhatIsThere(t *testing.T) {
+// TestAlertsUseExistingMetrics: every alert uses existing metrics, because a rule about a missing metric never fires.
+func TestAlertsUseExistingMetrics(t *testing.T) {
 	var file struct {
 		Groups []struct {
 			Rules []struct {
@@ -121,7 +128,7 @@ func TestAlertsNameWhatIsThere(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(readPage(t, "deploy", "alerts.yaml")), &file); err != nil {
 		t.Fatal(err)
 	}
-	// The test above holds this list against a server, and the one of three servers that of the libraries.
+	// TestMetricsPage checks this list against a server, TestObservedTrio that of the libraries.
 	known := listedMetrics(t)
 	rules := 0
 	for _, group := range file.Groups {
@@ -142,7 +149,8 @@ func TestAlertsNameWhatIsThere(t *testing.T) {
 	if rules < 10 {
 		t.Errorf("only %d rules were read", rules)
 	}
-	for _, query := range regexp.MustCompile("`([^`]*quorate_[^`]*)`").FindAllStringSubmatch(readPage(t, "docs", "metrics.md"), -1) {
+	for _, query := range regexp.MustCompile("`([^`]*quorate_[^`]*)`").FindAllStringSubmatch(
+		readPage(t, "docs", "metrics.md"), -1) {
 		for _, name := range namesIn(query[1]) {
 			if _, found := known[histogramOf(name, known)]; !found && !slices.Contains(withCertificates, name) {
 				t.Errorf("the document asks for %s, which no server has", name)
@@ -151,7 +159,7 @@ func TestAlertsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// namesIn are the metrics in an expression: words before a selector, a range or an operator that belong to us.
+// namesIn returns Quorate's metrics in an expression: names before a selector, a range or an operator.
 func namesIn(expression string) []string {
 	return regexp.MustCompile(`\b(?:quorate|raft|memberlist|process|go)_[a-z_]+\b`).FindAllString(expression, -1)
 }
@@ -165,18 +173,20 @@ func histogramOf(name string, known map[string]metric) string {
 	return name
 }
 
-// checkWords finds misspelt names: all that is left of an expression are words of Prometheus's language and our labels.
+// checkWords finds misspelt names: apart from metrics, an expression has only words of PromQL and labels of Quorate.
 func checkWords(t *testing.T, alert, expression string) {
 	t.Helper()
 	language := map[string]bool{}
-	for word := range strings.FieldsSeq("max min sum by count rate increase histogram_quantile floor scalar absent and or up " +
-		"instance procedure version le role code outcome job m h time result") {
+	for word := range strings.FieldsSeq(
+		"max min sum by count rate increase histogram_quantile floor scalar absent and or up " +
+			"instance procedure version le role code outcome job m h time result") {
 		language[word] = true
 	}
 	bare := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(expression, "")
 	for _, word := range regexp.MustCompile(`[a-z_]+`).FindAllString(bare, -1) {
 		if !language[word] && !strings.HasPrefix(word, "quorate_") {
-			t.Errorf("%s: %q is neither a metric of ours nor known to this test; known are %v", alert, word, slices.SortedFunc(maps.Keys(language), cmp.Compare[string]))
+			t.Errorf("%s: %q is neither a metric of ours nor known to this test; known are %v", alert, word,
+				slices.SortedFunc(maps.Keys(language), cmp.Compare[string]))
 		}
 	}
 }

@@ -6,20 +6,24 @@ import (
 	"testing"
 )
 
-// TestCommandsWithoutALeader: what shows the state of a cluster shows what one server knows, and says by its exit code, as
-// every command that needs a leader does, that there is none.
+// TestCommandsWithoutALeader: commands that show the cluster print the view of one server, and, like every command that
+// needs a leader, exit with the code for a missing leader.
 func TestCommandsWithoutALeader(t *testing.T) {
 	t.Parallel()
-	f := threeServers(t)[0] // the others never come
+	f := threeServers(t)[0] // the other two servers are never started
 	startProcess(t, f.commandLine()...)
-	awaitCondition(t, "the server does not answer", func() bool { status, _ := httpGet(t, f.baseURL()+"/livez"); return status == http.StatusOK })
+	awaitCondition(t, "the server does not answer",
+		func() bool { status, _ := httpGet(t, f.baseURL()+"/livez"); return status == http.StatusOK })
 	for command, shows := range map[string]string{
-		"status": " leader none ", "status --local": " leader none ", "status -o json": `"leaderId": ""`, "cluster members": "no leader looks after it",
+		"status": " leader none ", "status --local": " leader none ", "status -o json": `"leaderId": ""`,
+		"cluster members":         "no leader looks after it",
 		"cluster members -o json": `"leaderId": ""`, "usage cern --timeout 3s": "", "trees --timeout 3s": "",
-		"cluster transfer-leader --timeout 3s": "", "allocate --id a --at cern --amount cores=1 --timeout 3s": "", "snapshot save /dev/null --timeout 3s": "",
+		"cluster transfer-leader --timeout 3s": "", "allocate --id a --at cern --amount cores=1 --timeout 3s": "",
+		"snapshot save /dev/null --timeout 3s": "",
 	} {
 		end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
-		if end.code != 6 || !strings.Contains(strings.Join(strings.Fields(end.stdout), " "), shows) || !strings.Contains(end.stdout+end.stderr, "eader") {
+		if end.code != 6 || !strings.Contains(strings.Join(strings.Fields(end.stdout), " "), shows) ||
+			!strings.Contains(end.stdout+end.stderr, "eader") {
 			t.Errorf("%s: %+v", command, end)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,21 +82,25 @@ func (c *collector) findSpan(trace, parent, member, name string) (id string, spa
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.spans {
-		if hex.EncodeToString(s.GetTraceId()) == trace && hex.EncodeToString(s.GetParentSpanId()) == parent && s.member == member && s.GetName() == name {
+		if hex.EncodeToString(s.GetTraceId()) == trace && hex.EncodeToString(s.GetParentSpanId()) == parent &&
+			s.member == member && s.GetName() == name {
 			return hex.EncodeToString(s.GetSpanId()), s.Span
 		}
 	}
 	return "", nil
 }
 
-// TestObservedTrio looks at three real servers as an operator does: the trace of a call through a follower, its request id,
-// the metrics of the libraries, and a bundle for those who look for a fault.
+// TestObservedTrio checks what three real servers show an operator: the trace of a call through a follower, its request
+// id, the metrics of the libraries, and a diagnostic bundle.
 func TestObservedTrio(t *testing.T) {
 	t.Parallel()
 	sink := newCollector(t)
 	flags := threeServers(t)
 	servers := map[string]*process{}
 	for i := range flags {
+		if i == 0 { // its library has metrics too
+			flags[i].more = slices.Concat(bolt, flags[i].more)
+		}
 		flags[i].more = append(append([]string{}, flags[i].more...), "--log-level", "debug", "--log-json",
 			"--otlp-endpoint", "http://planted:hunter2@"+strings.TrimPrefix(sink.URL, "http://"), "--trace-sample", "0")
 		servers[flags[i].id] = startWithEnv(t, []string{"OTEL_BSP_SCHEDULE_DELAY=100"}, flags[i].commandLine()...)
@@ -104,20 +109,22 @@ func TestObservedTrio(t *testing.T) {
 		awaitReady(t, servers[f.id], f)
 	}
 	awaitCondition(t, "the tree is not taken", func() bool {
-		_, err := flags[0].treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}, RequestId: "tree"})
+		_, err := flags[0].treeClient().ApplyTrees(t.Context(),
+			&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}, RequestId: "tree"})
 		return err == nil
 	})
 	follower, leader, call := traceACall(t, sink, flags)
 	for _, member := range []serverFlags{follower, leader} {
 		awaitCondition(t, member.id+" does not log the call under its request id", func() bool {
-			return hasLogged(servers[member.id], map[string]any{"request_id": call, "trace_id": traceOf(call), "code": "ok"})
+			return hasLogged(servers[member.id],
+				map[string]any{"request_id": call, "trace_id": traceOf(call), "code": "ok"})
 		})
 	}
 	awaitLibraryMetrics(t, flags)
 	checkBundles(t, servers, follower, leader)
 }
 
-// traceACall sends calls through a follower until one goes as it should: leaders may change meanwhile.
+// traceACall sends calls through a follower until one is relayed, because the leader may change meanwhile.
 func traceACall(t *testing.T, sink *collector, flags []serverFlags) (follower, leader serverFlags, id string) {
 	t.Helper()
 	attempt := 0
@@ -132,31 +139,34 @@ func traceACall(t *testing.T, sink *collector, flags []serverFlags) (follower, l
 				follower = f
 			}
 		}
-		return leader.id != "" && follower.id != "" && tracedCall(t, follower, id) && isOneTrace(t, sink, follower.id, leader.id, traceOf(id))
+		return leader.id != "" && follower.id != "" && tracedCall(t, follower, id) &&
+			isOneTrace(t, sink, follower.id, leader.id, traceOf(id))
 	})
 	return follower, leader, id
 }
 
 func leaderNow(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&quoratev1.GetStatusRequest{})
 	if err != nil {
 		return ""
 	}
 	return status.GetLeaderId()
 }
 
-// callersSpan is the span of the caller.
+// callersSpan is the id of the caller's span.
 const callersSpan = "00f067aa0ba902b7"
 
-// traceOf makes a trace of a request id.
+// traceOf derives a trace id from a request id.
 func traceOf(id string) string { return fmt.Sprintf("%032x", id) }
 
-// tracedCall is a call of a client that traces.
+// tracedCall sends a call with a trace header.
 func tracedCall(t *testing.T, f serverFlags, id string) bool {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"claims":[{"tree":"t","node":"a","amounts":{"cores":"1"}}]}`, id)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.baseURL()+"/quorate.v1.AllocationService/Allocate", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		f.baseURL()+"/quorate.v1.AllocationService/Allocate", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,19 +184,23 @@ func tracedCall(t *testing.T, f serverFlags, id string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// isOneTrace waits a little for the spans of a call: caller, follower, leader, log, ledger.
+// isOneTrace waits briefly for all spans of a call: caller, follower, leader, log and ledger.
 func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) bool {
 	t.Helper()
 	for range 100 {
 		relay, _ := sink.findSpan(trace, callersSpan, follower, "relay")
 		handled, _ := sink.findSpan(trace, relay, leader, "quorate.v1.AllocationService/Allocate")
 		proposed, span := sink.findSpan(trace, handled, leader, "ledger.propose")
-		if applied, _ := sink.findSpan(trace, proposed, leader, "ledger.apply"); relay != "" && handled != "" && applied != "" {
+		if applied, _ := sink.findSpan(trace, proposed, leader, "ledger.apply"); relay != "" &&
+			handled != "" && applied != "" {
 			told := map[string]bool{}
 			for _, a := range span.GetAttributes() {
 				told[a.GetKey()] = true
 			}
-			for _, key := range []string{"quorate.commands", "quorate.entry.index", "quorate.entry.commands", "quorate.queue_ms", "quorate.commit_ms"} {
+			for _, key := range []string{
+				"quorate.commands", "quorate.entry.index", "quorate.entry.commands",
+				"quorate.queue_ms", "quorate.commit_ms",
+			} {
 				if !told[key] {
 					t.Errorf("ledger.propose does not tell %s: %v", key, span.GetAttributes())
 				}
@@ -198,7 +212,7 @@ func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) b
 	return false
 }
 
-// hasLogged tells whether a process has logged a line with all these.
+// hasLogged reports whether a process has logged a line that contains all the texts.
 func hasLogged(p *process, want map[string]any) bool {
 	for line := range strings.Lines(p.stderr.String()) {
 		var said map[string]any
@@ -216,8 +230,8 @@ func hasLogged(p *process, want map[string]any) bool {
 	return false
 }
 
-// awaitLibraryMetrics waits until the members have shown all that docs/metrics.md explains. Each line is there only for a
-// minute after something was reported.
+// awaitLibraryMetrics waits until the members have exported every library metric in docs/metrics.md. A sample is
+// exported only for a minute after it was reported.
 func awaitLibraryMetrics(t *testing.T, flags []serverFlags) {
 	t.Helper()
 	missing := libraryMetrics(t)
@@ -243,12 +257,15 @@ func awaitLibraryMetrics(t *testing.T, flags []serverFlags) {
 	})
 }
 
-// checkBundles collects from all, then from one alone, and then from what is left without the leader.
+// checkBundles collects a bundle from all members, then from one, and then from those that remain without the leader.
 func checkBundles(t *testing.T, servers map[string]*process, follower, leader serverFlags) {
 	t.Helper()
 	all := readBundle(t, follower)
 	for _, member := range []string{"n1", "n2", "n3"} {
-		for _, name := range []string{"build.txt", "settings.yaml", "standing.json", "members.json", "snapshots.json", "metrics.txt", "goroutines.txt", "heap.pprof", "log.txt"} {
+		for _, name := range []string{
+			"build.txt", "settings.yaml", "standing.json", "members.json", "snapshots.json",
+			"metrics.txt", "goroutines.txt", "heap.pprof", "log.txt",
+		} {
 			if len(all[member+"/"+name]) == 0 {
 				t.Errorf("%s of %s is not in the bundle", name, member)
 			}
@@ -259,7 +276,8 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 			t.Errorf("%s tells a password", name)
 		}
 	}
-	if !strings.Contains(all["n1/settings.yaml"], "trace-sample: 0") || !strings.Contains(all["n1/settings.yaml"], "(hidden)@") {
+	if !strings.Contains(all["n1/settings.yaml"], "trace-sample: 0") ||
+		!strings.Contains(all["n1/settings.yaml"], "(hidden)@") {
 		t.Errorf("settings: %s", all["n1/settings.yaml"])
 	}
 	alone := readBundle(t, follower, "--local")
@@ -289,11 +307,12 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 	}
 }
 
-// readBundle collects a bundle and answers its files.
+// readBundle collects a bundle and returns its files.
 func readBundle(t *testing.T, f serverFlags, more ...string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	command := exec.Command(binary, append([]string{"debug", file, "--server", f.baseURL(), "--timeout", "1m"}, more...)...)
+	command := exec.Command(
+		binary, append([]string{"debug", file, "--server", f.baseURL(), "--timeout", "1m"}, more...)...)
 	if end := startCommand(t, command).awaitEnd(t); end.code != 0 {
 		t.Fatalf("exit code %d: %s", end.code, end.stderr)
 	}

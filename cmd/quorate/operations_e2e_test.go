@@ -17,10 +17,10 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// The page of operations is played section by section, each in an empty folder and a shell of its own, which it may leave
-// servers running in. A section that says <!-- given: NAME --> begins with the commands of that one. Fixed ports become free
-// ones. Of what a command shows, each line must have been said, in this order, numbers and spaces aside; "…" stands for what
-// is left out, and [exit N] for an exit code that is not 0.
+// docs/operations.md is executed section by section, each in an empty folder and its own shell, which may leave servers
+// running. A section marked <!-- given: NAME --> first runs the commands of section NAME. Fixed ports are replaced by
+// free ones. Each output line on the page must occur in the actual output, in this order, ignoring numbers and spaces;
+// "…" stands for omitted output, and [exit N] for an exit code other than 0.
 const operationsPage = "../../docs/operations.md"
 
 var (
@@ -29,7 +29,7 @@ var (
 	fixedPorts   = regexp.MustCompile(`127\.0\.0\.1:(7[123]0\d|8080)\b`)
 )
 
-// quickSections are those that make test plays.
+// quickSections are the sections that run in short mode.
 var quickSections = map[string]bool{"Bootstrap": true, "Restore": true}
 
 func TestOperations(t *testing.T) {
@@ -50,7 +50,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// book is the page by its sections.
+// book holds the sections of the page.
 type book struct {
 	names []string
 	texts map[string]string
@@ -76,7 +76,7 @@ func readOperations(t *testing.T) book {
 	return b
 }
 
-// told is a command of the page and what the page shows of its answer.
+// told is a command of the page with the output that the page shows.
 type told struct {
 	command string
 	lines   []string
@@ -117,7 +117,7 @@ func parseTranscript(block string) (list []told) {
 	return list
 }
 
-// operator is a shell in an empty folder that has the examples.
+// operator is a shell in an otherwise empty folder with the examples.
 type operator struct {
 	in    io.Writer
 	said  chan string
@@ -139,7 +139,7 @@ func newOperator(t *testing.T) *operator {
 		}
 	}
 	c := exec.Command("bash", "--noprofile", "--norc")
-	c.Dir, c.Env = dir, append(newShell(t, "", "").env, "QUORATE_STABILIZATION_TIME=1s") // nothing here is ever ill
+	c.Dir, c.Env = dir, append(newShell(t, "", "").env, "QUORATE_STABILIZATION_TIME=1s") // all are healthy
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.WaitDelay = 10 * time.Second
 	in, err := c.StdinPipe()
@@ -202,7 +202,7 @@ func (o *operator) playSection(t *testing.T, b book, name string) {
 	}
 }
 
-// runInShell runs one command and answers what the shell said meanwhile.
+// runInShell runs one command and returns the output of the shell.
 func (o *operator) runInShell(t *testing.T, command string) (said []string, code int) {
 	t.Helper()
 	const mark = "---ended-with---"
@@ -228,7 +228,7 @@ func (o *operator) runInShell(t *testing.T, command string) (said []string, code
 	}
 }
 
-// freeFor is the free address that stands for a fixed one.
+// freeFor returns the free address that replaces a fixed one.
 func (o *operator) freeFor(fixed string) string {
 	if o.ports[fixed] == "" {
 		o.ports[fixed], o.free = o.free[0], o.free[1:]
@@ -241,7 +241,7 @@ var (
 	gaps    = regexp.MustCompile(`[\s─-]+`)
 )
 
-// firstMissing is the first line of the page that was not said in its place; empty if all were.
+// firstMissing returns the first line of the page that does not occur in its place in the output; empty if all do.
 func firstMissing(shown, said []string) string {
 	plain := func(line string) string {
 		return strings.TrimSpace(gaps.ReplaceAllString(numbers.ReplaceAllString(line, "#"), " "))
@@ -267,7 +267,8 @@ func TestOperationsFindsWhatWasNotSaid(t *testing.T) {
 	if missing := firstMissing([]string{"n2 follower 4", "n1 leader 17"}, said); missing != "n1 leader 17" {
 		t.Errorf("the order is wrong, and %q was found missing", missing)
 	}
-	if list := parseTranscript("$ a \\\n  b\nx\n…\n[exit 4]\n$ c\n"); len(list) != 2 || list[0].command != "a \\\n  b" || list[0].code != 4 || len(list[0].lines) != 1 {
+	if list := parseTranscript("$ a \\\n  b\nx\n…\n[exit 4]\n$ c\n"); len(list) != 2 ||
+		list[0].command != "a \\\n  b" || list[0].code != 4 || len(list[0].lines) != 1 {
 		t.Errorf("read %+v", list)
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// The pages whose commands are run, in their order, against a server of their own. A block of a page that is marked
-// "console" is a transcript: lines that begin with "$ " are commands (a backslash at the end goes on with the next line),
-// what follows is all that they say, and "[exit N]" is their exit code if it is not 0. Run the tests with -args -rewrite to
-// write the transcripts anew, and read the diff.
+// The commands of each page are run in order against its own server. A block marked "console" is a transcript: lines
+// that begin with "$ " are commands (a backslash at the end continues the line), the lines after a command are its
+// complete output, and "[exit N]" is its exit code if it is not 0. Run the tests with -args -rewrite to rewrite the
+// transcripts, and review the diff.
 var pages = []string{
 	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
 	"docs/from-boskos.md", "docs/configuration.md", "docs/requests.md", "docs/leases.md",
 }
 
-// quickPages are those that make test plays: one with the commands of this server, one with another system's protocol.
+// quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
 var quickPages = map[string]bool{"docs/requests.md": true, "docs/from-boskos.md": true}
 
 func TestPages(t *testing.T) {
@@ -62,8 +62,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestReadme runs what the README lets a newcomer type, in its order, but for make and for servers. It shows only part of
-// what is said: the line of a denial, whose exit code is the next thing that is asked for.
+// TestReadme runs the commands of the README in order, except make and the servers. The README shows only part of the
+// output: the line of a denial, followed by a command that prints its exit code.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -84,7 +84,8 @@ func TestReadme(t *testing.T) {
 				end = "[exit 3]\n"
 			}
 			got := shell.runInShell(t, command)
-			if !strings.HasPrefix(got, said) || !strings.HasSuffix(got, end) || end == "" && strings.Contains(got, "[exit ") {
+			if !strings.HasPrefix(got, said) || !strings.HasSuffix(got, end) || end == "" &&
+				strings.Contains(got, "[exit ") {
 				t.Errorf("%s\n%s", command, got)
 			}
 		}
@@ -100,7 +101,7 @@ var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 func isRewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
-// shell runs commands of a page where a reader would: in the checkout, with quorate and curl on the path.
+// shell runs commands of a page in the root of the checkout, with quorate and curl on the path.
 type shell struct {
 	server   string
 	boskos   string
@@ -108,18 +109,18 @@ type shell struct {
 	commands int
 }
 
-// Addresses that pages write for the server.
+// The server addresses that pages use.
 const (
 	pageServer = "http://127.0.0.1:7101"
 	pageBoskos = "http://127.0.0.1:8080"
 )
 
-// pageTime is the time that pages write for every other.
+// pageTime replaces every time in transcripts.
 const pageTime = "2026-11-20T12:00:00Z"
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
-// waits is how long a command has waited, which pages write as no time at all.
+// waits matches the time that a command has waited, which transcripts write as 0s.
 var waits = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
 func newShell(t *testing.T, server, boskos string) *shell {
@@ -134,11 +135,12 @@ func newShell(t *testing.T, server, boskos string) *shell {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="+server, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env := append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="+server,
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return &shell{server: server, boskos: boskos, env: env}
 }
 
-// playTranscript runs the commands of a transcript and answers the transcript as it should be.
+// playTranscript runs the commands of a transcript and returns the transcript with their actual output.
 func (s *shell) playTranscript(t *testing.T, transcript string) string {
 	t.Helper()
 	var out strings.Builder
@@ -146,7 +148,7 @@ func (s *shell) playTranscript(t *testing.T, transcript string) string {
 	for i := 0; i < len(lines); i++ {
 		command, ok := strings.CutPrefix(lines[i], "$ ")
 		if !ok {
-			continue // what an earlier run said
+			continue // the output of an earlier run
 		}
 		out.WriteString(lines[i] + "\n")
 		for strings.HasSuffix(lines[i], `\`) && i+1 < len(lines) {
@@ -181,8 +183,8 @@ func (s *shell) runInShell(t *testing.T, command string) string {
 	return text
 }
 
-// runCurl is as much of curl as the pages use, so that the tests do not need it: -s, -X METHOD, -d or --data-binary DATA,
-// -H HEADER and one URL.
+// runCurl implements the options of curl that the pages use, so that the tests do not need it: -s, -X METHOD, -d or
+// --data-binary DATA, -H HEADER and one URL.
 func runCurl(args []string) error {
 	var url, data, asked string
 	header := http.Header{}

@@ -7,14 +7,15 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestTablesQuoteWhatIsNotPrintable: what callers chose cannot rewrite what an operator sees, neither in tables nor in
-// sentences, and JSON has it exactly.
+// TestTablesQuoteWhatIsNotPrintable: control characters in texts of callers are quoted in tables and messages, so that
+// they cannot change a terminal, and are exact in JSON.
 func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	t.Parallel()
 	const nasty = "\x1b[2Jgone\u202e\nFORGED"
 	f := singleServer(t)
 	startServer(t, f)
-	if _, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}, Reason: nasty}); err != nil {
+	if _, err := f.treeClient().ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}, Reason: nasty}); err != nil {
 		t.Fatal(err)
 	}
 	r := oneClaim("a", 1)
@@ -24,7 +25,8 @@ func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	}
 	shown := 0
 	for _, command := range []string{
-		"allocations", "allocation a", "history", "events", "activity " + busyTree().GetName(), "usage " + busyTree().GetName(), "principals " + busyTree().GetName(), "tree " + busyTree().GetName(),
+		"allocations", "allocation a", "history", "events", "activity " + busyTree().GetName(),
+		"usage " + busyTree().GetName(), "principals " + busyTree().GetName(), "tree " + busyTree().GetName(),
 	} {
 		end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
 		for _, said := range []string{end.stdout, end.stderr} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReadsFromAnyServer: each kind of read from each of three servers, on the command line.
+// TestReadsFromAnyServer runs each kind of read against each of three servers.
 func TestReadsFromAnyServer(t *testing.T) {
 	t.Parallel()
 	flags := threeServers(t)
@@ -21,7 +21,8 @@ func TestReadsFromAnyServer(t *testing.T) {
 	for _, f := range flags {
 		for _, how := range [][]string{nil, {"--min-index", "1"}, {"--stale", "--min-index", "1"}} {
 			got := runCommand(t, append([]string{"usage", "t", "--server", f.baseURL(), "--timeout", "2m"}, how...)...)
-			if marked := strings.Contains(got.stderr, "stale: answered by "+f.id); got.code != 0 || marked != (how != nil) {
+			if marked := strings.Contains(got.stderr, "stale: answered by "+f.id); got.code != 0 ||
+				marked != (how != nil) {
 				t.Errorf("%s %v: exit code %d\n%s%s", f.id, how, got.code, got.stdout, got.stderr)
 			}
 		}

@@ -16,14 +16,15 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/testbinary"
 )
 
-// released are the commits of the versions whose data later ones must understand, previous the version that a rolling
-// upgrade to this one comes from.
+// released maps the versions whose data this one must be able to read to their commits. previous is the version from
+// which rolling upgrades to this one are tested.
 var released, previous = releasedVersions()
 
-// commitsText is the list that make chaos reads too. It is in the program, because that also runs elsewhere, as the curl of the
-// page of operations.
+// commitsText is the list of releases, which make chaos also reads. It is embedded because the test binary also runs in
+// other folders, as the curl of docs/operations.md.
 //
 //go:embed testdata/released/commits.txt
 var commitsText string
@@ -38,7 +39,7 @@ func releasedVersions() (commits map[string]string, newest string) {
 	return commits, newest
 }
 
-// release is the program of a released version, built from its source.
+// release is the binary of a released version, built from its source.
 type release struct {
 	once           sync.Once
 	folder, binary string
@@ -48,7 +49,7 @@ type release struct {
 
 var previousRelease release
 
-// buildOnce gives the folder of a version and its program; the test is skipped where neither can be had.
+// buildOnce returns the source folder and the binary of a version. It skips the test if they cannot be built here.
 func (r *release) buildOnce(t *testing.T, version string) (source, binary string) {
 	t.Helper()
 	if testing.Short() {
@@ -64,8 +65,8 @@ func (r *release) buildOnce(t *testing.T, version string) (source, binary string
 	return r.folder, r.binary
 }
 
-// buildVersion unpacks a version beside the binary under test, which is removed after all tests, and builds it. What this machine
-// cannot have, such as the history or an old library, is not a fault.
+// buildVersion unpacks a version beside the binary under test, in a folder that is removed after all tests, and builds
+// it. A missing git history or an unavailable dependency is not a failure.
 func (r *release) buildVersion(version string) {
 	r.folder = filepath.Join(filepath.Dir(binary), version)
 	r.binary = filepath.Join(r.folder, "quorate")
@@ -81,8 +82,9 @@ func (r *release) buildVersion(version string) {
 		r.skip = fmt.Sprintf("the libraries of %s cannot be had: %v\n%s", version, err, says)
 		return
 	}
-	// One package at a time: other tests want the machine as well.
-	flags := append([]string{"build", "-p", "1", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + version}, buildFlags...)
+	// One package at a time, because other tests run concurrently.
+	flags := append([]string{"build", "-p", "1", "-ldflags", "-s -w -X main.version=" + version},
+		testbinary.Flags()...)
 	flags = append(flags, "-o", r.binary, "./cmd/quorate")
 	if says, err := r.runGo(flags...); err != nil {
 		r.fault = fmt.Errorf("building %s: %w\n%s", version, err, says)
@@ -139,7 +141,7 @@ func serverCommand(program string, f serverFlags) *exec.Cmd {
 
 func commandOf(program string, args ...string) *exec.Cmd { return exec.Command(program, args...) }
 
-// startVersion starts a server of some version and waits until it is ready.
+// startVersion starts a server of the given version and waits until it is ready.
 func startVersion(t *testing.T, program string, f serverFlags) *process {
 	t.Helper()
 	p := startCommand(t, serverCommand(program, f))
@@ -149,10 +151,11 @@ func startVersion(t *testing.T, program string, f serverFlags) *process {
 
 func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, error) {
 	t.Helper()
-	return quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+	return quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&quoratev1.GetStatusRequest{Local: true})
 }
 
-// clusterClient runs one of the commands about the cluster at one of its servers.
+// clusterClient runs a subcommand of "quorate cluster" against one server.
 func (f serverFlags) clusterClient(t *testing.T, line string) outcome {
 	t.Helper()
 	return runCommand(t, append([]string{"cluster", "--server", f.baseURL()}, strings.Fields(line)...)...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestServerFollowsItsFile changes the file of a running server.
+// TestServerFollowsItsFile changes the configuration file of a running server.
 func TestServerFollowsItsFile(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -20,7 +20,8 @@ func TestServerFollowsItsFile(t *testing.T) {
 		}
 	}
 	write("log-level: warn\n")
-	p := startProcess(t, "server", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip)
+	p := startProcess(t, "server", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http,
+		"--raft-addr", f.raft, "--gossip-addr", f.gossip)
 	awaitReady(t, p, f)
 
 	says := func(line string) func() bool {
@@ -38,7 +39,7 @@ func TestServerFollowsItsFile(t *testing.T) {
 	p.stopCleanly(t)
 }
 
-// TestHangupDuringTheStart: a signal before the server serves neither ends it nor is lost.
+// TestHangupDuringTheStart: SIGHUP during the start neither ends the server nor is lost.
 func TestHangupDuringTheStart(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
@@ -46,23 +47,27 @@ func TestHangupDuringTheStart(t *testing.T) {
 	awaitCondition(t, "the server logs nothing", func() bool { return p.stderr.String() != "" })
 	p.sendSignal(t, syscall.SIGHUP)
 	awaitReady(t, p, f)
-	awaitCondition(t, "nothing was reloaded", func() bool { return strings.Contains(p.stderr.String(), "reloaded the settings") })
+	awaitCondition(t, "nothing was reloaded",
+		func() bool { return strings.Contains(p.stderr.String(), "reloaded the settings") })
 	p.stopCleanly(t)
 }
 
-// TestServerCheck tells good settings from bad ones and starts nothing.
+// TestServerCheck: --check accepts valid settings, refuses invalid ones, and starts nothing.
 func TestServerCheck(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 || end.stdout != "The settings of n1 are valid.\n" {
+	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 ||
+		end.stdout != "The settings of n1 are valid.\n" {
 		t.Errorf("%+v", end)
 	}
-	end := runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2", "--log-level", "loud")
+	end := runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2",
+		"--log-level", "loud")
 	if end.code != 2 || !strings.Contains(end.stderr, "log-level is \"loud\"") {
 		t.Errorf("%+v", end)
 	}
 	end = runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2")
-	if end.code != 2 || !strings.Contains(end.stderr, `ID is "n 1"`) || !strings.Contains(end.stderr, "BootstrapExpect is 2") {
+	if end.code != 2 || !strings.Contains(end.stderr, `ID is "n 1"`) ||
+		!strings.Contains(end.stderr, "BootstrapExpect is 2") {
 		t.Errorf("%+v", end)
 	}
 	if _, err := os.Stat(data); !os.IsNotExist(err) {

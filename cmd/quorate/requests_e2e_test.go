@@ -44,8 +44,8 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 	})
 }
 
-// TestARemedyHelps pastes what explain proposes, and then the request is granted.
-func TestARemedyHelps(t *testing.T) {
+// TestRemedyAdmitsRequest runs the commands that explain proposes and expects the request to be granted then.
+func TestRemedyAdmitsRequest(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -77,7 +77,7 @@ func TestARemedyHelps(t *testing.T) {
 	playSteps(t, f, []step{{"allocate --id more" + wanted, 0, "granted"}})
 }
 
-// remediesOf finds the commands in an explanation: those before "Or", and those after it.
+// remediesOf returns the commands in an explanation: those before "Or" and those after it.
 func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
 	t.Helper()
 	found := &raises
@@ -92,7 +92,7 @@ func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
 	return raises, releases
 }
 
-// pasteCommands gives commands to a shell, as a person would.
+// pasteCommands runs commands in a shell.
 func pasteCommands(t *testing.T, f serverFlags, commands []string) {
 	t.Helper()
 	shell := newShell(t, f.baseURL(), "")

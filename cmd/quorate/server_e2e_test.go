@@ -23,8 +23,11 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
 	for _, line := range []string{
-		"18. Simulation is no longer over its limit", "kill -9 n", "nothing is charged twice", "has caught up", "All 18 steps came out as they must",
-		"simulation  cores     5          5    5        0", "cern:atlas/operations/workflow holds 30 of 50 cores, 21 requested, 1 missing; cern:atlas/operations holds 60 of 80",
+		"18. Simulation is no longer over its limit", "kill -9 n", "nothing is charged twice", "has caught up",
+		"All 18 steps came out as they must",
+		"simulation  cores     5          5    5        0",
+		"cern:atlas/operations/workflow holds 30 of 50 cores, 21 requested, 1 missing; " +
+			"cern:atlas/operations holds 60 of 80",
 	} {
 		if !strings.Contains(end.stdout, line) {
 			t.Errorf("the demo does not say %q", line)
@@ -39,7 +42,8 @@ func TestDemoIsInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
 	p := startCommandIn(t, tmp, "demo")
-	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), " process "); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
+		" process "); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the demo does not begin")
 		}
@@ -90,7 +94,8 @@ func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 	startServer(t, f)
 	f.applyTree(t)
 	for name, options := range map[string][]connect.ClientOption{
-		"connect": nil, "json": {connect.WithProtoJSON()}, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
+		"connect": nil, "json": {connect.WithProtoJSON()}, "grpc": {connect.WithGRPC()},
+		"grpc-web": {connect.WithGRPCWeb()},
 	} {
 		client := quoratev1connect.NewAllocationServiceClient(http2, f.baseURL(), options...)
 		if granted, err := client.Allocate(t.Context(), oneClaim(name, 1)); err != nil || granted.GetFence() == 0 {
@@ -102,11 +107,13 @@ func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	status, body := httpPost(t, f.baseURL()+"/quorate.v1.AllocationService/Allocate", `{"id":"curl","claims":[{"tree":"t","node":"a/b","amounts":{"cores":"2"}}]}`)
+	status, body := httpPost(t, f.baseURL()+"/quorate.v1.AllocationService/Allocate",
+		`{"id":"curl","claims":[{"tree":"t","node":"a/b","amounts":{"cores":"2"}}]}`)
 	if status != 200 || !strings.Contains(body, `"placed":"a/b"`) {
 		t.Errorf("curl: %d %s", status, body)
 	}
-	if status, body = httpGet(t, f.baseURL()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply ") || !strings.Contains(body, "quorate_leader 1") {
+	if status, body = httpGet(t, f.baseURL()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply ") ||
+		!strings.Contains(body, "quorate_leader 1") {
 		t.Errorf("metrics: %d without raft_apply or quorate_leader", status)
 	}
 	if status, _ = httpGet(t, f.baseURL()+"/livez"); status != 200 {
@@ -122,17 +129,20 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	f := singleServer(t)
 	profiles := freePorts(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
-	text := fmt.Sprintf("id: from-file\ndata-dir: %s\nhttp-addr: %s\nraft-addr: %s\ngossip-addr: 127.0.0.1:1\njoin: [%q]\npprof-addr: %s\nlog-json: true\n",
+	text := fmt.Sprintf("id: from-file\ndata-dir: %s\nhttp-addr: %s\nraft-addr: %s\ngossip-addr: 127.0.0.1:1\njoin: "+
+		"[%q]\npprof-addr: %s\nlog-json: true\n",
 		f.dir, f.http, f.raft, f.gossip, profiles)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startWithEnv(t, []string{"QUORATE_GOSSIP_ADDR=" + f.gossip, "QUORATE_ID=from-env", "QUORATE_CONFIG=" + file}, "server", "--id", "n1")
+	p := startWithEnv(t, []string{"QUORATE_GOSSIP_ADDR=" + f.gossip, "QUORATE_ID=from-env", "QUORATE_CONFIG=" + file},
+		"server", "--id", "n1")
 	awaitReady(t, p, f)
 	if status, _ := httpGet(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d", status)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&quoratev1.GetStatusRequest{})
 	if err != nil || status.GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", status, err)
 	}
@@ -157,7 +167,7 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	flags[1].allocateEach(t, "b")
 	flags[2].allocateEach(t, "c")
 	lead := leaderOf(t, flags[0])
-	servers[lead].stopCleanly(t) // hands over: the others go on at once
+	servers[lead].stopCleanly(t) // transfers the leadership, so that the others continue at once
 	left := flags[:0:0]
 	for _, f := range flags {
 		if f.id != lead {
@@ -166,7 +176,7 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	}
 	began := time.Now()
 	left[0].allocateEach(t, "d")
-	if took := time.Since(began); took > patience/2 { // package clustertest wants it within a second of virtual time
+	if took := time.Since(began); took > patience/2 { // package clustertest requires it within a second of virtual time
 		t.Errorf("the hand-over took %v", took)
 	}
 	if used := left[1].usedCores(t); used != 4 {
@@ -180,10 +190,10 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	left[1].allocateEach(t, "e")
 }
 
-// noMajority: a node that is alone says so in time, and still answers who wants no more than a stale answer.
+// noMajority: a node without a majority refuses calls within their deadline and still answers stale reads.
 func noMajority(t *testing.T, f serverFlags) {
 	t.Helper()
-	time.Sleep(3 * time.Second) // until then it may still think that it leads
+	time.Sleep(3 * time.Second) // until then it may still consider itself the leader
 	for _, deadline := range []time.Duration{time.Second, 10 * time.Second} {
 		awaitInTime(t, "no leader", deadline, func(ctx context.Context) error {
 			_, err := f.allocationClient().Allocate(ctx, oneClaim("nobody", 1))
@@ -205,8 +215,8 @@ func noMajority(t *testing.T, f serverFlags) {
 	}
 }
 
-// awaitInTime repeats a call without a majority until it fails before its deadline for want of a leader: a busy machine may
-// delay any one call.
+// awaitInTime repeats a call without a majority until it fails with the error for a missing leader before its deadline.
+// A busy machine may delay any single call.
 func awaitInTime(t *testing.T, says string, deadline time.Duration, call func(context.Context) error) {
 	t.Helper()
 	var err error
@@ -224,7 +234,8 @@ func awaitInTime(t *testing.T, says string, deadline time.Duration, call func(co
 
 func leaderOf(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&quoratev1.GetStatusRequest{})
 	if err != nil || status.GetLeaderId() == "" || len(status.GetMembers()) != 3 || status.GetProblem() != "" {
 		t.Fatalf("status %v, %v", status, err)
 	}
@@ -238,7 +249,8 @@ func TestDev(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
 			p := startCommandIn(t, tmp, "dev", "--http-addr", "127.0.0.1:0", "--nodes", nodes)
-			for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern"); time.Sleep(20 * time.Millisecond) {
+			for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
+				"quorate usage cern"); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(deadline) || !p.isRunning() {
 					t.Fatal("dev does not say what to try")
 				}

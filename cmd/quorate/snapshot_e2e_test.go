@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// currentFence is the token of an allocation that is made, or made again.
+// currentFence allocates under an id, or repeats the request, and returns the fence.
 func (f serverFlags) currentFence(t *testing.T, id string) uint64 {
 	t.Helper()
 	answer, err := f.allocationClient().Allocate(t.Context(), oneClaim(id, 1))
@@ -23,7 +23,8 @@ func (f serverFlags) currentFence(t *testing.T, id string) uint64 {
 	return answer.GetAllocation().GetFence()
 }
 
-// TestABackupMovesIntoANewCluster: saved, looked into, and restored where nothing was; tokens go on growing.
+// TestABackupMovesIntoANewCluster saves a backup, inspects it and restores it into a new cluster. Fences continue to
+// increase.
 func TestABackupMovesIntoANewCluster(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "state.backup")
@@ -31,13 +32,15 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	server := startServer(t, lost)
 	lost.applyTree(t)
 	lost.allocateEach(t, "a", "b")
-	if end := runCommand(t, "snapshot", "save", file, "--server", lost.baseURL()); end.code != 0 || !strings.Contains(end.stdout, "holds the state at index") {
+	if end := runCommand(t, "snapshot", "save", file, "--server", lost.baseURL()); end.code != 0 ||
+		!strings.Contains(end.stdout, "holds the state at index") {
 		t.Fatalf("save: %+v", end)
 	}
 	last := lost.currentFence(t, "after")
 	server.stopCleanly(t)
 
-	if end := runCommand(t, "snapshot", "inspect", file); end.code != 0 || !strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
+	if end := runCommand(t, "snapshot", "inspect", file); end.code != 0 ||
+		!strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
 		t.Errorf("inspect: %+v", end)
 	}
 	f := singleServer(t, "--raise-level-after", "0") // as a cluster after an upgrade
@@ -45,7 +48,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut":     func(b []byte) []byte { return b[:len(b)-1] },
 		"flipped": func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
-		"foreign": func([]byte) []byte { return []byte("PK\x03\x04 is no backup") },
+		"foreign": func([]byte) []byte { return []byte("PK\x03\x04 is not a backup") },
 	} {
 		bad := filepath.Join(t.TempDir(), name)
 		data, err := os.ReadFile(file)
@@ -56,22 +59,26 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, command := range [][]string{{"inspect", bad}, {"restore", bad, "--yes", "--server", f.baseURL()}} {
-			if end := runCommand(t, append([]string{"snapshot"}, command...)...); end.code != 2 || !strings.Contains(end.stderr, bad) {
+			if end := runCommand(t, append([]string{"snapshot"}, command...)...); end.code != 2 ||
+				!strings.Contains(end.stderr, bad) {
 				t.Errorf("%s of a %s file: %+v", command[0], name, end)
 			}
 		}
 	}
-	if end := runCommand(t, "snapshot", "restore", file, "--server", f.baseURL()); end.code != 2 || !strings.Contains(end.stderr, "--yes") {
+	if end := runCommand(t, "snapshot", "restore", file, "--server", f.baseURL()); end.code != 2 ||
+		!strings.Contains(end.stderr, "--yes") {
 		t.Errorf("restore without a confirmation: %+v", end)
 	}
 	end := runCommand(t, "snapshot", "restore", file, "--yes", "--server", f.baseURL())
-	if end.code != 3 || !strings.Contains(end.stderr, "quorate cluster level --raise") || !strings.Contains(end.stderr, "--raise-level") {
+	if end.code != 3 || !strings.Contains(end.stderr, "quorate cluster level --raise") ||
+		!strings.Contains(end.stderr, "--raise-level") {
 		t.Errorf("restore that would raise the feature level: %+v", end)
 	}
 	if end := runCommand(t, "cluster", "level", "--server", f.baseURL()); !strings.Contains(end.stdout, "level     1") {
 		t.Errorf("after a restore that was refused: %+v", end)
 	}
-	if end := runCommand(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server", f.baseURL()); end.code != 0 {
+	if end := runCommand(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server",
+		f.baseURL()); end.code != 0 {
 		t.Fatalf("restore: %+v", end)
 	}
 	if used := f.usedCores(t); used != 2 {
@@ -88,7 +95,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// TestPeriodicBackups: a server saves by itself, and what it saves is good.
+// TestPeriodicBackups: a server writes backups periodically, and they are valid.
 func TestPeriodicBackups(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "backups")
@@ -121,8 +128,8 @@ func TestPeriodicBackups(t *testing.T) {
 	}
 }
 
-// TestTheLossOfTheMajority: two of three are gone for good; the third is given a new configuration, keeps what it has,
-// and new ones join it.
+// TestTheLossOfTheMajority: two of three servers are lost for good. The third is recovered with a new configuration and
+// its data, and new servers join it.
 func TestTheLossOfTheMajority(t *testing.T) {
 	t.Parallel()
 	list := threeServers(t)
@@ -136,7 +143,7 @@ func TestTheLossOfTheMajority(t *testing.T) {
 	list[0].applyTree(t)
 	list[0].allocateEach(t, "a", "b")
 	last := list[0].currentFence(t, "c")
-	// The one that stays has heard all of it.
+	// The remaining server has received all entries.
 	if used := list[2].usedCores(t); used != 3 {
 		t.Fatalf("%d are used, want 3", used)
 	}
@@ -147,7 +154,8 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		}
 	}
 	stay := list[2]
-	if end := runCommand(t, "recover", "--data-dir", stay.dir, "--peers", filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
+	if end := runCommand(t, "recover", "--data-dir", stay.dir, "--peers",
+		filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
 		t.Errorf("recover with no such file: %+v", end)
 	}
 	write(fmt.Sprintf("peers:\n  - {id: n3, address: %q}\n", stay.raft))
@@ -172,7 +180,8 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		}
 	}
 	write(fmt.Sprintf("{\"peers\": [{\"id\": \"n3\", \"address\": %q, \"voter\": true}]}\n", stay.raft))
-	if end := runCommand(t, append(recover, "--dry-run")...); end.code != 0 || !strings.Contains(end.stdout, "3 allocations held") || !strings.Contains(end.stdout, "Nothing was changed") {
+	if end := runCommand(t, append(recover, "--dry-run")...); end.code != 0 ||
+		!strings.Contains(end.stdout, "3 allocations held") || !strings.Contains(end.stdout, "Nothing was changed") {
 		t.Errorf("dry run: %+v", end)
 	}
 	if end := runCommand(t, recover...); end.code != 0 || !strings.Contains(end.stdout, "Done.") {
@@ -185,7 +194,8 @@ func TestTheLossOfTheMajority(t *testing.T) {
 	if next := stay.currentFence(t, "next"); next <= last {
 		t.Errorf("after the recovery token %d is given, before it %d", next, last)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.baseURL()).GetStatus(t.Context(),
+		&quoratev1.GetStatusRequest{Local: true})
 	if err != nil || len(status.GetMembers()) != 1 {
 		t.Errorf("the members are %v, %v", status.GetMembers(), err)
 	}

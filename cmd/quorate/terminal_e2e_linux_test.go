@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLeaseRunAtATerminal: a command under a lease reads from the terminal, and Ctrl-C ends it.
+// TestLeaseRunAtATerminal: a command under a lease can read from the terminal, and Ctrl-C ends it.
 func TestLeaseRunAtATerminal(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	keyboard, screen := openTerminal(t)
-	command := exec.Command(binary, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--id", "typed", "--",
+	command := exec.Command(binary, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account",
+		"--id", "typed", "--",
 		"sh", "-c", `echo ready; read line; echo "got $line"; sleep 600`)
 	command.Stdin, command.SysProcAttr = screen, &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	p := startCommand(t, command)
@@ -27,10 +28,10 @@ func TestLeaseRunAtATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "got hello") })
-	if _, err := keyboard.WriteString("\x1a"); err != nil { // Ctrl-Z does nothing
+	if _, err := keyboard.WriteString("\x1a"); err != nil { // Ctrl-Z is ignored
 		t.Fatal(err)
 	}
-	awaitTrue(t, func() bool { // Ctrl-C does, but a shell that is about to start something may lose one
+	awaitTrue(t, func() bool { // Ctrl-C ends it, but a shell that is about to start a command may lose one
 		_, err := keyboard.WriteString("\x03")
 		return err != nil || !p.isRunning()
 	})
@@ -40,7 +41,7 @@ func TestLeaseRunAtATerminal(t *testing.T) {
 	playSteps(t, f, []step{{"allocation typed", 0, "released"}})
 }
 
-// openTerminal gives both ends of a terminal.
+// openTerminal returns both ends of a pseudo-terminal.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

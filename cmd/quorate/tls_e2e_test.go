@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// makeCerts runs "tls init" for the nodes of trio.
+// makeCerts runs "quorate tls init" for three nodes.
 func makeCerts(t *testing.T) pki.Folder {
 	t.Helper()
 	certs := pki.Folder(filepath.Join(t.TempDir(), "certs"))
@@ -31,15 +31,19 @@ func makeCerts(t *testing.T) pki.Folder {
 	return certs
 }
 
-// withTLS makes servers prove who they are, and want the same of their callers.
+// withTLS adds the flags that make servers use certificates and require them from callers.
 func (f *serverFlags) withTLS(certs pki.Folder) {
-	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key", certs.Key(f.id),
+	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key",
+		certs.Key(f.id),
 		"--tls-client-auth", "require", "--gossip-keys-file", certs.GossipKeys())
 }
 
-// clientTLSFlags are the flags of a command that shows a certificate.
+// clientTLSFlags are the flags of a command that presents a client certificate.
 func clientTLSFlags(certs pki.Folder, server, name string) []string {
-	return []string{"--server", server, "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(name), "--tls-key", certs.Key(name)}
+	return []string{
+		"--server", server, "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(name), "--tls-key",
+		certs.Key(name),
+	}
 }
 
 func tlsConfig(t *testing.T, files pki.Files) *tls.Config {
@@ -51,7 +55,7 @@ func tlsConfig(t *testing.T, files pki.Files) *tls.Config {
 	return config
 }
 
-// certificateSerial is that of the certificate that an address shows; empty if it shows none.
+// certificateSerial returns the serial number of the certificate that an address presents; empty if it presents none.
 func certificateSerial(t *testing.T, address string, files pki.Files) string {
 	t.Helper()
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, tlsConfig(t, files))
@@ -62,7 +66,8 @@ func certificateSerial(t *testing.T, address string, files pki.Files) string {
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// TestThreeEncryptedServers: everything is encrypted, strangers stay outside, and certificates are renewed under calls.
+// TestThreeEncryptedServers: all connections are encrypted, callers without a valid certificate are refused, and
+// certificates are renewed while calls run.
 func TestThreeEncryptedServers(t *testing.T) {
 	t.Parallel()
 	certs, foreign := makeCerts(t), makeCerts(t)
@@ -77,9 +82,12 @@ func TestThreeEncryptedServers(t *testing.T) {
 	all := strings.Join(urls, ",")
 	awaitCondition(t, "three members do not answer", func() bool {
 		end := runCommand(t, append([]string{"status"}, clientTLSFlags(certs, all, "client")...)...)
-		return end.code == 0 && strings.Count(end.stdout, " yes ") == 3 && !strings.Contains(end.stdout, "does not answer") && !strings.Contains(end.stdout, "none")
+		return end.code == 0 && strings.Count(end.stdout, " yes ") == 3 &&
+			!strings.Contains(end.stdout, "does not answer") && !strings.Contains(end.stdout, "none")
 	})
-	if end := runCommand(t, append([]string{"apply", "-f", "../../examples/cern.yaml"}, clientTLSFlags(certs, all, "client")...)...); end.code != 0 {
+	if end := runCommand(
+		t, append([]string{"apply", "-f", "../../examples/cern.yaml"},
+			clientTLSFlags(certs, all, "client")...)...); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	strangersStayOutside(t, flags[0], servers["n1"], certs, foreign)
@@ -97,7 +105,7 @@ func TestThreeEncryptedServers(t *testing.T) {
 	servers["n1"].stopCleanly(t)
 }
 
-// getShowing is curl with a certificate.
+// getShowing sends a GET request with a client certificate.
 func getShowing(t *testing.T, url string, files pki.Files) (status int, body string) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: tlsConfig(t, files), DisableKeepAlives: true}
@@ -121,17 +129,23 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 		says string
 		code int
 	}{
-		"plain text":           {[]string{"--server", "http://" + f.http}, "the server uses TLS: use https://", 6},
-		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "requires a client certificate", 4},
-		"a foreign authority":  {clientTLSFlags(foreign, url, "client"), "is not trusted here", 6},
-		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate", 4},
+		"plain text":          {[]string{"--server", "http://" + f.http}, "the server uses TLS: use https://", 6},
+		"no certificate":      {[]string{"--server", url, "--tls-ca", certs.CA()}, "requires a client certificate", 4},
+		"a foreign authority": {clientTLSFlags(foreign, url, "client"), "is not trusted here", 6},
+		"a foreign client": {
+			[]string{
+				"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key",
+				foreign.Key("client"),
+			}, "certificate", 4,
+		},
 		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together", 2},
 	} {
-		if end := runCommand(t, append([]string{"status"}, tc.args...)...); end.code != tc.code || !strings.Contains(end.stderr, tc.says) {
+		if end := runCommand(t, append([]string{"status"}, tc.args...)...); end.code != tc.code ||
+			!strings.Contains(end.stderr, tc.says) {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
-	// Neither a client nor plain text is accepted for raft.
+	// The raft port accepts neither client certificates nor plain text.
 	for name, dial := range map[string]func() (net.Conn, error){
 		"a client": func() (net.Conn, error) { return tls.Dial("tcp", f.raft, tlsConfig(t, certs.Files("client"))) },
 		"plain text": func() (net.Conn, error) {
@@ -145,7 +159,7 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 	} {
 		c, err := dial()
 		if err != nil {
-			continue // it was turned away already
+			continue // it was already refused
 		}
 		_ = c.SetReadDeadline(time.Now().Add(patience))
 		_, err = io.ReadAll(c)
@@ -159,7 +173,7 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 	})
 }
 
-// keepCalling allocates until it is told to stop, and then no call may have failed.
+// keepCalling allocates until stopped, and fails the test if a call failed.
 func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 	t.Helper()
 	c, err := client.New(urls, client.WithTLS(tlsConfig(t, certs.Files("client"))), client.WithPatience(2*patience))
@@ -184,7 +198,7 @@ func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 	return func() { ended.Store(true); calling.Wait() }
 }
 
-// renewCertificate replaces a server's certificate and waits until it shows the new one, at both ports.
+// renewCertificate replaces a server's certificate and waits until both ports present the new one.
 func renewCertificate(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
 	t.Helper()
 	fresh := pki.Folder(t.TempDir())
@@ -202,11 +216,13 @@ func renewCertificate(t *testing.T, f serverFlags, server *process, certs pki.Fo
 	}
 	server.sendSignal(t, syscall.SIGHUP)
 	for address, shows := range map[string]pki.Files{f.http: certs.Files("client"), f.raft: certs.Files("client")} {
-		awaitCondition(t, f.id+" does not show its new certificate", func() bool { return certificateSerial(t, address, shows) == list[0].SerialNumber.String() })
+		awaitCondition(t, f.id+" does not show its new certificate",
+			func() bool { return certificateSerial(t, address, shows) == list[0].SerialNumber.String() })
 	}
 }
 
-// TestServersOfOtherMachinesAreNotServedInPlainText, unless the operator insists.
+// TestServersOfOtherMachinesAreNotServedInPlainText: plain text on addresses other than loopback needs an explicit
+// flag.
 func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -238,15 +254,22 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	certs := makeCerts(t)
 	f := serverFlags{id: "n1"}
 	f.withTLS(certs)
-	if end := check(append(f.more, "--http-addr", "10.0.0.1:7101", "--raft-addr", "10.0.0.1:7201", "--gossip-addr", "10.0.0.1:7301")...); end.code != 0 {
+	if end := check(append(f.more, "--http-addr", "10.0.0.1:7101", "--raft-addr", "10.0.0.1:7201", "--gossip-addr",
+		"10.0.0.1:7301")...); end.code != 0 {
 		t.Errorf("with certificates and keys: %+v", end)
 	}
 	for says, more := range map[string][]string{
-		"tls-key is missing":               {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
-		"and this is node n1":              {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
-		"allowed are none":                 {"--tls-client-auth", "maybe"},
-		"line 1 is not base64":             {"--gossip-keys-file", certs.Cert("n1")},
-		"that of client":                   {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
+		"tls-key is missing": {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
+		"and this is node n1": {
+			"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key",
+			certs.Key("n2"),
+		},
+		"allowed are none":     {"--tls-client-auth", "maybe"},
+		"line 1 is not base64": {"--gossip-keys-file", certs.Cert("n1")},
+		"that of client": {
+			"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key",
+			certs.Key("client"),
+		},
 		"would send what it does not hear": {"--gossip-keys-file", keys, "--gossip-verify-outgoing=false"},
 		"or leave them true":               {"--gossip-verify-incoming=false"},
 		"quorate tls gossip-key":           {"--gossip-addr", "10.0.0.1:7301", "--insecure"},
@@ -257,21 +280,27 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfTheCommandLine are what they say they are.
+// TestCertificatesOfTheCommandLine checks the names and uses in the certificates that "quorate tls" creates.
 func TestCertificatesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	certs := makeCerts(t)
-	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is not overwritten") {
+	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 ||
+		!strings.Contains(end.stderr, "is not overwritten") {
 		t.Errorf("%+v", end)
 	}
-	if end := runCommand(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days", "30"); end.code != 0 {
+	if end := runCommand(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days",
+		"30"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
 	if end := runCommand(t, "tls", "client", string(certs), "--name", "ops"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
-	for name, says := range map[string]string{"n4": "node n4 of cluster quorate\nhosts    n4 n4.test 10.0.0.4\n", "ops": "client ops of cluster quorate\n", "ca": "authority\n"} {
-		if end := runCommand(t, "tls", "inspect", certs.Cert(name)); end.code != 0 || !strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
+	for name, says := range map[string]string{
+		"n4":  "node n4 of cluster quorate\nhosts    n4 n4.test 10.0.0.4\n",
+		"ops": "client ops of cluster quorate\n", "ca": "authority\n",
+	} {
+		if end := runCommand(t, "tls", "inspect", certs.Cert(name)); end.code != 0 ||
+			!strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew; read the diff before you commit it")
 
-// TestTranscripts runs the commands of each session and compares everything that they print with a golden file, which
-// reads like a terminal: 2> marks standard error, and a bracket at the end gives an exit code other than 0.
+// TestTranscripts runs the commands of each session and compares their output with a golden file in the form of a
+// terminal session: 2> marks standard error, and a bracket at the end gives an exit code other than 0.
 func TestTranscripts(t *testing.T) {
 	t.Setenv("USER", "alice")
 	sessions := map[string][]string{
@@ -56,7 +56,8 @@ func TestTranscripts(t *testing.T) {
 		"allocations": {
 			"allocate --id job-1 --at cern:atlas/physics/simulation --amount cores=5",
 			"allocate --id again --at cern:atlas/physics/simulation --amount cores=5",
-			"allocate --id ci --at tenants:stranger --amount servers=2 --amount ram=1.5Gi --at providers:cloud-a/main --amount servers=2 --label job=nightly --label url=http://x?a=b",
+			"allocate --id ci --at tenants:stranger --amount servers=2 --amount ram=1.5Gi --at " +
+				"providers:cloud-a/main --amount servers=2 --label job=nightly --label url=http://x?a=b",
 			"allocate --id what-if --dry-run --at cern:atlas/physics/simulation --amount cores=5",
 			"allocate --id job-2 --at cern:atlas/physics/simulation --amount cores=5 -o json",
 			"allocate --id big --at cern:atlas/operations/workflow --amount cores=21",
@@ -71,7 +72,8 @@ func TestTranscripts(t *testing.T) {
 			"release nobody",
 		},
 		"requests": {
-			"allocate --id fit-1 --user ann --group physics --application fit --priority 10 --type 2 --unpreemptable --at cern:atlas/physics --amount cores=1",
+			"allocate --id fit-1 --user ann --group physics --application fit --priority 10 --type 2 --unpreemptable " +
+				"--at cern:atlas/physics --amount cores=1",
 			"allocate --id soft-1 --priority 10 --at cern:atlas/physics --amount cores=15",
 			"allocate --id soft-1 --priority 10 --at cern:atlas/physics --amount cores=15 --dry-run",
 			"allocate --id room-1 --reserve 5m --at cern:atlas/physics --amount cores=1",
@@ -102,7 +104,8 @@ func TestTranscripts(t *testing.T) {
 			"allocate --id soon --ttl 24h --wait 1h --at ci:tenants/web --item aws-account -o json",
 			"allocate --id late --wait 1h --at ci:tenants/web --item aws-account",
 			"allocate --id late-json --wait 1h --at ci:tenants/web --item aws-account -o json",
-			"allocate --id queued --wait 1h --async --keep 10m --at ci:tenants/web --item aws-account --item cluster@dirty",
+			"allocate --id queued --wait 1h --async --keep 10m --at ci:tenants/web --item aws-account " +
+				"--item cluster@dirty",
 			"allocate --id queued --wait 1h --async --at ci:tenants/web --item aws-account:account-1 -o yaml",
 			"allocate --id big --wait 1h --at cern:atlas/operations/workflow --amount cores=21",
 			"allocation lease-1",
@@ -130,8 +133,10 @@ func TestTranscripts(t *testing.T) {
 			"items set ci:aws-account:account-2 ci:aws-account:account-3 --state free",
 			"items set ci:aws-account:account-1 --state free",
 			"items reset ci:aws-account --state leased --idle 2h --to dirty",
-			"lease run --id run-1 --resource aws-quota-slice=SLICES --count 2 --ttl 60s -- printenv LEASED_RESOURCE SLICES QUORATE_FENCE QUORATE_LEASE",
-			"lease run --id soon-run --at ci:tenants/web --resource aws-account --amount cores=1 --env aws-account=ACCOUNT --wait 1h printenv ACCOUNT",
+			"lease run --id run-1 --resource aws-quota-slice=SLICES --count 2 --ttl 60s -- printenv LEASED_RESOURCE " +
+				"SLICES QUORATE_FENCE QUORATE_LEASE",
+			"lease run --id soon-run --at ci:tenants/web --resource aws-account --amount cores=1 --env " +
+				"aws-account=ACCOUNT --wait 1h printenv ACCOUNT",
 			"lease run --id late-run --resource cluster --wait 1h -- true",
 			"lease run --resource aws-quota-slice -- false",
 			"lease run --resource aws-quota-slice -- no-such-command",
@@ -311,10 +316,10 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// elapsed is how long a command has waited, which these tests ignore.
+// elapsed matches the time that a command has waited, which these tests ignore.
 var elapsed = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
-// recordCommand runs a command line and adds what it printed.
+// recordCommand runs a command line and appends its output.
 func recordCommand(transcript *strings.Builder, server, line string) {
 	fmt.Fprintf(transcript, "$ quorate %s\n", line)
 	code, stdout, stderr := runQuorate(server, "", strings.Fields(line)...)

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// callers take one core after the other through the Go client, as applications do, until they are stopped. After some they
-// begin anew with the same ids, so that there is room for all however long it takes.
+// callers allocate one core at a time through the Go client until they are stopped. They reuse their ids after a while,
+// so that the capacity suffices for a run of any length.
 type callers struct {
 	stop chan struct{}
 	busy sync.WaitGroup
@@ -61,7 +61,7 @@ func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 	}
 }
 
-// stopCallers stops the callers, and returns what they hold and what failed.
+// stopCallers stops the callers and returns the ids that they hold and the errors.
 func (c *callers) stopCallers() (held map[string]bool, faults []error) {
 	c.mu.Lock()
 	select {
@@ -74,7 +74,8 @@ func (c *callers) stopCallers() (held map[string]bool, faults []error) {
 	return c.held, c.faults
 }
 
-// checkResults ends the callers: none has seen an error, and what they were told that they hold is there, on every server.
+// checkResults stops the callers and checks that none has seen an error and that every server has all their
+// acknowledged allocations.
 func (c *callers) checkResults(t *testing.T, flags []serverFlags) {
 	t.Helper()
 	held, faults := c.stopCallers()
@@ -87,13 +88,15 @@ func (c *callers) checkResults(t *testing.T, flags []serverFlags) {
 		}
 	}
 	for id := range held {
-		if _, err := flags[0].allocationClient().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: id}); err != nil {
+		if _, err := flags[0].allocationClient().GetAllocation(t.Context(),
+			&quoratev1.GetAllocationRequest{Id: id}); err != nil {
 			t.Errorf("%s was granted and is lost: %v", id, err)
 		}
 	}
 }
 
-// runUntil runs a command until it ends with a code and says something: leaders change, and gossip is late.
+// runUntil repeats a command until it ends with the exit code and prints the text, because leaders change and gossip is
+// delayed.
 func runUntil(t *testing.T, f serverFlags, line string, code int, says string) outcome {
 	t.Helper()
 	var end outcome
@@ -113,7 +116,7 @@ type fleet struct {
 	*callers
 }
 
-// startFleet starts three servers of a version, and callers.
+// startFleet starts three servers of a version, and the callers.
 func startFleet(t *testing.T, program string) *fleet {
 	t.Helper()
 	f := &fleet{flags: threeServers(t), servers: map[string]*process{}}
@@ -128,7 +131,7 @@ func startFleet(t *testing.T, program string) *fleet {
 	return f
 }
 
-// restartServer stops one server in an orderly way and starts a version in its place.
+// restartServer stops one server cleanly and starts the given version in its place.
 func (f *fleet) restartServer(t *testing.T, id, program string) {
 	t.Helper()
 	flags := f.flagsOf(id)
@@ -140,7 +143,7 @@ func (f *fleet) flagsOf(id string) serverFlags {
 	return f.flags[slices.IndexFunc(f.flags, func(s serverFlags) bool { return s.id == id })]
 }
 
-// awaitLeader waits until one is known.
+// awaitLeader waits until a leader is known.
 func (f *fleet) awaitLeader(t *testing.T) string {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -155,23 +158,24 @@ func (f *fleet) awaitLeader(t *testing.T) string {
 	return ""
 }
 
-// TestRollingRestart: three servers are restarted one after the other, the leader last, without a failed call.
+// TestRollingRestart restarts three servers one after the other, the leader last, without a failed call.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, binary)
 	order := []string{"n1", "n2", "n3"}
 	leads := f.awaitLeader(t)
-	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(fmt.Sprint(a == leads), fmt.Sprint(b == leads)) })
+	slices.SortStableFunc(
+		order, func(a, b string) int { return strings.Compare(fmt.Sprint(a == leads), fmt.Sprint(b == leads)) })
 	for _, id := range order {
 		f.restartServer(t, id, binary)
 	}
 	f.checkResults(t, f.flags)
 }
 
-// TestUpgradeFromThePreviousRelease goes from one version to the next, server by server under load. What came with the new
-// level is refused until all are upgraded and the level was raised; from then on the old version does not take part.
+// TestUpgradeFromThePreviousRelease upgrades three servers one by one under load. Features of the new level are refused
+// until all are upgraded and the level is raised; from then on the old version cannot take part.
 func TestUpgradeFromThePreviousRelease(t *testing.T) {
-	verify.Only(t) // builds the previous release; TestRollingRestart is the quick one of its kind
+	verify.Only(t) // builds the previous release; TestRollingRestart covers restarts in short mode
 	t.Parallel()
 	_, old := previousRelease.buildOnce(t, previous)
 	f := startFleet(t, old)
@@ -180,7 +184,8 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	first := f.flags[0]
 	for _, line := range []string{"level --raise", "digests --now"} {
 		for f.awaitLeader(t) == "n3" {
-			f.restartServer(t, "n3", old) // so that a new one leads, and because it must be possible to stay with the old version
+			// so that an upgraded server leads; a downgrade must still be possible
+			f.restartServer(t, "n3", old)
 		}
 		runUntil(t, first, line, 3, "n3 (version "+previous+", feature level 3)")
 	}

@@ -185,7 +185,8 @@ func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string
 	rows := [][]string{{"ID", "FENCE", "TTL", "LEFT", "USER", "HOLDS", "REVOKED BY"}}
 	for _, a := range leases {
 		rows = append(rows, []string{
-			a.GetId(), strconv.FormatUint(a.GetFence(), 10), RoundSpan(a.GetTtlMs()), RoundSpan(a.GetExpiresLedgerMs() - nowMs),
+			a.GetId(), strconv.FormatUint(a.GetFence(), 10), RoundSpan(a.GetTtlMs()),
+			RoundSpan(a.GetExpiresLedgerMs() - nowMs),
 			a.GetPrincipal().GetUser(), u.ClaimsText(a), a.GetRevokedBy(),
 		})
 	}

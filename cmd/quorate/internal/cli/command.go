@@ -60,7 +60,8 @@ func (c *Env) CompleteTrees(cmd *cobra.Command, _ []string, _ string) ([]string,
 
 // CompleteNames offers names that a server has; none if no server answers in time.
 func (c *Env) CompleteNames(
-	cmd *cobra.Command, directive cobra.ShellCompDirective, list func(context.Context, *client.Client) ([]string, error),
+	cmd *cobra.Command, directive cobra.ShellCompDirective,
+	list func(context.Context, *client.Client) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {
 	c.Timeout = completionTimeout
 	parent := cmd.Context()

@@ -47,8 +47,8 @@ func (c *Env) Connect(ctx context.Context) (*client.Client, context.Context, con
 }
 
 // NewClient returns a client for the servers and certificates of the command line.
-func (c *Env) NewClient() (*client.Client, error) {
-	options := []client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}
+func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
+	options := append([]client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}, more...)
 	secure, err := c.TLS.clientConfig()
 	if err != nil {
 		return nil, Usagef("%v", err)
@@ -56,7 +56,7 @@ func (c *Env) NewClient() (*client.Client, error) {
 	if secure != nil {
 		options = append(options, client.WithTLS(secure))
 	}
-	quorate, err := client.New(c.Servers, options...)
+	quorate, err := client.New(c.Servers, append(options, more...)...)
 	if err != nil {
 		return nil, Usagef("%v", err)
 	}

@@ -50,7 +50,8 @@ var exitCodes = []struct {
 		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
 	},
 	{
-		ExitConflict, "conflict", "the id belongs to another or an ended allocation, or the revision is not the expected one",
+		ExitConflict, "conflict", "the id belongs to another or an ended allocation, or the revision is not " +
+			"the expected one",
 		[]connect.Code{connect.CodeAlreadyExists, connect.CodeAborted},
 	},
 	{
@@ -188,7 +189,8 @@ func ErrorText(err error) string {
 	if denied := (*client.DeniedError)(nil); errors.As(err, &denied) {
 		err = denied.Unwrap()
 	}
-	if answer, direct := err.(*connect.Error); direct { //nolint:errorlint // a wrapped one has more to say than the answer
+	//nolint:errorlint // a wrapped one has more to say than the answer
+	if answer, direct := err.(*connect.Error); direct {
 		return fmt.Sprintf("%s (%v)", answer.Message(), answer.Code())
 	}
 	return err.Error()
@@ -204,7 +206,8 @@ func (c *Env) printViolations(decision *quoratev1.Decision) {
 // printBreaches prints every policy rule that a configuration would break.
 func (c *Env) printBreaches(problem *quoratev1.Problem) {
 	for _, b := range problem.GetBreaches() {
-		c.Messagef("  %s  %s: %s (policy %s)", Place{b.GetTree(), b.GetNode()}, b.GetResource(), b.GetText(), b.GetPolicy())
+		c.Messagef("  %s  %s: %s (policy %s)", Place{b.GetTree(), b.GetNode()}, b.GetResource(),
+			b.GetText(), b.GetPolicy())
 	}
 }
 

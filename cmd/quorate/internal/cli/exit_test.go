@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-// TestExitCodesAreInOrder: the table is printed as it stands.
+// TestExitCodesAreInOrder: the help prints the table in source order.
 func TestExitCodesAreInOrder(t *testing.T) {
 	for i, exit := range exitCodes {
 		if exit.code != i || exit.name == "" || exit.meaning == "" {

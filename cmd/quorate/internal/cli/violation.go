@@ -18,7 +18,8 @@ func (u Units) ViolationText(v *quoratev1.Violation) string {
 	}
 	amount := func(n int64) string { return u.FormatAmount(v.GetTree(), v.GetResource(), n) }
 	return Place{v.GetTree(), v.GetNode()}.String() + "  " + LimitText(v) + ": limit " + amount(v.GetLimit()) +
-		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())
+		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " +
+		amount(v.GetMissing())
 }
 
 // LimitText names the holder and the resource of a limit, for example "user ann, cores".

@@ -59,8 +59,9 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 	case named && (tree == "" || resource == ""):
 		return cli.Usagef("%q is not a resource: write TREE for all resources of a tree, or TREE:RESOURCE", which)
 	case tree == "" && !o.counts:
-		return cli.Usagef("name a tree: quorate items TREE, or TREE:RESOURCE; --counts without a name counts those of " +
-			"all trees")
+		return cli.Usagef(
+			"name a tree: quorate items TREE, or TREE:RESOURCE; --counts without a name counts those of " +
+				"all trees")
 	case o.counts && filtered:
 		return cli.Usagef("--counts cannot be combined with other flags")
 	case o.limit < 0:
@@ -75,7 +76,8 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 		return o.countItems(ctx, quorate, tree, resource)
 	}
 	all, err := o.fetchItems(ctx, quorate, &quoratev1.ListItemsRequest{
-		Tree: tree, Resource: resource, State: o.state, Owner: o.owner, Name: o.name, UserData: o.data, Read: o.ReadOptions(),
+		Tree: tree, Resource: resource, State: o.state, Owner: o.owner, Name: o.name, UserData: o.data,
+		Read: o.ReadOptions(),
 	})
 	if err != nil {
 		return err

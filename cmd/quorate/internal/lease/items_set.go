@@ -111,7 +111,8 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, which string) err
 	return o.Print(answer, func(p *cli.Page) error {
 		rows := [][]string{{"ITEM", "OWNER", "ALLOCATION"}}
 		for _, item := range answer.GetItems() {
-			rows = append(rows, []string{tree + ":" + resource + ":" + item.GetName(), item.GetOwner(), item.GetAllocation()})
+			rows = append(
+				rows, []string{tree + ":" + resource + ":" + item.GetName(), item.GetOwner(), item.GetAllocation()})
 		}
 		return p.Table(rows)
 	})

@@ -122,7 +122,8 @@ func (r *runResources) checkVariables() error {
 	}
 	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {
 		if resource := r.variables[variable]; !asked[resource] {
-			return cli.Usagef("the variable %s is for items of %q, which this command does not ask for: add --resource %s",
+			return cli.Usagef(
+				"the variable %s is for items of %q, which this command does not ask for: add --resource %s",
 				variable, resource, resource)
 		}
 	}

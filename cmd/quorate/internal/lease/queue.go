@@ -95,7 +95,8 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 	for _, r := range requests {
 		a := r.GetAllocation()
 		row := []string{
-			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()), u.ClaimsText(a),
+			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()),
+			u.ClaimsText(a),
 			positionText(a.GetWaiting()), "",
 		}
 		for i, v := range r.GetDecision().GetViolations() {

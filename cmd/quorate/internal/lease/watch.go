@@ -129,7 +129,7 @@ func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error 
 	return o.Write([]byte(cli.Printable(strings.Join(words, "  ")) + "\n"))
 }
 
-// changeText says how an allocation ended, or why it will end.
+// changeText describes how an allocation ended, or why it will end.
 func changeText(m *quoratev1.WatchAllocationsResponse) string {
 	a := m.GetAllocation()
 	switch m.GetChange() {

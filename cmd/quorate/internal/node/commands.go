@@ -28,7 +28,8 @@ func NewVersionCmd(c *cli.Env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH
-			built, err := structpb.NewStruct(map[string]any{"version": c.Version, "go": runtime.Version(), "platform": platform})
+			built, err := structpb.NewStruct(
+				map[string]any{"version": c.Version, "go": runtime.Version(), "platform": platform})
 			if err != nil {
 				return fmt.Errorf("describe this binary: %w", err)
 			}

@@ -62,7 +62,8 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	command.Flags().IntVar(&o.nodes, "nodes", 1, "number of nodes: 1, 3, 5 or 7")
 	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "",
 		"address of the first node for Boskos clients; port 0 picks free ports")
-	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "configuration `FILE` of Boskos to apply at the start")
+	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "",
+		"configuration `FILE` of Boskos to apply at the start")
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
@@ -125,7 +126,8 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 		id := fmt.Sprintf("n%d", i+1)
 		s := server.DefaultSettings()
 		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
-		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
+		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i],
+			addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
 		s.Insecure = o.insecure
 		if !server.IsLoopback(s.GossipAddr) {
@@ -169,11 +171,12 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 0 || port+gossipPortOffset+nodes > 65536 {
-		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first,
+		return nil, fmt.Errorf(
+			"http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first,
 			65536-gossipPortOffset-nodes)
 	}
 	if port == 0 {
-		return freePorts(ctx, 3*nodes)
+		return FreePorts(ctx, 3*nodes)
 	}
 	var addresses []string
 	for _, offset := range []int{0, raftPortOffset, gossipPortOffset} {

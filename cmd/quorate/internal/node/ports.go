@@ -16,8 +16,8 @@ const (
 	portTries   = 1_000
 )
 
-// freePorts finds addresses on loopback that are free for TCP and UDP both.
-func freePorts(ctx context.Context, count int) (addresses []string, err error) {
+// FreePorts finds addresses on loopback that are free for TCP and UDP both.
+func FreePorts(ctx context.Context, count int) (addresses []string, err error) {
 	var listen net.ListenConfig
 	var held []interface{ Close() error }
 	defer func() {

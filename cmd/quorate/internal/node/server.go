@@ -25,8 +25,8 @@ Settings come from flags, from QUORATE_… environment variables (--data-dir is 
 that --config names, whose keys are the names of the flags; flags override the environment, which overrides the file.
 SIGHUP reads them again; docs/server.md lists the settings that change while the server runs.`,
 		Example: `  quorate server --id n1 --data-dir /var/lib/quorate
-  quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 --gossip-addr 127.0.0.1:7301 \
-    --bootstrap-expect 3 --join 127.0.0.1:7301,127.0.0.1:7302,127.0.0.1:7303`,
+  quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 \
+    --gossip-addr 127.0.0.1:7301 --bootstrap-expect 3 --join 127.0.0.1:7301,127.0.0.1:7302,127.0.0.1:7303`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			load := settingsLoader(c.Flags())

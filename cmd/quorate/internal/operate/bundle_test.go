@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestABundleStaysInItsFolder: names come from servers.
+// TestABundleStaysInItsFolder: file names come from servers and must not escape the folder of the bundle.
 func TestABundleStaysInItsFolder(t *testing.T) {
 	var file bytes.Buffer
 	b := newBundle(&file, "devel")
@@ -40,7 +40,8 @@ func TestABundleStaysInItsFolder(t *testing.T) {
 	if got := strings.Join(names, " "); got != "quorate-debug/n1/ok.txt quorate-debug/manifest.json" {
 		t.Errorf("the archive has %s", got)
 	}
-	if len(b.manifest.Members[0].Missing) != 2 || len(b.manifest.Members[1].Missing) != 3 || b.manifest.countMembers() != 1 {
+	if len(b.manifest.Members[0].Missing) != 2 || len(b.manifest.Members[1].Missing) != 3 ||
+		b.manifest.countMembers() != 1 {
 		t.Errorf("the manifest says %+v", b.manifest)
 	}
 }

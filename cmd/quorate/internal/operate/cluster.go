@@ -18,7 +18,8 @@ import (
 
 func newClusterCmd(c *cli.Env) *cobra.Command {
 	group := cli.NewGroup("cluster", "Manage cluster members and health",
-		newClusterMembersCmd(c), newClusterJoinCmd(c), newClusterPromoteCmd(c), newClusterDemoteCmd(c), newClusterRemoveCmd(c),
+		newClusterMembersCmd(c), newClusterJoinCmd(c), newClusterPromoteCmd(c), newClusterDemoteCmd(c),
+		newClusterRemoveCmd(c),
 		newClusterLeaveCmd(c), newClusterTransferLeaderCmd(c), newClusterWaitCmd(c), newLevelCmd(c), newDigestsCmd(c),
 	)
 	group.Long = `Manage cluster members and health. Any server can be asked. The leader makes one membership change at
@@ -65,7 +66,8 @@ func showMembers(ctx context.Context, c *cli.Env) error {
 
 func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 	rows := [][]string{{
-		"MEMBER", "SEAT", "ROLE", "HEALTHY", "SINCE", "CONTACT", "BEHIND", "CLOCK", "HTTP", "RAFT", "VERSION", "LEVEL", "PROBLEM",
+		"MEMBER", "SEAT", "ROLE", "HEALTHY", "SINCE", "CONTACT", "BEHIND", "CLOCK", "HTTP", "RAFT", "VERSION",
+		"LEVEL", "PROBLEM",
 	}}
 	for _, m := range answer.GetMembers() {
 		role, healthy, since := enumText(m.GetRole().String(), "ROLE_"), "no", "-"
@@ -78,7 +80,8 @@ func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 			clock = fmt.Sprintf("%+dms", m.GetClockOffset().AsDuration().Milliseconds())
 		}
 		rows = append(rows, []string{
-			m.GetId(), seatText(m.GetSeat()), role, healthy, since, contact, behind, clock, m.GetHttpAddress(), m.GetRaftAddress(),
+			m.GetId(), seatText(m.GetSeat()), role, healthy, since, contact, behind, clock, m.GetHttpAddress(),
+			m.GetRaftAddress(),
 			m.GetVersion(), strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), m.GetProblem(),
 		})
 	}

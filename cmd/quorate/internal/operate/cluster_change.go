@@ -95,7 +95,8 @@ off.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.changeMember(cmd.Context(), args[0]+" is a voter", args[0]+" is a voter already",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					return quorate.Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: args[0], Force: o.force})
+					return quorate.Cluster.PromoteMember(ctx,
+						&quoratev1.PromoteMemberRequest{Id: args[0], Force: o.force})
 				})
 		},
 	}
@@ -118,7 +119,8 @@ again only by "quorate cluster promote". A leader hands over the leadership firs
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.changeMember(cmd.Context(), args[0]+" is no longer a voter", args[0]+" is not a voter",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					return quorate.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: args[0], Force: o.force})
+					return quorate.Cluster.DemoteMember(ctx,
+						&quoratev1.DemoteMemberRequest{Id: args[0], Force: o.force})
 				})
 		},
 	}
@@ -140,7 +142,9 @@ It is refused if fewer than min-quorum voters would remain, or if no majority of
 		Example:           "  quorate cluster remove n4\n  quorate cluster remove n3 --force",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMembers(c),
-		RunE:              func(cmd *cobra.Command, args []string) error { return o.removeMember(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.removeMember(cmd.Context(), args[0])
+		},
 	}
 	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
 	return cmd

@@ -15,6 +15,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 		newDebugCmd(c),
 		newSnapshotCmd(c),
 		newRecoverCmd(c),
+		newMigrateLogCmd(c),
 		newTLSCmd(c),
 	}
 }

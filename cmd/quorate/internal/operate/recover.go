@@ -84,11 +84,13 @@ func recoveryPage(p *cli.Page, r host.Recovery) error {
 	}
 	p.Linef("")
 	if !r.Done {
-		p.Linef("Nothing was changed. Recover the node with the highest term and, among those, the highest last entry: run")
+		p.Linef("Nothing was changed. Recover the node with the highest term and, among those, the highest " +
+			"last entry: run")
 		p.Linef("the command there without --dry-run.")
 		return nil
 	}
-	p.Linef("Done. Start this server as before. Other members of the new configuration start with empty data folders and")
+	p.Linef("Done. Start this server as before. Other members of the new configuration start with empty " +
+		"data folders and")
 	p.Linef("--bootstrap-expect 0; never with a data folder of the old cluster, whose log may end differently.")
 	return nil
 }

@@ -131,7 +131,8 @@ func (o *quarantineOptions) liftQuarantine() error {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	return o.PrintValue(proof, func(p *cli.Page) error {
-		p.Linef("Node %s may serve again: at index %d its state equals that of %s. Start this server as before.", proof.ID,
+		p.Linef("Node %s may serve again: at index %d its state equals that of %s. Start this server as before.",
+			proof.ID,
 			proof.Index, strings.Join(proof.Members, ", "))
 		return nil
 	})

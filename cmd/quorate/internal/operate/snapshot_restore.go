@@ -88,7 +88,8 @@ func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents
 	}
 	o.Messagef("This replaces the whole state of cluster %s with that of %s at %s (index %d, %d allocations "+
 		"held).\nType the name of the cluster to go on:",
-		name, contents.Cluster, time.UnixMilli(contents.TakenMs).UTC().Format(time.RFC3339), contents.Index, contents.Counts.Held)
+		name, contents.Cluster, time.UnixMilli(contents.TakenMs).UTC().Format(time.RFC3339), contents.Index,
+		contents.Counts.Held)
 	line, err := bufio.NewReader(o.In).ReadString('\n')
 	if err != nil && line == "" {
 		return fmt.Errorf("nothing was typed, and nothing was changed: %w", err)

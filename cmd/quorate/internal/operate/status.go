@@ -89,7 +89,9 @@ func ledgerSize(s *quoratev1.GetStatusResponse) string {
 func formatMebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) }
 
 func memberRows(members []*quoratev1.Member) [][]string {
-	rows := [][]string{{"MEMBER", "ROLE", "VOTER", "HTTP", "RAFT", "VERSION", "LEVEL", "APPLIED", "LAST", "PROBLEM"}}
+	rows := [][]string{{
+		"MEMBER", "ROLE", "VOTER", "HTTP", "RAFT", "VERSION", "LEVEL", "LOG", "APPLIED", "LAST", "PROBLEM",
+	}}
 	for _, m := range members {
 		role := strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
 		voter, problem := "no", m.GetProblem()
@@ -105,7 +107,7 @@ func memberRows(members []*quoratev1.Member) [][]string {
 		}
 		rows = append(rows, []string{
 			m.GetId(), role, voter, m.GetHttpAddress(), m.GetRaftAddress(), m.GetVersion(),
-			strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), applied, last, problem,
+			strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), cmp.Or(m.GetLogStore(), "-"), applied, last, problem,
 		})
 	}
 	return rows

@@ -47,8 +47,9 @@ func newTLSInspectCmd(c *cli.Env) *cobra.Command {
 func factsOf(c *x509.Certificate) certificateFacts {
 	digest := sha256.Sum256(c.Raw)
 	f := certificateFacts{
-		Subject: c.Subject.CommonName, Role: "none", Hosts: append([]string{}, c.DNSNames...), Issuer: c.Issuer.CommonName,
-		From: c.NotBefore.UTC(), Until: c.NotAfter.UTC(), Fingerprint: hex.EncodeToString(digest[:]),
+		Subject: c.Subject.CommonName, Role: "none", Hosts: append([]string{}, c.DNSNames...),
+		Issuer: c.Issuer.CommonName,
+		From:   c.NotBefore.UTC(), Until: c.NotAfter.UTC(), Fingerprint: hex.EncodeToString(digest[:]),
 	}
 	for _, ip := range c.IPAddresses {
 		f.Hosts = append(f.Hosts, ip.String())

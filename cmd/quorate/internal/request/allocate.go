@@ -61,7 +61,8 @@ With --force it is granted regardless of limits, to record existing usage.`,
 	}
 	o.Options.AddFlags(cmd)
 	o.LeaseOptions.AddFlags(cmd, 0)
-	cmd.Flags().BoolVar(&o.async, "async", false, "return at once with exit code 9 while the request waits in the queue")
+	cmd.Flags().BoolVar(&o.async, "async", false,
+		"return at once with exit code 9 while the request waits in the queue")
 	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "reserve for this time, up to 1h; it ends unless it is confirmed")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
 	return cmd

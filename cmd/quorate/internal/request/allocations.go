@@ -116,7 +116,8 @@ func showAllocation(ctx context.Context, c *cli.Env, id string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id, Read: c.ReadOptions()})
+	answer, err := quorate.Allocations.GetAllocation(ctx,
+		&quoratev1.GetAllocationRequest{Id: id, Read: c.ReadOptions()})
 	if err != nil {
 		return err
 	}

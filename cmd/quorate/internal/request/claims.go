@@ -78,7 +78,8 @@ func (c *Claims) checkClaims() error {
 	}
 	for _, claim := range c.List {
 		if len(claim.amounts)+len(claim.Picks) == 0 {
-			return cli.Usagef("--at %s asks for nothing: put --amount RESOURCE=AMOUNT or --item RESOURCE after it", claim.At)
+			return cli.Usagef(
+				"--at %s asks for nothing: put --amount RESOURCE=AMOUNT or --item RESOURCE after it", claim.At)
 		}
 	}
 	return nil
@@ -105,7 +106,8 @@ func (c TypedClaim) buildMessage(known cli.Units) (*quoratev1.Claim, error) {
 			return nil, err
 		}
 		if unit == quoratev1.Unit_UNIT_ITEMS {
-			return nil, cli.Usagef("--at %s: %s is an itemized resource: write --item %s=%s", c.At, resource, resource, text)
+			return nil, cli.Usagef("--at %s: %s is an itemized resource: write --item %s=%s", c.At,
+				resource, resource, text)
 		}
 		amount, err := manifest.ParseQuantity(text, unit)
 		if err != nil {

@@ -115,7 +115,8 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		rows = append(rows, []string{
-			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(), strings.Join(why,
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(),
+			strings.Join(why,
 				"; "),
 		})
 	}

@@ -52,7 +52,8 @@ A denial is a successful explanation: the exit code is 0. For an exit code that 
 func (o *explainOptions) runExplain(ctx context.Context) error {
 	switch {
 	case o.past != "" && o.described:
-		return cli.Usagef("explain either the request %s, without flags that describe a request, or a new one with --at",
+		return cli.Usagef(
+			"explain either the request %s, without flags that describe a request, or a new one with --at",
 			o.past)
 	case o.past == "" && len(o.Claims.List) == 0:
 		return cli.Usagef("name a request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")

@@ -63,7 +63,8 @@ func (o *LeaseOptions) ApplyTo(request *quoratev1.AllocateRequest) error {
 	}
 	request.TtlMs, request.UserData = o.TTL.Milliseconds(), data
 	if o.Wait > 0 {
-		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.Wait.Milliseconds(), o.Keep.Milliseconds()
+		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.Wait.Milliseconds(),
+			o.Keep.Milliseconds()
 	}
 	return nil
 }

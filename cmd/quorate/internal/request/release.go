@@ -64,7 +64,8 @@ func ParseItem(text string) (*quoratev1.ItemName, error) {
 	parts := strings.Split(text, ":")
 	for _, part := range parts {
 		if part == "" || len(parts) != 3 {
-			return nil, cli.Usagef("%q is not an item: write TREE:RESOURCE:NAME, for example ci:aws-account:account-1", text)
+			return nil, cli.Usagef(
+				"%q is not an item: write TREE:RESOURCE:NAME, for example ci:aws-account:account-1", text)
 		}
 	}
 	return &quoratev1.ItemName{Tree: parts[0], Resource: parts[1], Name: parts[2]}, nil

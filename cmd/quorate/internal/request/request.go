@@ -40,7 +40,8 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.groups, "group", nil, "`name` of a group of the user; may be repeated")
 	flags.StringVar(&o.application, "application", "",
 		"application that the allocation belongs to, for application limits")
-	flags.Int64Var(&o.priority, "priority", 0, "any number; higher priorities are served first and may preempt lower ones")
+	flags.Int64Var(&o.priority, "priority", 0,
+		"any number; higher priorities are served first and may preempt lower ones")
 	flags.Int64Var(&o.kind, "type", 0, "any number; allocations preempt only others of the same type")
 	flags.BoolVar(&o.unpreemptable, "unpreemptable", false, "never preempt it")
 	flags.BoolVar(&o.Force, "force", false, "allocate at the named nodes regardless of limits")

@@ -60,7 +60,8 @@ func (w *WaitingLine) repaint() {
 		w.env.Messagef("%s", text)
 		return
 	}
-	_, _ = fmt.Fprint(w.env.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth)) // a failure cannot be reported
+	// a failure cannot be reported
+	_, _ = fmt.Fprint(w.env.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth))
 }
 
 func (w *WaitingLine) repaintLoop() {

@@ -16,7 +16,7 @@ func at(position int64) client.Progress {
 	return client.Progress{Allocation: &quoratev1.Allocation{Waiting: &quoratev1.Waiting{Position: position}}}
 }
 
-// TestWaitingInLines: where lines stay, one is written for each change, and every minute.
+// TestWaitingInLines: without a terminal, a line is written for each change and once per minute.
 func TestWaitingInLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var talk bytes.Buffer
@@ -34,7 +34,7 @@ func TestWaitingInLines(t *testing.T) {
 	})
 }
 
-// TestWaitingOnATerminal: one line changes every second, and is gone at the end.
+// TestWaitingOnATerminal: on a terminal, one line is rewritten every second and erased at the end.
 func TestWaitingOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var talk bytes.Buffer

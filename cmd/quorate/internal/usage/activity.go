@@ -78,7 +78,9 @@ func (o *activityOptions) runActivity(ctx context.Context) error {
 	}
 	answer.Steps = lastSteps(answer.GetSteps(), o.last)
 	o.Messagef("as seen by %s, up to index %d", answer.GetRead().GetServedBy(), answer.GetRead().GetIndex())
-	return o.Print(answer, func(p *cli.Page) error { return p.Table(activityRows(answer.GetSteps(), o.resource != "")) })
+	return o.Print(answer, func(p *cli.Page) error {
+		return p.Table(activityRows(answer.GetSteps(), o.resource != ""))
+	})
 }
 
 // lastSteps are the steps that end within a span before the end of the last one.

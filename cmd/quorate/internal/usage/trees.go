@@ -36,7 +36,8 @@ func listTrees(ctx context.Context, c *cli.Env) error {
 		rows := [][]string{{"TREE", "POLICY", "NODES", "CLAIMS", "RESOURCES"}}
 		for _, t := range answer.GetTrees() {
 			rows = append(rows, []string{
-				t.GetName(), t.GetPolicy(), strconv.Itoa(int(t.GetNodeCount())), strconv.FormatInt(t.GetClaimCount(), 10),
+				t.GetName(), t.GetPolicy(), strconv.Itoa(int(t.GetNodeCount())),
+				strconv.FormatInt(t.GetClaimCount(), 10),
 				resourcesText(t.GetResources()),
 			})
 		}
