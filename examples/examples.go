@@ -1,4 +1,5 @@
-// Package examples carries the demo and configurations that people start from, so that the binary has them wherever it runs.
+// Package examples carries the demo and configurations that people start from, so that the binary has them wherever
+// it runs.
 package examples
 
 import _ "embed" // for the files below
