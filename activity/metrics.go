@@ -82,43 +82,43 @@ func (m *metrics) allCollectors() []prometheus.Collector {
 	return []prometheus.Collector{m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps}
 }
 
-// observeEvent counts an event once for each tree of the allocation.
-func (m *metrics) observeEvent(n cluster.WatchEvent, a quota.AllocationInfo) {
-	if n.Kind == ledger.FactRevoked {
+// observeSpans observes what an event says about durations, once for each tree of the allocation, and counts
+// revocations.
+func (m *metrics) observeSpans(n cluster.WatchEvent, trees []string) {
+	switch {
+	case n.Kind == ledger.FactRevoked:
 		m.revocations.Inc()
-	}
-	for i, c := range a.Claims {
-		if !hasTree(a.Claims[:i], c.Tree) {
-			m.seenTrees[c.Tree] = true
-			m.observeTree(c.Tree, n, a)
-		}
-	}
-}
-
-func hasTree(claims []quota.ClaimInfo, tree string) bool {
-	for _, c := range claims {
-		if c.Tree == tree {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *metrics) observeTree(tree string, n cluster.WatchEvent, a quota.AllocationInfo) {
-	switch n.Kind {
-	case ledger.FactGranted:
-		from := "request"
-		if n.Since != 0 {
-			from = "queue"
+	case n.Kind == ledger.FactGranted && n.Since != 0:
+		for _, tree := range trees {
 			m.waits.WithLabelValues(tree).Observe(toSeconds(n.At - n.Since))
 		}
-		m.grants.WithLabelValues(tree, from).Inc()
-	case ledger.FactEnded:
-		m.ends.WithLabelValues(tree, endWords[a.State]).Inc()
-		if a.TTL > 0 && a.Fence != 0 && a.ReservedUntil == 0 {
+	case n.Kind == ledger.FactEnded && n.Allocation.IsLease():
+		a := n.Allocation.InfoWithClaims(nil)
+		if a.Fence == 0 || a.ReservedUntil != 0 {
+			return
+		}
+		for _, tree := range trees {
 			m.leases.WithLabelValues(tree).Observe(toSeconds(a.EndedAt - a.GrantedAt))
 		}
-	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
+	}
+}
+
+// observeTally counts events once for each tree of the allocations.
+func (m *metrics) observeTally(t *tally) {
+	for _, tree := range t.trees {
+		m.seenTrees[tree] = true
+		addCount(m.grants, t.atOnce, tree, "request")
+		addCount(m.grants, t.queued, tree, "queue")
+		for state, n := range t.ended {
+			addCount(m.ends, n, tree, endWords[quota.State(state)])
+		}
+	}
+}
+
+// addCount adds to a counter, which does not exist before anything was counted.
+func addCount(c *prometheus.CounterVec, n int, labels ...string) {
+	if n > 0 {
+		c.WithLabelValues(labels...).Add(float64(n))
 	}
 }
 

@@ -108,17 +108,17 @@ func (r *Recorder) beginAtLog(ctx context.Context, o cluster.ReadOptions) bool {
 // followEvents records all events up to now; changed is closed when there are more. If the feed no longer has the next
 // event, because the node got a snapshot instead or the recorder was too slow, it continues from now.
 func (r *Recorder) followEvents(ctx context.Context) (changed <-chan struct{}, err error) {
-	changed, err = r.recordEvents()
+	changed, err = r.readEvents()
 	if cluster.ReasonOf(err) != cluster.Forgotten {
 		return changed, err
 	}
 	r.metrics.gaps.Inc()
 	r.log.Warn("some events are not recorded: the feed no longer has them", "error", err)
 	r.beginAtLog(ctx, cluster.ReadOptions{Stale: true})
-	return r.recordEvents()
+	return r.readEvents()
 }
 
-func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
+func (r *Recorder) readEvents() (changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
@@ -126,10 +126,7 @@ func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
 		if err != nil {
 			return nil, err
 		}
-		now := stepAt(r.now())
-		for _, n := range b.Events {
-			r.recordEvent(n, now)
-		}
+		r.recordEvents(b.Events, stepAt(r.now()))
 		if r.position = b.Next; b.Behind == 0 {
 			return b.Changed, nil
 		}

@@ -57,6 +57,9 @@ const (
 	TimedOut State = 7
 	// Abandoned: the caller stopped sending heartbeats while the request waited.
 	Abandoned State = 8
+
+	// StateCount is the number of states.
+	StateCount = 9
 )
 
 // WaitingInfo is the place of a request in the queue.

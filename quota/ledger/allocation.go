@@ -129,7 +129,8 @@ func (a *Allocation) labels() []quota.Label {
 // Fence is the fence of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 
-func (a *Allocation) state() quota.State {
+// State is what became of the request up to this record.
+func (a *Allocation) State() quota.State {
 	switch {
 	case a.ended != nil:
 		return a.ended.state
@@ -226,14 +227,20 @@ func (c *placedClaim) standing() quota.Standing {
 // Info copies the record for a reader. It may be called at any time, on any goroutine; Placed is then the path at the
 // time when the record was made.
 func (a *Allocation) Info() quota.AllocationInfo {
-	info := quota.AllocationInfo{
-		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.state(),
-		Claims: make([]quota.ClaimInfo, len(a.claims)),
-		Labels: append([]quota.Label(nil), a.labels()...),
-	}
+	claims := make([]quota.ClaimInfo, len(a.claims))
 	for i := range a.claims {
-		info.Claims[i] = a.claims[i].info()
-		info.Claims[i].Items = a.itemsOf(i)
+		claims[i] = a.claims[i].info()
+		claims[i].Items = a.itemsOf(i)
+	}
+	return a.InfoWithClaims(claims)
+}
+
+// InfoWithClaims is Info with the claims that Info of a record with the same [ClaimsKey] returned. The caller must not
+// change them any more.
+func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationInfo {
+	info := quota.AllocationInfo{
+		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.State(),
+		Claims: claims, Labels: append([]quota.Label(nil), a.labels()...),
 	}
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted

@@ -69,7 +69,7 @@ func (t *staged) removeClaim(s claimRef) {
 // itself, which may be reclaimed when a victim in another tree loses all its claims, are not recorded: they end with
 // it.
 func (t *staged) noteDisplaced(s claimRef) {
-	if s.fence == t.fence || t.displacedClaims[s] || t.requester().state() != quota.Reserved {
+	if s.fence == t.fence || t.displacedClaims[s] || t.requester().State() != quota.Reserved {
 		return
 	}
 	if t.displacedClaims == nil {

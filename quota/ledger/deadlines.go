@@ -90,7 +90,7 @@ func (d *deadlines) drop(key dueKey) {
 func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
-	if known := d.byKey[key]; known != nil && a.state() == quota.Held && !known.lease {
+	if known := d.byKey[key]; known != nil && a.State() == quota.Held && !known.lease {
 		known.lease = true
 		d.leases++
 	}
@@ -127,10 +127,10 @@ func (v View) NextDue() (quota.Instant, bool) {
 func (v verifier) checkDue() error {
 	expected, leases := 0, 0
 	for fence, a := range v.allocations.held.All() {
-		if a.state() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
+		if a.State() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
 		}
-		if a.state() == quota.Held && a.lease().expires != 0 {
+		if a.State() == quota.Held && a.lease().expires != 0 {
 			leases++
 		}
 		at := a.endsAt()

@@ -132,7 +132,7 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 // expireAllocation ends an allocation that was not confirmed or renewed in time. A reservation restores what it
 // displaced, like a cancellation; a lease under revocation counts as preempted.
 func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
-	if a.state() == quota.Reserved {
+	if a.State() == quota.Reserved {
 		_, restored = cancellation{l}.undoReservation(a, quota.Expired)
 		return restored
 	}
@@ -179,7 +179,7 @@ func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocat
 	t.forgetUndo()
 	t.updateAddresses()
 	l.deadlines.drop(dueKey{dueAllocation, a.fence})
-	if a.state() == quota.Reserved {
+	if a.State() == quota.Reserved {
 		l.allocations.noLongerReserved(a)
 	}
 	l.allocations.keepTombstone(t)
@@ -300,7 +300,7 @@ func (s *allocations) mayHoldAgain(a *Allocation) bool {
 		return false
 	}
 	by := s.byID.Find(a.ended.by)
-	return by != nil && by.ended == nil && by.state() == quota.Reserved && by.granted.At == a.ended.At
+	return by != nil && by.ended == nil && by.State() == quota.Reserved && by.granted.At == a.ended.At
 }
 
 // noLongerReserved releases the tombstones of victims that cannot be restored any more.

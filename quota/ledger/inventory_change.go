@@ -273,7 +273,7 @@ func (l *Ledger) itemsToReset(c quota.ResetItems) ([]*item, *quota.Error) {
 			continue
 		}
 		a, _ := l.allocations.held.Get(it.owner)
-		if a.state() == quota.Held && quota.Span(l.now.At-it.touched(a).At) >= max(0, c.Idle) {
+		if a.State() == quota.Held && quota.Span(l.now.At-it.touched(a).At) >= max(0, c.Idle) {
 			list = append(list, it)
 		}
 	}

@@ -32,6 +32,9 @@ func (a *Allocation) lease() lease {
 	return *a.more.lease
 }
 
+// IsLease reports whether the allocation is or was a lease. It may be called at any time, on any goroutine.
+func (a *Allocation) IsLease() bool { return a.more != nil && a.more.lease != nil }
+
 // tended is an allocation in one piece of memory with all parts that a renewal replaces.
 type tended struct {
 	Allocation
@@ -181,7 +184,7 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 			a.id)
 	case a.isWaiting():
 		return a, nil
-	case a.state() == quota.Reserved:
+	case a.State() == quota.Reserved:
 		return nil, quota.Errorf(quota.InUse, "id",
 			"allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first",
 			a.id, a.more.until)

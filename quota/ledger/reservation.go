@@ -42,7 +42,7 @@ func (s *allocations) checkConfirm(id string) Outcome {
 	case a.isWaiting():
 		return Outcome{Refused: quota.Errorf(quota.InUse, "id",
 			"request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
-	case a.state() == quota.Held:
+	case a.State() == quota.Held:
 		return Outcome{Allocation: a.withCurrentPlaces(), Repeated: true}
 	case a.more.until <= s.now.At:
 		return Outcome{Refused: quota.Errorf(quota.Ended, "id",
@@ -69,7 +69,7 @@ func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 // nothing.
 func (s *allocations) checkCancel(id string) Outcome {
 	out := s.findToRelease(id)
-	if out.Refused == nil && out.Allocation.state() == quota.Held {
+	if out.Refused == nil && out.Allocation.State() == quota.Held {
 		return Outcome{Refused: quota.Errorf(quota.InUse, "id",
 			"allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
 	}

@@ -149,3 +149,22 @@ func copyClaims(claims []placedClaim) []placedClaim {
 
 // forget drops the remembered claims, so that removed nodes do not stay in memory.
 func (s *sharedClaims) forget() { clear(s.recent) }
+
+// ClaimsKey identifies a list of claims in memory. Records with the same key have equal claims, so a reader can use
+// what it made of the claims of one for the others. It is comparable, keeps the list in memory, and means nothing
+// beyond this process.
+type ClaimsKey struct{ list *placedClaim }
+
+// ClaimsKey returns the key of the record's claims; false if they have details that may differ among records, such as
+// the states of items. It may be called at any time, on any goroutine.
+func (a *Allocation) ClaimsKey() (ClaimsKey, bool) {
+	for i := range a.claims {
+		if a.claims[i].more != nil {
+			return ClaimsKey{}, false
+		}
+	}
+	if len(a.claims) == 0 {
+		return ClaimsKey{}, false
+	}
+	return ClaimsKey{&a.claims[0]}, true
+}

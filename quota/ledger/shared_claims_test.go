@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/quorate/quorate/quota"
@@ -84,5 +85,33 @@ func TestSharedClaimsThatChange(t *testing.T) {
 	}
 	if err := l.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClaimsKeys: records with one key read the same but for the record itself, and details have no key.
+func TestClaimsKeys(t *testing.T) {
+	l := sharingLedger(t, "capped")
+	first, same := holdCPU(t, l, "first", "a", 1), holdCPU(t, l, "same", "a", 1)
+	ended := l.Apply(quota.Stamp{At: 5}, quota.Release{ID: "first"}).Allocation
+	key, comparable := first.ClaimsKey()
+	for _, a := range []*Allocation{same, ended} {
+		if got, ok := a.ClaimsKey(); !comparable || !ok || got != key {
+			t.Errorf("%s has another key", a.ID())
+		}
+		if got, want := a.InfoWithClaims(first.Info().Claims), a.Info(); !reflect.DeepEqual(got, want) {
+			t.Errorf("with the claims of another record %+v, want %+v", got, want)
+		}
+	}
+	for _, other := range []*Allocation{holdCPU(t, l, "more", "a", 2), holdCPU(t, l, "there", "b", 1)} {
+		if got, _ := other.ClaimsKey(); got == key {
+			t.Errorf("%s has the same key", other.ID())
+		}
+	}
+	soft := sharingLedger(t, "borrowing")
+	if _, comparable := holdCPU(t, soft, "soft", "a", 1).ClaimsKey(); comparable {
+		t.Error("claims with a place in the order of arrival have a key")
+	}
+	if _, comparable := (&Allocation{}).ClaimsKey(); comparable {
+		t.Error("no claims have a key")
 	}
 }

@@ -196,7 +196,7 @@ func (i *Snapshot) Events() []*quota.Event { return i.events }
 
 func (a *Allocation) image() AllocationImage {
 	image := AllocationImage{
-		Fence: a.fence, Granted: a.granted, State: a.state(), Request: quota.Allocate{ID: a.id, Labels: a.labels()},
+		Fence: a.fence, Granted: a.granted, State: a.State(), Request: quota.Allocate{ID: a.id, Labels: a.labels()},
 	}
 	if a.more != nil {
 		a.more.addTo(&image)

@@ -164,7 +164,7 @@ func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion
 			}
 		}
 	}
-	reserved := a.state() == quota.Reserved
+	reserved := a.State() == quota.Reserved
 	mark(a, reserved)
 	for _, v := range victims {
 		mark(v, reserved)
