@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 
 	"connectrpc.com/connect"
 
@@ -53,27 +52,12 @@ func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command)
 	return outcomes[0], index, err
 }
 
-// fromAllocateOutcome returns the grant or the place in the queue, or the error of a denial or failure.
+// fromAllocateOutcome is the answer to one request.
 func (s AllocationService) fromAllocateOutcome(
 	ctx context.Context, o ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
-	switch {
-	case o.Refused != nil:
-		return nil, wire.RefusalError(o.Refused)
-	case o.Decision == nil:
-		return nil, wire.ToError(errors.New("the ledger made no decision; this is a bug of the server"))
-	case !o.Decision.Granted && !o.Decision.Waiting:
-		return nil, wire.DenialError(*o.Decision, index)
-	}
-	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
-	claims := o.Decision.Placements
-	if o.Allocation != nil {
-		info := s.withQueuePlace(ctx, o.Allocation)
-		claims = info.Claims
-		answer.Allocation, answer.Fence = wire.FromAllocation(info), info.Fence
-	}
-	answer.Decision = wire.FromDecision(*o.Decision, claims)
-	return answer, nil
+	var b answerBuilder
+	return b.allocated(ctx, s, o, index)
 }
 
 // BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are
@@ -128,8 +112,9 @@ func (s AllocationService) decidePart(
 	if err != nil {
 		return err
 	}
+	var answers answerBuilder
 	for i, place := range p.places {
-		granted, err := s.fromAllocateOutcome(ctx, decided[i], index)
+		granted, err := answers.allocated(ctx, s, decided[i], index)
 		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
 		if err != nil {
 			outcomes[place] = failedOutcome(wire.ToError(err))
@@ -157,17 +142,8 @@ func (s AllocationService) Release(
 	if err != nil {
 		return nil, err
 	}
-	return fromReleaseOutcome(outcome, index)
-}
-
-func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
-	if o.Refused != nil {
-		return nil, wire.RefusalError(o.Refused)
-	}
-	return &quoratev1.ReleaseResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index,
-		Repeated: o.Repeated,
-	}, nil
+	var b answerBuilder
+	return b.released(outcome, index)
 }
 
 // BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
@@ -183,9 +159,10 @@ func (s AllocationService) BatchRelease(
 		return nil, err
 	}
 	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(decided))}
+	var answers answerBuilder
 	for i, o := range decided {
 		answer.Outcomes[i] = &quoratev1.ReleaseOutcome{}
-		if released, err := fromReleaseOutcome(o, index); err != nil {
+		if released, err := answers.released(o, index); err != nil {
 			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))}
 		} else {
 			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Released{Released: released}

@@ -11,9 +11,23 @@ import (
 
 // FromDecision is a decision as an answer. A grant's claims say where they are counted; a denial has none.
 func FromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decision {
+	return FromDecisionParts(&d, ToPlacements(claims))
+}
+
+// ToPlacements says where claims are counted.
+func ToPlacements(claims []quota.ClaimInfo) []*quoratev1.Placement {
+	var wire []*quoratev1.Placement
+	for _, c := range claims {
+		wire = append(wire, &quoratev1.Placement{Tree: c.Tree, Node: c.Node, Placed: c.Placed})
+	}
+	return wire
+}
+
+// FromDecisionParts is FromDecision with the message of the placements.
+func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *quoratev1.Decision {
 	wire := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
-		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy),
+		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy), Placements: placements,
 	}
 	switch {
 	case d.Granted:
@@ -27,9 +41,6 @@ func FromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decisio
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
 		})
-	}
-	for _, c := range claims {
-		wire.Placements = append(wire.Placements, &quoratev1.Placement{Tree: c.Tree, Node: c.Node, Placed: c.Placed})
 	}
 	return wire
 }
@@ -89,26 +100,39 @@ var states = map[quota.State]quoratev1.AllocationState{
 
 // FromAllocation converts an allocation.
 func FromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
+	return FromAllocationParts(a, FromClaims(a.Claims), FromWall)
+}
+
+// FromClaims converts the claims of an allocation.
+func FromClaims(claims []quota.ClaimInfo) []*quoratev1.HeldClaim {
+	var wire []*quoratev1.HeldClaim
+	for _, c := range claims {
+		wire = append(wire, &quoratev1.HeldClaim{
+			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
+			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
+			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks),
+		})
+	}
+	return wire
+}
+
+// FromAllocationParts is FromAllocation with the messages of the claims, and a function that converts times.
+func FromAllocationParts(
+	a quota.AllocationInfo, claims []*quoratev1.HeldClaim, fromWall func(ms int64) *timestamppb.Timestamp,
+) *quoratev1.Allocation {
 	wire := &quoratev1.Allocation{
-		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
+		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State], Claims: claims,
 		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced,
 		ReservedUntilLedgerMs: int64(a.ReservedUntil),
 		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting),
 	}
-	for _, c := range a.Claims {
-		wire.Claims = append(wire.Claims, &quoratev1.HeldClaim{
-			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
-			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
-			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks),
-		})
-	}
 	if a.Fence != 0 {
-		wire.GrantedAt = FromWall(a.GrantedWall)
+		wire.GrantedAt = fromWall(a.GrantedWall)
 	}
 	if a.Ended {
-		wire.EndedAt = FromWall(a.EndedWall)
+		wire.EndedAt = fromWall(a.EndedWall)
 	}
 	return wire
 }

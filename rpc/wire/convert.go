@@ -109,6 +109,9 @@ func ToLabels(labels map[string]string) []quota.Label {
 }
 
 func fromLabels(labels []quota.Label) map[string]string {
+	if len(labels) == 0 {
+		return nil
+	}
 	wire := make(map[string]string, len(labels))
 	for _, l := range labels {
 		wire[l.Key] = l.Value
