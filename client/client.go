@@ -79,6 +79,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 	}
 	sender := &sender{http: s.http, servers: known}
 	encoding := connect.WithClientOptions(
+		connect.WithCodec(Codec()),
 		connect.WithReadMaxBytes(maxResponse),
 		// Schedulers run close to their cluster, where compressing answers costs more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
@@ -42,9 +43,9 @@ func newTransport() *http.Transport {
 	return &http.Transport{MaxIdleConns: mostConnections, MaxIdleConnsPerHost: mostConnections, DisableCompression: true}
 }
 
-// leanOptions are the options of the lean client: protobuf, and no compressed answers.
+// leanOptions are the options of the lean client: the codec of the Go client, and no compressed answers.
 func leanOptions() []connect.ClientOption {
-	return []connect.ClientOption{connect.WithAcceptCompression("gzip", nil, nil)}
+	return []connect.ClientOption{connect.WithCodec(client.Codec()), connect.WithAcceptCompression("gzip", nil, nil)}
 }
 
 // allocations is what the lean client and the Go client have in common.
