@@ -24,6 +24,13 @@ const (
 	// batchWindow is how long a batched proposal waits for others. 50 ms is little for a lease, and limits renewals to 20
 	// entries a second.
 	batchWindow = 50 * time.Millisecond
+	// While an entry is in flight, the next one waits until that has ended, there are overlapCommands commands or
+	// overlapBytes bytes for it, or the first proposal has waited for overlapWait. An entry costs the three nodes about a
+	// millisecond of CPU time, however small it is, so a few large ones are cheaper than many small ones; overlapWait
+	// bounds what a slow network or disk makes of that.
+	overlapCommands = 128
+	overlapBytes    = 64 << 10
+	overlapWait     = 2 * time.Millisecond
 )
 
 // proposal is one caller's commands for one log entry.
@@ -65,6 +72,8 @@ type proposalQueue struct {
 	// urgent is true once the waiting proposals may go; windowTimer sets it at the end of batchWindow.
 	urgent      bool
 	windowTimer *time.Timer
+	// overlapTimer signals at the end of overlapWait; nil if it does not run.
+	overlapTimer *time.Timer
 	// ready receives a value whenever there may be something to take.
 	ready chan struct{}
 }
@@ -160,6 +169,43 @@ func (q *proposalQueue) resetLists() {
 	}
 }
 
+// takeOverlapping is takeBatch while another entry is in flight: it returns nil as long as the next entry should wait.
+func (q *proposalQueue) takeOverlapping() []*proposal {
+	if !q.isWorthOverlapping() {
+		return nil
+	}
+	return q.takeBatch()
+}
+
+// isWorthOverlapping reports whether the next entry should not wait for one in flight. If it should, ready receives a
+// value when it has waited long enough.
+func (q *proposalQueue) isWorthOverlapping() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.small.commands+q.large.commands >= overlapCommands || q.small.bytes+q.large.bytes >= overlapBytes {
+		return true
+	}
+	var oldest time.Time
+	for _, list := range []*proposalList{&q.small, &q.large} {
+		if len(list.proposals) > 0 && (oldest.IsZero() || list.proposals[0].queued.Before(oldest)) {
+			oldest = list.proposals[0].queued
+		}
+	}
+	left := overlapWait - time.Since(oldest)
+	if oldest.IsZero() || left <= 0 {
+		return true
+	}
+	if q.overlapTimer == nil {
+		q.overlapTimer = time.AfterFunc(left, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.overlapTimer = nil
+			q.signalReady()
+		})
+	}
+	return false
+}
+
 // takeBatch removes and returns the proposals of the next entry; nil if there are none. Small calls go first, oldest
 // first, as many as fit. If a large call waits meanwhile, the next entry starts with one part of it, unless another
 // part is still in flight. Proposals whose callers no longer wait are refused, so that an abandoned command is not
@@ -240,12 +286,11 @@ func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 
 // entryEnded notes that an entry is no longer in flight.
 func (q *proposalQueue) entryEnded(batch []*proposal) {
-	if !batch[0].large { // a part of a large call is always first
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.largeInFlight = false
+	if batch[0].large { // a part of a large call is always first
+		q.largeInFlight = false
+	}
 	if len(q.small.proposals)+len(q.large.proposals) > 0 {
 		q.signalReady()
 	}

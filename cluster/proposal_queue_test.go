@@ -312,3 +312,64 @@ func TestLargeCallsLeaveRoomForSmallOnes(t *testing.T) {
 		t.Errorf("a small call: %v", err)
 	}
 }
+
+// TestASmallEntryWaitsForTheOneInFlight, but not for longer than overlapWait, and a large one not at all.
+func TestASmallEntryWaitsForTheOneInFlight(t *testing.T) {
+	cases := map[string]struct {
+		commands, bytes int
+		waits           time.Duration
+	}{
+		"one command":   {1, 100, overlapWait},
+		"many commands": {overlapCommands, 100, 0},
+		"many bytes":    {1, overlapBytes, 0},
+		"a large call":  {1, largeCall + 1, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, began := newProposalQueue(), time.Now()
+				p := newTestProposal(c.commands, c.bytes)
+				if err := q.enqueue([]*proposal{p}, false); err != nil {
+					t.Fatal(err)
+				}
+				for {
+					<-q.ready
+					if batch := q.takeOverlapping(); batch != nil {
+						break
+					}
+				}
+				if waited := time.Since(began); waited != c.waits {
+					t.Errorf("it waited for %v, want %v", waited, c.waits)
+				}
+				if q.takeOverlapping() != nil {
+					t.Error("an empty queue has an entry")
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndOfAnEntryReleasesTheNext, which would otherwise wait for overlapWait.
+func TestTheEndOfAnEntryReleasesTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newProposalQueue()
+		first, second := newTestProposal(1, 100), newTestProposal(1, 100)
+		if err := q.enqueue([]*proposal{first}, false); err != nil {
+			t.Fatal(err)
+		}
+		inFlight := q.takeBatch()
+		if err := q.enqueue([]*proposal{second}, false); err != nil {
+			t.Fatal(err)
+		}
+		<-q.ready
+		if q.takeOverlapping() != nil {
+			t.Fatal("a small entry does not wait for the one in flight")
+		}
+		q.entryEnded(inFlight)
+		began := time.Now()
+		<-q.ready
+		if next := q.takeBatch(); len(next) != 1 || next[0] != second || time.Since(began) != 0 {
+			t.Errorf("%d proposals after %v, want the second at once", len(next), time.Since(began))
+		}
+	})
+}

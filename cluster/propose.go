@@ -14,7 +14,7 @@ import (
 )
 
 // entriesInFlight is how many entries may be in flight at once. Meanwhile proposals accumulate for the next entry,
-// which makes entries large exactly when there is much to do.
+// which makes entries large exactly when there is much to do; see overlapCommands.
 const entriesInFlight = 4
 
 // Propose applies commands in order through the log. It returns an outcome for each command, and the index of the entry
@@ -172,21 +172,26 @@ func (l *leadership) proposeQueued() {
 		case <-l.ctx.Done():
 			return
 		}
-		batch := l.nextBatch()
+		batch := l.nextBatch(func() bool { return len(slots) > 1 })
 		if batch == nil {
 			return
 		}
 		l.sendEntry(batch, func() {
+			<-slots // first, because entryEnded makes proposeQueued look how many entries are in flight
 			l.queue.entryEnded(batch)
-			<-slots
 		})
 	}
 }
 
-// nextBatch waits for proposals. It returns nil when the leadership has ended.
-func (l *leadership) nextBatch() []*proposal {
+// nextBatch waits for proposals that may go now, which depends on whether another entry is in flight. It returns nil
+// when the leadership has ended.
+func (l *leadership) nextBatch(inFlight func() bool) []*proposal {
 	for {
-		if batch := l.queue.takeBatch(); len(batch) > 0 {
+		take := l.queue.takeBatch
+		if inFlight() {
+			take = l.queue.takeOverlapping
+		}
+		if batch := take(); len(batch) > 0 {
 			return batch
 		}
 		select {
