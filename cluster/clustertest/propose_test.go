@@ -86,7 +86,8 @@ func TestACallerWhoseTimeEndsLearnsWhatMayHaveHappened(t *testing.T) {
 		c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return 200 * time.Millisecond })
 		var written, waiting int
 		for i := range 6 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			// Longer than a command waits for the entry in flight, shorter than the entry takes.
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			_, _, err := leader.Propose(ctx, clustertest.NewAllocate(fmt.Sprint(i), 1))
 			cancel()
 			var e *cluster.Error

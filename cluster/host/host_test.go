@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,7 +119,7 @@ func (s *testCluster) startAll() {
 			s.t.Fatal(err)
 		}
 		n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
-			for _, peer := range s.nodes {
+			for _, peer := range s.running() {
 				if peer.IsLeader() {
 					return peer.ReadIndex(ctx)
 				}
@@ -132,11 +133,17 @@ func (s *testCluster) startAll() {
 	}
 }
 
-// Status returns the status of a node of the cluster.
-func (s *testCluster) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
+// running returns the nodes that have been started and not stopped; those started first already ask it while the others
+// start.
+func (s *testCluster) running() []*cluster.Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.nodes {
+	return slices.Clone(s.nodes)
+}
+
+// Status returns the status of a node of the cluster.
+func (s *testCluster) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
+	for _, n := range s.running() {
 		if standing := n.Status(); standing.ID == m.ID {
 			return standing, nil
 		}
@@ -150,7 +157,7 @@ func (s *testCluster) Notify(context.Context, cluster.Member, cluster.Notice) er
 func (s *testCluster) stopAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, n := range s.nodes {
+	for _, n := range s.running() {
 		if err := n.Shutdown(ctx); err != nil {
 			s.t.Error(err)
 		}
