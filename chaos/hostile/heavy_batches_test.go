@@ -19,10 +19,11 @@ import (
 )
 
 // TestHeavyBatches: four clients send batches within all bounds, megabytes each. Other clients still make progress:
-// on two busy cores they keep one pair of seven, and kept one of a hundred when they waited behind all batches.
+// on two busy cores they keep one pair of seven, and kept one of a hundred when they waited behind all batches. The
+// servers keep to their memory limit, beside what the race detector takes.
 func TestHeavyBatches(t *testing.T) {
 	verify.Only(t) // compares rates
-	c := startCluster(t, clusterOptions{})
+	c := startCluster(t, clusterOptions{args: []string{"--memory-limit", "512"}})
 	c.applyTree(t, 100)
 	leader, _ := c.findLeader(t)
 	alone := c.pairsPerSecond(t, leader, 4, 4*time.Second)
