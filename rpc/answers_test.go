@@ -30,11 +30,10 @@ func TestAnswersMustBeTaken(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
 	}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
-	mux.Handle(restorePath, d.admission.EndWithServer(t.Context(),
-		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			time.Sleep(1500 * time.Millisecond)
-			_, _ = io.WriteString(w, "restored")
-		})))
+	mux.Handle(restorePath, d.newPipeline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(1500 * time.Millisecond)
+		_, _ = io.WriteString(w, "restored")
+	}), d.admission.EndWithServer(t.Context())))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	d.admission.LimitConnections(server)
 	if want := admission.LongestDeadline + d.admission.Limits.SendPatience; server.WriteTimeout != want {
@@ -71,8 +70,7 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 		Log: hclog.New(&hclog.LoggerOptions{Output: log}),
 		Now: func() time.Time { return now },
 	}
-	handler := d.observer.RecoverPanics(
-		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	handler := d.newPipeline(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
 	for range 50 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -99,18 +97,18 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	handler := spans.LimitAsked(d.admission.IsRelayed, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := d.newPipeline(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Traceparent") != "" {
 			asked++
 		}
-	}))
+	}), d.admission.IssueTicket, spans.LimitAsked(d.admission.IsRelayed))
 	ask := func(flags, by string) int {
 		asked = 0
 		for range 10 * observe.AskedTraces {
 			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
 			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
 			r.Header.Set(wire.RelayedByHeader, by)
-			d.receiveCalls(handler).ServeHTTP(httptest.NewRecorder(), r)
+			handler.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		return asked
 	}

@@ -1,7 +1,8 @@
 // Package rpc serves the API of a node over HTTP.
 //
 // One port serves gRPC, gRPC-Web, Connect and plain JSON over HTTP/1.1 and HTTP/2. [New] puts a server together from
-// the packages below; server.go, at clientRoutes, shows what a call passes and in which order:
+// the packages below; server.go, at clientRoutes, lists the steps that a call passes
+// ([github.com/quorate/quorate/rpc/pipeline]):
 //
 //   - screen.go: what carries the call (the page in a browser, the host, the certificate of the connection)
 //   - [github.com/quorate/quorate/rpc/observe]: request id, log, metrics, traces, recovery from panics

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/inprocess"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -42,9 +43,9 @@ type FrontEnd struct {
 // on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
 	a := s.admission
-	served := a.AdmitFrontEnd(withDefaultDeadline(a.LimitFrontEndBody(forbidCaching(make(s.services)))))
-	return s.screenCalls(
-		s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, s.traces.TraceFrontEnd(served)))))
+	return s.screenCalls(s.newPipeline(make(s.services),
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
+		a.AdmitFrontEnd, setDefaultDeadline, a.LimitFrontEndBody, forbidCaching))
 }
 
 // LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that
@@ -57,12 +58,9 @@ func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	}
 }
 
-func withDefaultDeadline(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), admission.DefaultDeadline)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+func setDefaultDeadline(x *pipeline.Exchange) bool {
+	x.LimitTime(admission.DefaultDeadline)
+	return true
 }
 
 // localHost stands for this node in the URLs of calls that do not leave the process.
@@ -94,8 +92,8 @@ func (s *Server) localAllocations(streams context.Context, api http.Handler) quo
 // localTransport carries calls to this server's own API.
 func (s *Server) localTransport(streams context.Context, api http.Handler) *inprocess.Transport {
 	a := s.admission
-	handler := a.EndWithServer(streams, a.LimitTime(s.forwarder.ForwardWrites(api)))
-	handler = observe.ShareRecord(a.ShareTicket(s.observer.RecoverPanics(handler)))
+	handler := s.newPipeline(api,
+		observe.ShareRecord, a.ShareTicket, a.EndWithServer(streams), a.LimitTime, s.forwarder.ForwardWrites)
 	return &inprocess.Transport{
 		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
 	}

@@ -14,6 +14,7 @@ import (
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
@@ -50,32 +51,32 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 // nodeRoutes puts the services behind what every call of another node passes.
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
 	a := s.admission
-	call := a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(a.LimitDecoded(s.callAPI(api))))))
-	return s.receiveCalls(s.admitNode(a.EndWithServer(streams, call)))
+	return s.newPipeline(api,
+		s.observer.ObserveCall, a.IssueTicket, s.admitNode, a.AdmitMemberCall, a.EndWithServer(streams), a.LimitTime,
+		a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites, a.LimitDecoded, s.prepareCall)
 }
 
 // admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be
 // taken in asks that, and one that was removed.
-func (s *Server) admitNode(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		from := relay.NodeCallOf(r.Context())
-		known := s.procedures[r.URL.Path]
-		if known.Kind != procedures.ServesClients && known.Kind != procedures.ServesMembers {
-			s.admission.NotFound(w, r)
-			return
+func (s *Server) admitNode(x *pipeline.Exchange) bool {
+	w, r := x.Writer, x.Request
+	from := relay.NodeCallOf(r.Context())
+	known := s.procedures[r.URL.Path]
+	if known.Kind != procedures.ServesClients && known.Kind != procedures.ServesMembers {
+		s.admission.NotFound(w, r)
+		return false
+	}
+	if from.ID != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
+		if err := s.node.AuthorizePeer(from.ID); err != nil {
+			w.Header().Set("Connection", "close")
+			s.observer.WriteError(w, r, connect.NewError(connect.CodePermissionDenied, err))
+			return false
 		}
-		if from.ID != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
-			if err := s.node.AuthorizePeer(from.ID); err != nil {
-				w.Header().Set("Connection", "close")
-				s.observer.WriteError(w, r, connect.NewError(connect.CodePermissionDenied, err))
-				return
-			}
-		}
-		if known.Kind == procedures.ServesClients && (from.ID != "" || r.Header.Get(wire.RelayedByHeader) == "") {
-			r.Header.Set(wire.RelayedByHeader, from.DisplayName())
-		}
-		s.admission.ServeInSlot(s.admission.LimiterFor(known, admission.TicketOf(r.Context()).Limiters), w, r, next)
-	})
+	}
+	if known.Kind == procedures.ServesClients && (from.ID != "" || r.Header.Get(wire.RelayedByHeader) == "") {
+		r.Header.Set(wire.RelayedByHeader, from.DisplayName())
+	}
+	return true
 }
 
 // isStrict reports whether nodes call each other over their own listener only.
@@ -86,22 +87,18 @@ func (s *Server) isStrict() bool {
 // refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would
 // say of a client's certificate. Members of earlier versions relay over the listener for clients, with their
 // certificate if they have one, for as long as the feature level allows them.
-func (s *Server) refuseInternal(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name := range r.Header {
-			internal := strings.HasPrefix(name, "Quorate-") || strings.HasPrefix(name, "Client-Cert")
-			if !internal || name == wire.RelayedByHeader && s.fromEarlierNode(r) {
-				continue
-			}
-			s.metrics.RefusedHeaders.Inc()
-			s.admission.RefuseCall(
-				w, r, wire.ToError(
-					wire.InvalidField(
-						name, "the header %s is for nodes among themselves; send the request without it", name)))
-			return
+func (s *Server) refuseInternal(x *pipeline.Exchange) bool {
+	for name := range x.Request.Header {
+		internal := strings.HasPrefix(name, "Quorate-") || strings.HasPrefix(name, "Client-Cert")
+		if !internal || name == wire.RelayedByHeader && s.fromEarlierNode(x.Request) {
+			continue
 		}
-		next.ServeHTTP(w, r)
-	})
+		s.metrics.RefusedHeaders.Inc()
+		s.admission.RefuseCall(x.Writer, x.Request, wire.ToError(wire.InvalidField(
+			name, "the header %s is for nodes among themselves; send the request without it", name)))
+		return false
+	}
+	return true
 }
 
 // fromEarlierNode reports whether a request may come from a member that does not know the listener for nodes.

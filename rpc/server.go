@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/relay"
 )
@@ -172,9 +174,8 @@ func New(c Config) (*Server, error) {
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
 	s.streams.Client = s.localAllocations(streams, api)
-	routes := s.clientRoutes(streams, api, c.Metrics)
-	s.mountFrontEnds(routes, c.FrontEnds)
-	s.http.Handler, s.http.BaseContext = s.screenCalls(routes), func(net.Listener) context.Context { return calls }
+	s.http.Handler = s.screenCalls(s.clientRoutes(streams, api, c))
+	s.http.BaseContext = func(net.Listener) context.Context { return calls }
 	s.admission.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
 	s.admission.KeyByMember(s.nodes, func(ctx context.Context) string { return relay.NodeCallOf(ctx).ID })
@@ -197,7 +198,7 @@ func newHTTPServer(logger hclog.Logger) *http.Server {
 
 // apiHandler serves the services of the API and the standard services of gRPC.
 func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.HandlerOption) http.Handler {
-	api := http.NewServeMux()
+	api := serviceHandlers{}
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
 	api.Handle(quoratev1connect.NewTreeServiceHandler(handlers.TreeService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
@@ -228,41 +229,61 @@ func (s *Server) allocationService(base handlers.Service) handlers.AllocationSer
 	return handlers.AllocationService{Service: base, Grants: s.grants, Limiters: s.admission.Limiters, Streams: &s.streams}
 }
 
-// clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
-func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
+// serviceHandlers are the handlers of services, each under the part of the path that its methods share, such as
+// "/quorate.v1.TreeService/".
+type serviceHandlers map[string]http.Handler
+
+// Handle adds the handler of a service.
+func (h serviceHandlers) Handle(path string, service http.Handler) { h[path] = service }
+
+// ServeHTTP calls the handler of the service that a path names.
+func (h serviceHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	service, found := h[r.URL.Path[:strings.LastIndexByte(r.URL.Path, '/')+1]]
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	service.ServeHTTP(w, r)
+}
+
+// clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP and the front
+// ends. Known procedures do not need to be searched for among the patterns of those.
+func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Config) http.Handler {
+	a := s.admission
+	calls := s.newPipeline(api,
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.traces.LimitAsked(a.IsRelayed), a.AdmitCall,
+		a.EndWithServer(streams), a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
+		a.DecodeInTurn, a.LimitDecoded, s.prepareCall)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
-	mux.Handle("GET /metrics", s.admission.LimitScrapes(metrics))
-	a := s.admission
-	call := a.DecodeInTurn(a.LimitDecoded(s.callAPI(api)))
-	call = a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(call))))
-	mux.Handle("/", s.receiveCalls(
-		s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, a.AdmitCall(a.EndWithServer(streams, a.LimitTools(call)))))))
-	return mux
-}
-
-// receiveCalls is what every call passes first: it is observed, gets its ticket, and a panic ends no more than the
-// call.
-func (s *Server) receiveCalls(next http.Handler) http.Handler {
-	return s.observer.ObserveCalls(s.admission.IssueTicket(s.observer.RecoverPanics(next)))
-}
-
-// callAPI hands a call over to the handler of its protocol.
-func (s *Server) callAPI(api http.Handler) http.Handler {
+	mux.Handle("GET /metrics", s.admission.LimitScrapes(c.Metrics))
+	mux.Handle("/", calls)
+	s.mountFrontEnds(mux, c.FrontEnds)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		s.admission.TakeTimeout(r)
-		api.ServeHTTP(w, r)
+		if _, known := s.procedures[r.URL.Path]; known {
+			calls.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
 	})
+}
+
+// newPipeline serves calls with a handler behind steps; a panic ends no more than the call.
+func (s *Server) newPipeline(last http.Handler, steps ...pipeline.Step) *pipeline.Pipeline {
+	return &pipeline.Pipeline{Steps: steps, Last: last, Recover: s.observer.AnswerPanic}
+}
+
+// prepareCall is the last step before the handler of the protocol.
+func (s *Server) prepareCall(x *pipeline.Exchange) bool {
+	s.admission.TakeTimeout(x.Request)
+	return forbidCaching(x)
 }
 
 // forbidCaching forbids proxies and browsers to store an answer.
-func forbidCaching(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
+func forbidCaching(x *pipeline.Exchange) bool {
+	x.Writer.Header().Set("Cache-Control", "no-store")
+	return true
 }
 
 // Handler serves all paths of the client port.

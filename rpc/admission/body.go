@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -90,54 +91,51 @@ func (b *bodyCharge) refundBytes() {
 // LimitBody reads and unpacks the body of a call with one request before anything else happens: too large a body is
 // refused in the caller's protocol, and a relayed call can be sent again. What a caller streams passes untouched; its
 // messages are bounded one by one.
-func (a *Controller) LimitBody(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		known := a.procedures[r.URL.Path]
-		if known.Uploads {
-			next.ServeHTTP(w, r)
-			return
-		}
-		notes := TicketOf(r.Context())
-		charge, most := bodyCharge{of: notes.Limiters, caller: notes.Caller}, codec.MaxBody
-		if known.Kind != procedures.ServesClients {
-			charge.of, most = nil, SmallBody
-		}
-		defer charge.refundBytes()
-		if codec.IsEnveloped(r) {
-			most += codec.Envelope
-		}
-		body, err := a.receiveBody(w, r, &charge, most)
-		if err == nil {
-			body, err = unpackBody(r, body, &charge)
-		}
-		if err != nil {
-			a.hooks.WriteError(w, r, err)
-			return
-		}
-		codec.SetBody(r, body)
-		next.ServeHTTP(w, r)
-	})
+func (a *Controller) LimitBody(x *pipeline.Exchange) bool {
+	r := x.Request
+	known := a.procedures[r.URL.Path]
+	if known.Uploads {
+		return true
+	}
+	notes := TicketOf(r.Context())
+	charge, most := &notes.body, codec.MaxBody
+	charge.of, charge.caller = notes.Limiters, notes.Caller
+	if known.Kind != procedures.ServesClients {
+		charge.of, most = nil, SmallBody
+	}
+	if codec.IsEnveloped(r) {
+		most += codec.Envelope
+	}
+	body, err := a.receiveBody(x.Writer, r, charge, most)
+	if err == nil {
+		body, err = unpackBody(r, body, charge)
+	}
+	if err != nil {
+		a.hooks.WriteError(x.Writer, r, err)
+		return false
+	}
+	codec.SetBody(r, body)
+	return true
 }
 
-// LimitFrontEndBody is limitBody for front ends, which answer in their own words to a body that is too large.
-func (a *Controller) LimitFrontEndBody(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := TicketOf(r.Context())
-		charge := bodyCharge{of: notes.Limiters, caller: notes.Caller}
-		defer charge.refundBytes()
-		body, err := a.receiveBody(w, r, &charge, codec.MaxBody)
-		switch {
-		case errors.Is(err, errTooLarge):
-			r.Body = io.NopCloser(
-				io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: codec.MaxBody}}))
-		case err != nil:
-			a.hooks.WriteError(w, r, err)
-			return
-		default:
-			codec.SetBody(r, body)
-		}
-		next.ServeHTTP(w, r)
-	})
+// LimitFrontEndBody is LimitBody for front ends, which answer in their own words to a body that is too large.
+func (a *Controller) LimitFrontEndBody(x *pipeline.Exchange) bool {
+	r := x.Request
+	notes := TicketOf(r.Context())
+	charge := &notes.body
+	charge.of, charge.caller = notes.Limiters, notes.Caller
+	body, err := a.receiveBody(x.Writer, r, charge, codec.MaxBody)
+	switch {
+	case errors.Is(err, errTooLarge):
+		r.Body = io.NopCloser(
+			io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: codec.MaxBody}}))
+	case err != nil:
+		a.hooks.WriteError(x.Writer, r, err)
+		return false
+	default:
+		codec.SetBody(r, body)
+	}
+	return true
 }
 
 type failingReader struct{ err error }

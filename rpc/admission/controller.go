@@ -1,10 +1,11 @@
 // Package admission decides which calls a server takes on, and bounds what each may take while it is under way: a
 // slot among the calls, bytes of its body, memory of the decoded request, time.
 //
-// [Controller] is the entry: its methods are middleware. It gives each call a [Ticket], which accounts what the call
-// takes to its caller. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says how). Callers
-// are distinguished by address, members by id (caller.go). Reads that cost as much as many writes wait for their turn
-// in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the middleware that admits a call.
+// [Controller] is the entry: its methods are steps of a pipeline. It gives each call a [Ticket], which accounts what
+// the call takes to its caller. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says
+// how). Callers are distinguished by address, members by id (caller.go). Reads that cost as much as many writes wait
+// for their turn in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the step that admits
+// a call.
 package admission
 
 import (
@@ -15,12 +16,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // Controller decides which calls a server takes on, and bounds what each of them may take while it is under way. Its
-// methods are middleware; a call must have a [Ticket] before it passes any other.
+// methods are steps of a pipeline; a call must have a [Ticket] before it passes any other.
 type Controller struct {
 	Limits     Limits
 	Limiters   *Limiters
@@ -72,10 +74,13 @@ type Ticket struct {
 	Caller   *Caller
 	Limiters *CallLimiters
 	slot     slot
+	// body is what the body takes.
+	body bodyCharge
 	// servedFor is the ticket of the call that a front end serves by making this one; nil for calls of callers.
 	servedFor *Ticket
-	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate.
-	decodedSize int64
+	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate; charged is what was
+	// charged for it.
+	decodedSize, charged int64
 	// received is when the request had arrived completely, prepared how long it took to decode and check it.
 	received time.Time
 	Prepared time.Duration
@@ -94,34 +99,43 @@ func TicketOf(ctx context.Context) *Ticket {
 	return &Ticket{}
 }
 
-// IssueTicket gives a call its ticket. The turns that it holds end when it begins to be answered.
-func (a *Controller) IssueTicket(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &Ticket{Limiters: &a.Limiters.Clients}
-		if a.hooks.RelayedByMember(r) {
-			t.Limiters = &a.Limiters.Members
-		}
-		if c := connectionOf(r.Context()); c != nil {
-			t.Caller = c.caller
-		}
-		if answer, ok := w.(interface{ OnAnswer(fn func()) }); ok {
-			answer.OnAnswer(t.Turn.EndTurn)
-		}
-		defer t.decoding.EndTurn()
-		defer t.Turn.EndTurn()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), TicketKey{}, t)))
-	})
+// IssueTicket gives a call its ticket. What it takes is given back when the call ends; the turns that it holds end when
+// it begins to be answered.
+func (a *Controller) IssueTicket(x *pipeline.Exchange) bool {
+	t := &Ticket{Limiters: &a.Limiters.Clients}
+	if a.hooks.RelayedByMember(x.Request) {
+		t.Limiters = &a.Limiters.Members
+	}
+	if c := connectionOf(x.Request.Context()); c != nil {
+		t.Caller = c.caller
+	}
+	if answer, ok := x.Writer.(interface{ OnAnswer(fn func()) }); ok {
+		answer.OnAnswer(t.Turn.EndTurn)
+	}
+	x.AtEnd(t.giveBack)
+	x.Attach(TicketKey{}, t)
+	return true
+}
+
+// giveBack returns all that a call has taken when it ends.
+func (t *Ticket) giveBack() {
+	t.Turn.EndTurn()
+	t.decoding.EndTurn()
+	if t.charged != 0 {
+		t.Limiters.Decoded.Release(t.Caller, t.charged)
+	}
+	t.body.refundBytes()
+	t.slot.releaseSlot()
 }
 
 // ShareTicket gives a call that a front end makes a ticket of its own. It is of the same caller, and has the slot of
 // the call that the front end serves.
-func (a *Controller) ShareTicket(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		of := TicketOf(r.Context())
-		own := &Ticket{Caller: of.Caller, Limiters: of.Limiters, servedFor: of}
-		defer own.Turn.EndTurn()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), TicketKey{}, own)))
-	})
+func (a *Controller) ShareTicket(x *pipeline.Exchange) bool {
+	of := TicketOf(x.Request.Context())
+	own := &Ticket{Caller: of.Caller, Limiters: of.Limiters, servedFor: of}
+	x.AtEnd(own.Turn.EndTurn)
+	x.Attach(TicketKey{}, own)
+	return true
 }
 
 // IsRelayed reports whether another member relays the call.

@@ -1,10 +1,11 @@
 package admission
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/quorate/quorate/rpc/pipeline"
 )
 
 const (
@@ -17,20 +18,16 @@ const (
 )
 
 // LimitTime gives every call with one request a deadline shortly before the caller's own.
-func (a *Controller) LimitTime(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.procedures.IsUnary(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		timeout := DefaultDeadline
-		if asked, named := callerTimeout(r.Header); named {
-			timeout = min(asked-min(asked/5, AnswerMargin), LongestDeadline)
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+func (a *Controller) LimitTime(x *pipeline.Exchange) bool {
+	if !a.procedures.IsUnary(x.Request.URL.Path) {
+		return true
+	}
+	timeout := DefaultDeadline
+	if asked, named := callerTimeout(x.Request.Header); named {
+		timeout = min(asked-min(asked/5, AnswerMargin), LongestDeadline)
+	}
+	x.LimitTime(timeout)
+	return true
 }
 
 // TakeTimeout removes Connect's timeout from a call that LimitTime has given an earlier deadline, before the handler of

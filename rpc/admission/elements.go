@@ -4,40 +4,36 @@ import (
 	"net/http"
 
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // LimitElements counts the elements of a request before anything is built from it, on the node that the caller asked:
 // what is over a bound is not relayed. The codecs count once more, because messages of streams do not pass here.
-func (a *Controller) LimitElements(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		usage, err := a.scanRequest(r)
-		if err != nil {
-			a.hooks.WriteError(w, r, err)
-			return
-		}
-		TicketOf(r.Context()).decodedSize = usage.Size
-		next.ServeHTTP(w, r)
-	})
+func (a *Controller) LimitElements(x *pipeline.Exchange) bool {
+	usage, err := a.scanRequest(x.Request)
+	if err != nil {
+		a.hooks.WriteError(x.Writer, x.Request, err)
+		return false
+	}
+	TicketOf(x.Request.Context()).decodedSize = usage.Size
+	return true
 }
 
 // LimitDecoded charges the memory that the decoded request will take until the call ends.
-func (a *Controller) LimitDecoded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := TicketOf(r.Context())
-		size := notes.decodedSize
-		if size == 0 || a.procedures[r.URL.Path].Kind != procedures.ServesClients {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if err := notes.Limiters.Decoded.TryAcquire(notes.Caller, size); err != nil {
-			a.hooks.WriteError(w, r, err)
-			return
-		}
-		defer notes.Limiters.Decoded.Release(notes.Caller, size)
-		next.ServeHTTP(w, r)
-	})
+func (a *Controller) LimitDecoded(x *pipeline.Exchange) bool {
+	notes := TicketOf(x.Request.Context())
+	size := notes.decodedSize
+	if size == 0 || a.procedures[x.Request.URL.Path].Kind != procedures.ServesClients {
+		return true
+	}
+	if err := notes.Limiters.Decoded.TryAcquire(notes.Caller, size); err != nil {
+		a.hooks.WriteError(x.Writer, x.Request, err)
+		return false
+	}
+	notes.charged = size
+	return true
 }
 
 // scanRequest measures a call with one request. What it cannot read is left to the handler to refuse.

@@ -2,11 +2,11 @@ package admission
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -57,18 +57,17 @@ func (e *ExpensiveReads) TryEnter(by *Caller) (give func(), err error) {
 
 // DecodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens
 // before anything is known of what is asked. The turn ends when the call reads or proposes something, or is answered.
-func (a *Controller) DecodeInTurn(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := TicketOf(r.Context())
-		if r.ContentLength > SmallBody {
-			leave, err := a.Decoding.WaitTurn(r.Context(), notes.Caller, 0)
-			if err != nil {
-				a.hooks.WriteError(w, r, wire.ToError(err))
-				return
-			}
-			notes.decoding.AddEnd(leave)
+func (a *Controller) DecodeInTurn(x *pipeline.Exchange) bool {
+	r := x.Request
+	notes := TicketOf(r.Context())
+	if r.ContentLength > SmallBody {
+		leave, err := a.Decoding.WaitTurn(r.Context(), notes.Caller, 0)
+		if err != nil {
+			a.hooks.WriteError(x.Writer, r, wire.ToError(err))
+			return false
 		}
-		notes.received = time.Now()
-		next.ServeHTTP(w, r)
-	})
+		notes.decoding.AddEnd(leave)
+	}
+	notes.received = time.Now()
+	return true
 }

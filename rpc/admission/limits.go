@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
@@ -92,24 +93,23 @@ func (p *slot) releaseSlot() {
 
 // AdmitCall admits a call, or answers that the server is overloaded. A path that does not exist takes no slot. Calls
 // of other members and health checks have slots of their own, so that clients cannot keep them out.
-func (a *Controller) AdmitCall(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes, known := TicketOf(r.Context()), a.procedures[r.URL.Path]
-		g := a.LimiterFor(known, notes.Limiters)
-		if g == nil {
-			a.NotFound(w, r)
-			return
-		}
-		if known.Kind == procedures.ServesClients && overLimitError(r.Context()) != nil {
-			a.refuseConnection(w, r)
-			return
-		}
-		a.ServeInSlot(g, w, r, next)
-	})
+func (a *Controller) AdmitCall(x *pipeline.Exchange) bool {
+	r := x.Request
+	known := a.procedures[r.URL.Path]
+	g := a.limiterFor(known, TicketOf(r.Context()).Limiters)
+	if g == nil {
+		a.NotFound(x.Writer, r)
+		return false
+	}
+	if known.Kind == procedures.ServesClients && overLimitError(r.Context()) != nil {
+		a.refuseConnection(x.Writer, r)
+		return false
+	}
+	return a.takeSlot(x, g)
 }
 
-// LimiterFor is the limiter of a call; nil if its path does not exist.
-func (a *Controller) LimiterFor(p procedures.Info, of *CallLimiters) *Limiter {
+// limiterFor is the limiter of a call; nil if its path does not exist.
+func (a *Controller) limiterFor(p procedures.Info, of *CallLimiters) *Limiter {
 	switch {
 	case p.Kind == procedures.ServesMembers:
 		return a.Limiters.peers
@@ -125,26 +125,28 @@ func (a *Controller) LimiterFor(p procedures.Info, of *CallLimiters) *Limiter {
 	return nil
 }
 
-// ServeInSlot serves a call while it holds a slot.
-func (a *Controller) ServeInSlot(g *Limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	notes := TicketOf(r.Context())
+// AdmitMemberCall admits a call of another member, whose path exists.
+func (a *Controller) AdmitMemberCall(x *pipeline.Exchange) bool {
+	return a.takeSlot(x, a.limiterFor(a.procedures[x.Request.URL.Path], TicketOf(x.Request.Context()).Limiters))
+}
+
+// takeSlot lets a call hold a slot until it ends.
+func (a *Controller) takeSlot(x *pipeline.Exchange, g *Limiter) bool {
+	notes := TicketOf(x.Request.Context())
 	if err := notes.slot.acquireSlot(g, notes.Caller); err != nil {
-		a.RefuseCall(w, r, err)
-		return
+		a.RefuseCall(x.Writer, x.Request, err)
+		return false
 	}
-	defer notes.slot.releaseSlot()
-	next.ServeHTTP(w, r)
+	return true
 }
 
 // AdmitFrontEnd is AdmitCall for calls in the protocols of other systems.
-func (a *Controller) AdmitFrontEnd(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if overLimitError(r.Context()) != nil {
-			a.refuseConnection(w, r)
-			return
-		}
-		a.ServeInSlot(a.Limiters.Clients.Calls, w, r, next)
-	})
+func (a *Controller) AdmitFrontEnd(x *pipeline.Exchange) bool {
+	if overLimitError(x.Request.Context()) != nil {
+		a.refuseConnection(x.Writer, x.Request)
+		return false
+	}
+	return a.takeSlot(x, a.Limiters.Clients.Calls)
 }
 
 // overLimitError is why the calls of a connection are not served; nil if they are.

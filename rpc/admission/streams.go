@@ -4,34 +4,40 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/quorate/quorate/rpc/pipeline"
 )
 
-// EndWithServer ends streams when the server begins to shut down: they would never end by themselves.
-func (a *Controller) EndWithServer(streams context.Context, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.procedures.IsUnary(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
+// EndWithServer returns the step that ends streams when the server begins to shut down, which ends the context streams:
+// they would never end by themselves.
+func (a *Controller) EndWithServer(streams context.Context) pipeline.Step {
+	return func(x *pipeline.Exchange) bool {
+		if !a.procedures.IsUnary(x.Request.URL.Path) {
+			a.endStreamWith(streams, x)
 		}
-		control := http.NewResponseController(w)
-		// that of calls with one answer would cut a stream; a recorded connection has none
-		_ = control.SetWriteDeadline(time.Time{})
-		ctx, cancel := context.WithCancel(
-			context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, a.Limits.SendPatience}))
-		defer cancel()
-		ended := make(chan struct{})
-		stop := context.AfterFunc(streams, func() {
-			defer close(ended)
-			cancel()
-			// A handler that waits for the caller's next message does not look at its context.
-			_ = control.SetReadDeadline(time.Now())
-		})
-		defer func() {
-			if !stop() {
-				<-ended // w must not be touched once this function returns
-			}
-		}()
-		next.ServeHTTP(w, r.WithContext(ctx))
+		return true
+	}
+}
+
+func (a *Controller) endStreamWith(streams context.Context, x *pipeline.Exchange) {
+	control := http.NewResponseController(x.Writer)
+	// that of calls with one answer would cut a stream; a recorded connection has none
+	_ = control.SetWriteDeadline(time.Time{})
+	x.Attach(streamDeadlinesKey{}, streamDeadlines{control, a.Limits.SendPatience})
+	ctx, cancel := context.WithCancel(x.Request.Context())
+	x.AtEnd(cancel)
+	x.SetContext(ctx)
+	ended := make(chan struct{})
+	stop := context.AfterFunc(streams, func() {
+		defer close(ended)
+		cancel()
+		// A handler that waits for the caller's next message does not look at its context.
+		_ = control.SetReadDeadline(time.Now())
+	})
+	x.AtEnd(func() {
+		if !stop() {
+			<-ended // the writer must not be touched once the call has ended
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
@@ -12,17 +13,14 @@ import (
 const toolSpan = time.Minute
 
 // LimitTools ends streams of gRPC's reflection and health that are silent or last too long.
-func (a *Controller) LimitTools(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.procedures[r.URL.Path].Kind != procedures.ServesTools {
-			next.ServeHTTP(w, r)
-			return
-		}
-		control, end := http.NewResponseController(w), time.Now().Add(toolSpan)
-		_ = control.SetWriteDeadline(end) // a recorded connection has no deadlines
-		r.Body = &deadlineBody{ReadCloser: r.Body, control: control, patience: a.Pacing.Tool, end: end}
-		next.ServeHTTP(w, r)
-	})
+func (a *Controller) LimitTools(x *pipeline.Exchange) bool {
+	if a.procedures[x.Request.URL.Path].Kind != procedures.ServesTools {
+		return true
+	}
+	control, end := http.NewResponseController(x.Writer), time.Now().Add(toolSpan)
+	_ = control.SetWriteDeadline(end) // a recorded connection has no deadlines
+	x.Request.Body = &deadlineBody{ReadCloser: x.Request.Body, control: control, patience: a.Pacing.Tool, end: end}
+	return true
 }
 
 // deadlineBody is a body whose next part must come soon.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -15,7 +16,45 @@ type Metrics struct {
 	Unsent   *prometheus.CounterVec
 	// RefusedHeaders counts requests of clients with headers that only nodes may set.
 	RefusedHeaders prometheus.Counter
+	// procedures holds a *procedureMetrics for each procedure that was called.
+	procedures sync.Map
 }
+
+// procedureMetrics are those of one procedure. They are looked up once and not for each call.
+type procedureMetrics struct {
+	open     prometheus.Gauge
+	duration prometheus.Observer
+	// answered counts the code "ok" from the first such answer on.
+	answered func() prometheus.Counter
+	// failed counts all other codes.
+	failed func(code string)
+}
+
+func (m *Metrics) ofProcedure(procedure string) *procedureMetrics {
+	if stored, found := m.procedures.Load(procedure); found {
+		known, _ := stored.(*procedureMetrics)
+		return known
+	}
+	added := &procedureMetrics{
+		open: m.open.WithLabelValues(procedure), duration: m.duration.WithLabelValues(procedure),
+		answered: sync.OnceValue(func() prometheus.Counter { return m.calls.WithLabelValues(procedure, codeOK) }),
+		failed:   func(code string) { m.calls.WithLabelValues(procedure, code).Inc() },
+	}
+	m.procedures.Store(procedure, added) // one that was stored meanwhile counts in the same metrics
+	return added
+}
+
+// countAnswer counts a call that has ended.
+func (p *procedureMetrics) countAnswer(code string) {
+	if code == codeOK {
+		p.answered().Inc()
+		return
+	}
+	p.failed(code)
+}
+
+// codeOK is the code of a call that succeeded.
+const codeOK = "ok"
 
 // Why a relay failed: nothing was done, and it is tried again; or the outcome is unknown.
 const (

@@ -1,13 +1,12 @@
 // Package observe names calls, counts and logs them, traces them, and answers their errors.
 //
-// [Observer.ObserveCalls] gives each call a record, which later stages complete ([CallOf]): its request id, its code,
+// [Observer.ObserveCall] gives each call a record, which later stages complete ([CallOf]): its request id, its code,
 // the member that it was relayed to. Failures that are the server's own are always logged, but only so many a second
 // (failurelog.go).
 package observe
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -51,24 +51,24 @@ type Observer struct {
 	Table    procedures.Table
 }
 
-// ObserveCalls names every call, counts it, and logs it: at debug, and always if it failed because of the server.
-func (o *Observer) ObserveCalls(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes := time.Now(), &Call{}
-		recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
-		notes.RequestID = assignRequestID(w, r)
-		procedure := o.Table.MetricName(r.URL.Path)
-		open := o.Metrics.open.WithLabelValues(procedure)
-		open.Inc()
-		defer func() {
-			took, code := time.Since(began), recorded.answerCode(notes)
-			open.Dec()
-			o.Metrics.calls.WithLabelValues(procedure, code).Inc()
-			o.Metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
-			o.logCall(r, recorded, notes, procedure, code, took)
-		}()
-		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
+// ObserveCall names a call, counts it, and logs it: at debug, and always if it failed because of the server.
+func (o *Observer) ObserveCall(x *pipeline.Exchange) bool {
+	w, r := x.Writer, x.Request
+	began, notes := time.Now(), &Call{RequestID: assignRequestID(w, r)}
+	recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
+	procedure := o.Table.MetricName(r.URL.Path)
+	counts := o.Metrics.ofProcedure(procedure)
+	counts.open.Inc()
+	x.AtEnd(func() {
+		took, code := time.Since(began), recorded.answerCode(notes)
+		counts.open.Dec()
+		counts.duration.Observe(took.Seconds())
+		counts.countAnswer(code)
+		o.logCall(r, recorded, notes, procedure, code, took)
 	})
+	x.Writer = recorded
+	x.Attach(callKey{}, notes)
+	return true
 }
 
 // logCall logs a call. Its fields are collected only for a line that is written: few calls have one.
@@ -86,35 +86,21 @@ func (o *Observer) logCall(
 
 // ShareRecord gives a call that a front end makes a record of its own, since its code is not that of the call which the
 // front end serves. Both have the same request id and trace.
-func ShareRecord(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		of := CallOf(r.Context())
-		if of.RequestID != "" {
-			r.Header.Set(RequestIDHeader, of.RequestID)
-		}
-		own := &Call{RequestID: of.RequestID, traceID: of.traceID}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
-	})
+func ShareRecord(x *pipeline.Exchange) bool {
+	of := CallOf(x.Request.Context())
+	if of.RequestID != "" {
+		x.Request.Header.Set(RequestIDHeader, of.RequestID)
+	}
+	x.Attach(callKey{}, &Call{RequestID: of.RequestID, traceID: of.traceID})
+	return true
 }
 
-// RecoverPanics turns a panic into an internal error, so that the server continues.
-func (o *Observer) RecoverPanics(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			cause := recover()
-			if cause == nil {
-				return
-			}
-			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(cause) // net/http's own way to cut a connection
-			}
-			o.Failures.logPanic(cause, "path", r.URL.Path, "request_id", CallOf(r.Context()).RequestID)
-			o.WriteError(
-				w, r, wire.NewProblem(connect.CodeInternal, "this is a bug of the server; its log has the details",
-					&quoratev1.Problem{Reason: wire.ReasonInternal}))
-		}()
-		next.ServeHTTP(w, r)
-	})
+// AnswerPanic turns a panic into an internal error, so that the server continues.
+func (o *Observer) AnswerPanic(x *pipeline.Exchange, cause any) {
+	ctx := x.Request.Context()
+	o.Failures.logPanic(cause, "path", x.Request.URL.Path, "request_id", CallOf(ctx).RequestID)
+	o.WriteError(x.Writer, x.Request, wire.NewProblem(connect.CodeInternal,
+		"this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: wire.ReasonInternal}))
 }
 
 // WriteError writes an error in the caller's protocol.
@@ -175,6 +161,9 @@ func (r *recorder) answerCode(notes *Call) string {
 		return notes.Code
 	}
 	for _, name := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if r.Header().Get(name) == "" {
+			continue
+		}
 		if number, err := strconv.ParseUint(r.Header().Get(name), 10, 8); err == nil && number != 0 {
 			return connect.Code(number).String()
 		}
@@ -182,7 +171,7 @@ func (r *recorder) answerCode(notes *Call) string {
 	if r.status >= http.StatusBadRequest {
 		return "http_" + strconv.Itoa(r.status)
 	}
-	return "ok"
+	return codeOK
 }
 
 // RequestIDHeader is the header with the id of a call, which is in the logs of all nodes that it passes. A caller may

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	"github.com/quorate/quorate/rpc/pipeline"
 )
 
 // Traces creates the spans of calls on this node. Without a provider it creates none at no cost, and a caller's trace
@@ -72,19 +73,18 @@ func (t Traces) HandlerInterceptors() []connect.Interceptor {
 // sampled like calls without a request, because spans cost memory and load the collector.
 const AskedTraces = 100
 
-// LimitAsked takes the wish to be traced from calls when too many have one. What members relay has passed here before.
-func (t Traces) LimitAsked(isRelayed func(context.Context) bool, next http.Handler) http.Handler {
-	if t.tracer == nil {
-		return next
-	}
+// LimitAsked returns the step that takes the wish to be traced from calls when too many have one. What members relay
+// has passed here before.
+func (t Traces) LimitAsked(isRelayed func(context.Context) bool) pipeline.Step {
 	limit := rate.NewLimiter(AskedTraces, AskedTraces)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asksForTrace(r.Header) && !isRelayed(r.Context()) && !limit.Allow() {
-			r.Header.Del("Traceparent")
-			r.Header.Del("Tracestate")
+	return func(x *pipeline.Exchange) bool {
+		header := x.Request.Header
+		if t.tracer != nil && asksForTrace(header) && !isRelayed(x.Request.Context()) && !limit.Allow() {
+			header.Del("Traceparent")
+			header.Del("Tracestate")
 		}
-		next.ServeHTTP(w, r)
-	})
+		return true
+	}
 }
 
 // asksForTrace reports whether the traceparent header of a call has the sampled flag, the lowest bit of its last two
@@ -157,17 +157,17 @@ func endSpan(span trace.Span, err error) {
 }
 
 // TraceFrontEnd makes the span of a call of another system's protocol.
-func (t Traces) TraceFrontEnd(next http.Handler) http.Handler {
+func (t Traces) TraceFrontEnd(x *pipeline.Exchange) bool {
 	if t.calls == nil {
-		return next
+		return true
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := t.startSpan(ctx, "front end", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-			attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
-		))
-		defer span.End()
-		_ = noteTrace(ctx, nil)
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+	r := x.Request
+	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.startSpan(ctx, "front end", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
+	))
+	x.AtEnd(func() { span.End() })
+	_ = noteTrace(ctx, nil)
+	x.SetContext(ctx)
+	return true
 }

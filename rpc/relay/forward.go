@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/pki"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -60,29 +61,27 @@ type leaderNode interface {
 	WaitLeader(ctx context.Context) (cluster.Member, error)
 }
 
-// ForwardWrites relays calls that only the leader can serve and passes all others to the next handler. It relays the
-// HTTP exchange, not the message, so every protocol and every method passes alike. One hop at most.
-func (f *Forwarder) ForwardWrites(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !f.Table.NeedsLeader(r) || f.Node.IsLeader() {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if by := r.Header.Get(wire.RelayedByHeader); by != "" {
-			f.WriteError(w, r, wire.NodeError(&cluster.Error{
-				Reason: cluster.NotLeader, NotApplied: true,
-				Text: fmt.Sprintf(
-					"%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.ID),
-			}))
-			return
-		}
-		f.relayToLeader(w, r, next)
-	})
+// ForwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the
+// message, so every protocol and every method passes alike. One hop at most.
+func (f *Forwarder) ForwardWrites(x *pipeline.Exchange) bool {
+	r := x.Request
+	if !f.Table.NeedsLeader(r) || f.Node.IsLeader() {
+		return true
+	}
+	if by := r.Header.Get(wire.RelayedByHeader); by != "" {
+		f.WriteError(x.Writer, r, wire.NodeError(&cluster.Error{
+			Reason: cluster.NotLeader, NotApplied: true,
+			Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.ID),
+		}))
+		return false
+	}
+	return f.relayToLeader(x.Writer, r)
 }
 
 // relayToLeader holds a call until a leader is reachable, within its deadline, and relays it. It retries only calls
-// that were certainly not executed; retrying others is left to the caller.
-func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// that were certainly not executed; retrying others is left to the caller. It returns true if this node has become the
+// leader, and then has not answered.
+func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request) (leads bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), LeaderPatience)
 	defer cancel()
 	var reason error // why the last attempt failed, if not for want of time
@@ -91,33 +90,32 @@ func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next h
 		switch {
 		case err != nil:
 			f.WriteError(w, r, WaitFailure(err))
-			return
+			return false
 		case leader.ID == f.ID:
-			f.serveLocally(w, r, next)
-			return
+			return f.rewindBody(w, r)
 		}
 		if err = f.relayCall(w, r, leader); err == nil {
-			return
+			return false
 		}
 		if reason == nil || !notSent(err) || !errors.Is(err, context.DeadlineExceeded) {
 			reason = err
 		}
 		if !notSent(err) || !SleepContext(ctx, RelayPause) {
 			f.WriteError(w, r, FailureOf(f.ID, leader, f.Peers.AddressOf(leader), reason))
-			return
+			return false
 		}
 	}
 }
 
-// serveLocally carries out a call that was perhaps sent away in vain before, with the body that it came with.
-func (f *Forwarder) serveLocally(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// rewindBody gives a call that was perhaps sent away in vain the body that it came with, for this node to serve it.
+func (f *Forwarder) rewindBody(w http.ResponseWriter, r *http.Request) (rewound bool) {
 	body, err := r.GetBody()
 	if err != nil {
 		f.WriteError(w, r, err)
-		return
+		return false
 	}
 	r.Body = body
-	next.ServeHTTP(w, r)
+	return true
 }
 
 // WaitFailure returns why the call could not be relayed: this node is stopping, or there is no leader.

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
@@ -57,7 +58,9 @@ func TestDeadlineDuringADial(t *testing.T) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, quoratev1connect.AllocationServiceAllocateProcedure, nil)
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(nil)), nil }
 	start := time.Now()
-	f.ForwardWrites(nil).ServeHTTP(httptest.NewRecorder(), r)
+	if f.ForwardWrites(&pipeline.Exchange{Writer: httptest.NewRecorder(), Request: r}) {
+		t.Error("the call goes on")
+	}
 	if refused == nil || !strings.Contains(refused.Error(), "connection refused") ||
 		!strings.Contains(refused.Error(), "nothing was done") {
 		t.Fatalf("after %v: got %v", time.Since(start), refused)
