@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // Afterwards is an interceptor that looks at what a call, of one answer or a stream of them, has come to.
@@ -27,11 +29,14 @@ func (a Afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connec
 	return next
 }
 
-// NoteCode notes the answer's code for the log and the metrics.
+// NoteCode notes the answer's code for the log and the metrics. The plain error of a context, which Connect returns for
+// a call whose caller has gone before the handler began, becomes one with a code: it is not a failure of the server.
 func NoteCode(ctx context.Context, err error) error {
-	CallOf(ctx).Code = "ok"
-	if err != nil {
-		CallOf(ctx).Code = connect.CodeOf(err).String()
+	if err == nil {
+		CallOf(ctx).Code = codeOK
+		return nil
 	}
-	return err
+	answer := wire.ToError(err)
+	CallOf(ctx).Code = answer.Code().String()
+	return answer
 }
