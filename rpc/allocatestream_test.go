@@ -48,6 +48,12 @@ func sendOn(t testing.TB, stream *allocateStream, requests ...*streamRequest) {
 func receiveAll(t testing.TB, stream *allocateStream) (map[uint64]*streamResponse, error) {
 	t.Helper()
 	_ = stream.CloseRequest() // it may have ended already
+	return receiveRest(t, stream)
+}
+
+// receiveRest receives until the stream ends.
+func receiveRest(t testing.TB, stream *allocateStream) (map[uint64]*streamResponse, error) {
+	t.Helper()
 	answers := map[uint64]*streamResponse{}
 	for {
 		answer, err := stream.Receive()
@@ -290,7 +296,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	awaitCharged(t, d, 2)
 	d.endStreams()
 	time.AfterFunc(100*time.Millisecond, func() { close(hold) })
-	answers, err := receiveAll(t, stream)
+	answers, err := receiveRest(t, stream)
 	if connect.CodeOf(err) != connect.CodeUnavailable || answers[1].GetGranted() == nil ||
 		!answers[2].GetFailure().GetProblem().GetNotApplied() {
 		t.Errorf("%v, %v", answers, err)
