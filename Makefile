@@ -16,6 +16,7 @@ PROTOC_GEN_CONNECT_GO_VERSION := v1.21.1
 PROTOC_GEN_GO_VTPROTO_VERSION := v0.6.1-0.20240319094008-0393e58bdf10
 GOLANGCI_LINT_VERSION := v2.12.2
 GOVULNCHECK_VERSION := v1.9.0
+BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 TOOLS := $(addprefix $(BIN)/,buf protoc-gen-go protoc-gen-connect-go protoc-gen-go-vtproto golangci-lint)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -42,7 +43,7 @@ GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
 .PHONY: all help build test verify short lint vulncheck fmt generate check-generated golden fixture \
-  conformance original fuzz bench bench-compare sim scale e2e demo chaos chaos-selftest chaos-list tools clean
+  conformance original fuzz bench bench-report bench-compare sim scale e2e demo chaos chaos-selftest chaos-list tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -124,6 +125,11 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 bench: ## benchmarks, BENCHCOUNT (10) runs each, into bench.txt for benchstat
 	go test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) ./... | tee bench.txt
 
+# The main branch, or the commit before if this is its head.
+BENCH_BASE ?= $(shell [ "$(BASE)" != "$$(git rev-parse HEAD 2>/dev/null)" ] && echo $(BASE) || echo HEAD^)
+bench-report: $(BIN)/benchstat ## the most important benchmarks, beside those of BENCH_BASE (the main branch) in one run
+	bench/report.sh $(BENCH_BASE)
+
 # Of make bench-compare: more flags, such as COMPARE="-time 5s -markdown"; go run ./bench/compare -help lists them.
 COMPARE ?=
 bench-compare: ## three servers beside a prototype, bare raft, and etcd and PostgreSQL if installed; JSON in compare.json
@@ -175,6 +181,8 @@ $(BIN)/protoc-gen-go-vtproto: Makefile
 $(BIN)/golangci-lint: Makefile
 	$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
 
+$(BIN)/benchstat: Makefile
+	$(call install,golang.org/x/perf/cmd/benchstat,$(BENCHSTAT_VERSION))
 $(BIN)/govulncheck: Makefile
 	$(call install,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))
 
