@@ -190,3 +190,39 @@ func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
 		c.CheckEqual()
 	})
 }
+
+// TestAFollowerWhoseFirstAnswersAfterASnapshotAreLostCatchesUp: it has entries right after the snapshot, of which the
+// leader does not know, and no entry at the index of the snapshot, for which the leader asks.
+func TestAFollowerWhoseFirstAnswersAfterASnapshotAreLostCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 10 * time.Millisecond
+		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 5 }))
+		c.CreateTree()
+		leader, follower := c.Leader(), c.Followers()[0]
+		write := func(name string, count int) {
+			for i := range count {
+				c.MustPropose(clustertest.NewAllocate(fmt.Sprint(name, i), 1))
+			}
+		}
+		c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return delay })
+		c.Network().Isolate(raft.ServerID(follower.Status().ID + ":1"))
+		write("a", 50)
+		if err := leader.Snapshot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		inSnapshot := leader.Status().LastIndex
+		write("b", 3)
+		c.Network().Heal()
+		c.Eventually("the follower has the snapshot", func() bool {
+			index, _ := follower.Digest()
+			return index >= inSnapshot
+		})
+		time.Sleep(delay + delay/2) // the leader knows that, and has sent the entries that follow
+		c.Network().CutOneWay(raft.ServerID(follower.Status().ID+":1"), raft.ServerID(leader.Status().ID+":1"))
+		time.Sleep(2 * time.Second)
+		c.Network().Heal()
+		c.AwaitConverged()
+		write("c", 1)
+		c.CheckEqual()
+	})
+}

@@ -30,6 +30,10 @@ func (e *OlderSnapshotError) Error() string {
 //
 // Refusing the snapshot keeps the follower's state, but the leader continues to probe. An election makes every new
 // leader start its probes at the follower's last entry, which resolves it.
+//
+// The same happens with a snapshot of the same index if the first answers after it was installed were lost: the
+// follower has entries right after it, of which the leader does not know, and none at its index, for which the leader
+// asks. Installing it again does no harm and brings nothing, so that is only counted.
 type MonotonicSnapshots struct {
 	raft.SnapshotStore
 	limit   int
@@ -38,10 +42,14 @@ type MonotonicSnapshots struct {
 
 	mu      sync.Mutex
 	refused int // in a row
+	// installed is the index of the last complete snapshot, repeated how often the same one was completed again.
+	installed uint64
+	repeated  int
 }
 
 // NewMonotonicSnapshots wraps inner. onStuck is called on a goroutine of its own after every limit consecutive
-// refusals; it should start an election.
+// refusals, and once when the same snapshot was installed again 2*limit times; it should start an election. A Watchdog
+// with the same limit acts before that if the log contradicts the snapshot, when an election would not help.
 func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(),
 	logger hclog.Logger,
 ) *MonotonicSnapshots {
@@ -63,7 +71,24 @@ func (r *MonotonicSnapshots) Create(version raft.SnapshotVersion, index, term ui
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = 0
-	return &monotonicSink{SnapshotSink: sink, check: func() error { return r.checkIndex(index) }}, nil
+	return &monotonicSink{
+		SnapshotSink: sink, check: func() error { return r.checkIndex(index) }, completed: func() { r.noteCompleted(index) },
+	}, nil
+}
+
+// noteCompleted counts how often the same snapshot is completed.
+func (r *MonotonicSnapshots) noteCompleted(index uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if index != r.installed {
+		r.installed, r.repeated = index, 0
+		return
+	}
+	r.repeated++
+	if r.repeated == 2*r.limit {
+		r.logger.Warn("the leader sends the same snapshot again and again; an election will correct it", "index", index)
+		go r.onStuck()
+	}
 }
 
 func (r *MonotonicSnapshots) checkIndex(index uint64) error {
@@ -92,8 +117,9 @@ func (r *MonotonicSnapshots) countRefusal(err error) {
 // monotonicSink checks again when it is complete, because another snapshot may have completed first.
 type monotonicSink struct {
 	raft.SnapshotSink
-	check func() error
-	ended bool
+	check     func() error
+	completed func()
+	ended     bool
 }
 
 // Close completes the snapshot unless a newer one exists by now. raft and its FSMs both call it.
@@ -108,5 +134,9 @@ func (s *monotonicSink) Close() error {
 		}
 		return err
 	}
-	return s.SnapshotSink.Close()
+	if err := s.SnapshotSink.Close(); err != nil {
+		return err
+	}
+	s.completed()
+	return nil
 }

@@ -55,6 +55,37 @@ func TestSnapshotsNeverGoBack(t *testing.T) {
 	}
 }
 
+func TestTheSameSnapshotAgainAndAgain(t *testing.T) {
+	stuck := make(chan struct{}, 10)
+	snapshots := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} },
+		hclog.NewNullLogger())
+	complete := func(index uint64) {
+		t.Helper()
+		sink, err := snapshots.Create(1, index, 1, raft.Configuration{}, 1, nil)
+		if err == nil {
+			err = sink.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 { // three repetitions are one too few
+		complete(10)
+	}
+	complete(20)
+	if len(stuck) != 0 {
+		t.Error("an election after three repetitions of a snapshot")
+	}
+	for range 20 {
+		complete(20)
+	}
+	<-stuck
+	time.Sleep(10 * time.Millisecond)
+	if len(stuck) != 0 {
+		t.Error("more than one election for one snapshot")
+	}
+}
+
 func TestSnapshotOvertakenByANewerOneIsDropped(t *testing.T) {
 	snapshots := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() {}, hclog.NewNullLogger())
 	slow, err := snapshots.Create(1, 10, 1, raft.Configuration{}, 1, nil)
