@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -30,10 +31,46 @@ func twoNodes(t *testing.T) (follower, leader *testServer) {
 	return follower, leader
 }
 
+// streamingNodes are two nodes with an open stream for calls from the follower to the leader.
+func streamingNodes(t *testing.T) (follower, leader *testServer) {
+	t.Helper()
+	_, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	follower, leader = servers["n1"], servers["n2"]
+	eventually(t, "a stream is open", func() bool {
+		_, err := follower.allocations().Allocate(t.Context(), request("not an id", "cern:physics", 1))
+		return connect.CodeOf(err) == connect.CodeInvalidArgument && streamedCalls(t, follower) > 0
+	})
+	return follower, leader
+}
+
+// streamedCalls is how many calls a follower has relayed over streams.
+func streamedCalls(t *testing.T, follower *testServer) int {
+	t.Helper()
+	count := &dto.Metric{}
+	if err := follower.metrics.Streamed.Write(count); err != nil {
+		t.Fatal(err)
+	}
+	return int(count.GetCounter().GetValue())
+}
+
+type startNodes func(*testing.T) (follower, leader *testServer)
+
+// inBothWays runs a test with calls that are relayed each on its own, and over a stream.
+func inBothWays(t *testing.T, test func(*testing.T, startNodes)) {
+	t.Helper()
+	t.Run("alone", func(t *testing.T) { test(t, twoNodes) })
+	t.Run("streamed", func(t *testing.T) { test(t, streamingNodes) })
+}
+
 func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
+	inBothWays(t, testRelaysInEveryProtocol)
+}
+
+func testRelaysInEveryProtocol(t *testing.T, nodes startNodes) {
+	t.Helper()
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := twoNodes(t)
+			follower, leader := nodes(t)
 			client := follower.allocations(options...)
 			granted, err := client.Allocate(t.Context(), request("a", "cern:physics", 20))
 			if err != nil || granted.GetFence() != 1 {
@@ -261,10 +298,13 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) string {
 
 // TestDeposedLeaderIsAskedOnce: the node that gossip names as leader was deposed and refuses the call before executing
 // it.
-func TestDeposedLeaderIsAskedOnce(t *testing.T) {
+func TestDeposedLeaderIsAskedOnce(t *testing.T) { inBothWays(t, testDeposedLeaderIsAskedOnce) }
+
+func testDeposedLeaderIsAskedOnce(t *testing.T, nodes startNodes) {
+	t.Helper()
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := twoNodes(t)
+			follower, leader := nodes(t)
 			refused := 0
 			leader.node.proposing = func(context.Context) error {
 				if refused++; refused < 3 {
@@ -284,10 +324,13 @@ func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 
 // TestTheRelayingNodeComesToLead: the leadership moves to the node that relays the call, which then executes the whole
 // request itself.
-func TestTheRelayingNodeComesToLead(t *testing.T) {
+func TestTheRelayingNodeComesToLead(t *testing.T) { inBothWays(t, testTheRelayingNodeComesToLead) }
+
+func testTheRelayingNodeComesToLead(t *testing.T, nodes startNodes) {
+	t.Helper()
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := twoNodes(t)
+			follower, leader := nodes(t)
 			leader.node.proposing = func(context.Context) error {
 				leader.node.lead("n1")
 				return &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: "n2 was deposed"}
@@ -303,7 +346,12 @@ func TestTheRelayingNodeComesToLead(t *testing.T) {
 }
 
 func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
-	follower, leader := twoNodes(t)
+	inBothWays(t, testLostLeadershipIsTheCallersToRepeat)
+}
+
+func testLostLeadershipIsTheCallersToRepeat(t *testing.T, nodes startNodes) {
+	t.Helper()
+	follower, leader := nodes(t)
 	attempts := 0
 	leader.node.proposing = func(context.Context) error {
 		attempts++
@@ -381,7 +429,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 53 {
+	if len(known) != 54 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

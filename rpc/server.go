@@ -24,6 +24,7 @@ import (
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/inprocess"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
@@ -163,6 +164,9 @@ func New(c Config) (*Server, error) {
 		ID: s.id, Node: s.node, Peers: s.peers, Transport: s.transport, Table: known, Traces: spans, Metrics: counters,
 		WriteError: s.observer.WriteError,
 	}
+	if c.Network != nil {
+		s.forwarder.Streams = relay.NewCallStreams(s.peers)
+	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
@@ -215,7 +219,16 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 			Saving: s.admission.Limiters.Backups,
 		}, options...))
 	}
-	path, peerHandler := peerv1connect.NewPeerServiceHandler(handlers.PeerService{Node: s.node}, options...)
+	peers := handlers.PeerService{Node: s.node, Calls: &handlers.RelayedCallServer{
+		Transport: &inprocess.Transport{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.nodes.Handler.ServeHTTP(w, r) }),
+			Whole:   func(*http.Request) bool { return true },
+		},
+		Known: func(path string) bool {
+			return s.procedures[path].Kind == procedures.ServesClients && s.procedures.IsUnary(path)
+		},
+	}}
+	path, peerHandler := peerv1connect.NewPeerServiceHandler(peers, options...)
 	api.Handle(path, s.refuseClients(c.Security.NodesOnly(peerHandler, s.observer.WriteError)))
 	limited := connect.WithReadMaxBytes(admission.SmallBody)
 	reflector := grpcreflect.NewStaticReflector(append(procedures.PublicServices(), grpchealth.HealthV1ServiceName)...)
@@ -309,6 +322,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.endCalls()
 	if err != nil {
 		err = errors.Join(err, s.http.Close(), s.nodes.Close())
+	}
+	if s.forwarder.Streams != nil {
+		s.forwarder.Streams.Close()
 	}
 	s.transport.CloseIdleConnections()
 	return err

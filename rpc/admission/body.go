@@ -150,6 +150,9 @@ func (a *Controller) receiveBody(w http.ResponseWriter, r *http.Request, charge 
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
+	if content := codec.BytesOf(r); content != nil && len(content) <= most { // relayed together with others
+		return content, charge.chargeBytes(int64(len(content)))
+	}
 	from := &bodyReader{
 		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(),
 		grace: a.Pacing.BodyGrace,

@@ -57,6 +57,16 @@ func ExtendSending(ctx context.Context, within time.Duration) {
 	}
 }
 
+// KeepSendingOpen lets a stream be without a message for as long as its caller keeps the connection.
+func KeepSendingOpen(ctx context.Context) {
+	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
+		_ = to.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// EndReceiving ends a stream that waits for the next message of its caller.
+func EndReceiving(ctx context.Context) { ExtendReceiving(ctx, time.Now()) }
+
 // MessagePatience is how long the next message of a restore may take to come.
 func MessagePatience(ctx context.Context) time.Duration {
 	from, _ := ctx.Value(streamDeadlinesKey{}).(streamDeadlines)

@@ -10,7 +10,11 @@ import (
 )
 
 // PeerService serves the other nodes of the cluster.
-type PeerService struct{ Node Node }
+type PeerService struct {
+	Node Node
+	// Calls serves the calls that nodes relay.
+	Calls *RelayedCallServer
+}
 
 // ReadIndex confirms that this node leads.
 func (s PeerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {

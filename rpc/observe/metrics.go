@@ -13,6 +13,8 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	open     *prometheus.GaugeVec
 	Relayed  prometheus.Counter
+	// Streamed counts the relayed calls that went over a stream.
+	Streamed prometheus.Counter
 	Unsent   *prometheus.CounterVec
 	// RefusedHeaders counts requests of clients with headers that only nodes may set.
 	RefusedHeaders prometheus.Counter
@@ -75,6 +77,10 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		Relayed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
 		}),
+		Streamed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_rpc_relayed_streamed_total",
+			Help: "Relayed calls that shared a stream to the leader with others.",
+		}),
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
 		}, []string{"procedure"}),
@@ -90,7 +96,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	for _, outcome := range []string{RelayNotSent, RelayLost} {
 		m.Unsent.WithLabelValues(outcome)
 	}
-	for _, c := range []prometheus.Collector{m.calls, m.duration, m.Relayed, m.open, m.Unsent, m.RefusedHeaders} {
+	for _, c := range []prometheus.Collector{
+		m.calls, m.duration, m.Relayed, m.Streamed, m.open, m.Unsent, m.RefusedHeaders,
+	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
 		}

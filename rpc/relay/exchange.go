@@ -79,6 +79,11 @@ func ReceiveWhole(answer *http.Response) error {
 	if len(content) > MaxAnswer {
 		return fmt.Errorf("the answer is larger than %d bytes", MaxAnswer)
 	}
+	return takeAnswer(answer, content)
+}
+
+// takeAnswer gives an answer the content that was received. An answer of a node that does not lead is an error.
+func takeAnswer(answer *http.Response, content []byte) error {
 	if answer.Header.Get(wire.AskAnotherHeader) != "" || answer.Trailer.Get(wire.AskAnotherHeader) != "" {
 		return errNotLeader
 	}

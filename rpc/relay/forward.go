@@ -2,8 +2,9 @@
 // other ([Peers]).
 //
 // A whole HTTP exchange is relayed, not a message, so every protocol and every method passes alike, and a new method
-// needs nothing here. Connections are renewed when certificates change (transport.go). From feature level 5 on nodes
-// call each other on a listener of their own (network.go).
+// needs nothing here. Small calls share a stream of messages to the leader (callstream.go, ADR 0079). Connections are
+// renewed when certificates change (transport.go). From feature level 5 on nodes call each other on a listener of their
+// own (network.go).
 package relay
 
 import (
@@ -48,9 +49,11 @@ type Forwarder struct {
 	Node      leaderNode
 	Peers     Peers
 	Transport http.RoundTripper
-	Table     procedures.Table
-	Traces    observe.Traces
-	Metrics   *observe.Metrics
+	// Streams, if set, carry small calls; without a stream each call is an HTTP exchange of its own.
+	Streams *CallStreams
+	Table   procedures.Table
+	Traces  observe.Traces
+	Metrics *observe.Metrics
 	// WriteError writes an error in the caller's protocol.
 	WriteError func(http.ResponseWriter, *http.Request, error)
 }
@@ -138,33 +141,52 @@ func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader clu
 	if err != nil {
 		return err
 	}
-	var connected atomic.Bool
-	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
 	traced, ended := f.Traces.StartRelay(r, leader)
 	defer func() { ended(failed) }()
-	sent := relayedRequest(ctx, r, scheme, host)
+	sent := relayedRequest(r.Context(), r, scheme, host)
 	if sent.Body = body; r.ContentLength == 0 {
 		sent.Body = nil
 	}
 	sent.Header.Set(wire.RelayedByHeader, f.ID)
 	f.Traces.InjectHeaders(traced, sent.Header)
-	answer, failed := f.Transport.RoundTrip(sent)
-	if failed == nil {
-		failed = ReceiveWhole(answer)
-	}
+	answer, failed := f.exchange(target, sent) //nolint:bodyclose // it is in memory
 	if failed == nil {
 		writeAnswer(w, answer)
 		f.Metrics.Relayed.Inc()
 		observe.CallOf(r.Context()).RelayedTo = leader.ID
 		return nil
 	}
-	if !connected.Load() {
-		failed = unsentError{failed}
-	}
 	f.Metrics.Unsent.WithLabelValues(relayOutcome(failed)).Inc()
 	return failed
+}
+
+// exchange sends a call over the stream to the leader if it can, and otherwise on its own.
+func (f *Forwarder) exchange(target string, r *http.Request) (*http.Response, error) {
+	answer, err := f.exchangeStreamed(target, r)
+	if !errors.Is(err, errStreamFull) {
+		return answer, err
+	}
+	answer, err = f.exchangeAlone(r)
+	if err == nil && f.Streams != nil && isForNodes(target) {
+		f.Streams.prepare(target)
+	}
+	return answer, err
+}
+
+// exchangeAlone sends a call as an HTTP exchange of its own.
+func (f *Forwarder) exchangeAlone(r *http.Request) (*http.Response, error) {
+	var connected atomic.Bool
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	answer, err := f.Transport.RoundTrip(r.WithContext(ctx))
+	if err == nil {
+		err = ReceiveWhole(answer)
+	}
+	if err != nil && !connected.Load() {
+		err = unsentError{err}
+	}
+	return answer, err
 }
 
 // unsentError is the failure of a call for which there was no connection.

@@ -540,6 +540,260 @@ func (*NotifyResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
+// RelayCallsRequest begins and ends calls.
+type RelayCallsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls with one request and one answer.
+	Calls []*RelayedCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// The numbers of calls whose callers do not wait any more.
+	Cancelled     []uint64 `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayCallsRequest) Reset() {
+	*x = RelayCallsRequest{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayCallsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayCallsRequest) ProtoMessage() {}
+
+func (x *RelayCallsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayCallsRequest.ProtoReflect.Descriptor instead.
+func (*RelayCallsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RelayCallsRequest) GetCalls() []*RelayedCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *RelayCallsRequest) GetCancelled() []uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+// RelayedCall is a POST.
+type RelayedCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the caller of the stream.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The path of the method.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// The headers as in HTTP/1.1, each "Name: value" with a line feed at the end. One text is read faster than a message
+	// for each header.
+	Headers       string `protobuf:"bytes,3,opt,name=headers,proto3" json:"headers,omitempty"`
+	Body          []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayedCall) Reset() {
+	*x = RelayedCall{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayedCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayedCall) ProtoMessage() {}
+
+func (x *RelayedCall) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayedCall.ProtoReflect.Descriptor instead.
+func (*RelayedCall) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RelayedCall) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RelayedCall) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RelayedCall) GetHeaders() string {
+	if x != nil {
+		return x.Headers
+	}
+	return ""
+}
+
+func (x *RelayedCall) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+// RelayCallsResponse answers calls.
+type RelayCallsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*RelayedAnswer       `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayCallsResponse) Reset() {
+	*x = RelayCallsResponse{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayCallsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayCallsResponse) ProtoMessage() {}
+
+func (x *RelayCallsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayCallsResponse.ProtoReflect.Descriptor instead.
+func (*RelayCallsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RelayCallsResponse) GetAnswers() []*RelayedAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// RelayedAnswer is the whole answer to a call.
+type RelayedAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the call.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The HTTP status; 0 if the answer broke off.
+	Status uint32 `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"`
+	// As in RelayedCall.
+	Headers string `protobuf:"bytes,3,opt,name=headers,proto3" json:"headers,omitempty"`
+	Body    []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	// As headers.
+	Trailers      string `protobuf:"bytes,5,opt,name=trailers,proto3" json:"trailers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayedAnswer) Reset() {
+	*x = RelayedAnswer{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayedAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayedAnswer) ProtoMessage() {}
+
+func (x *RelayedAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayedAnswer.ProtoReflect.Descriptor instead.
+func (*RelayedAnswer) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RelayedAnswer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RelayedAnswer) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *RelayedAnswer) GetHeaders() string {
+	if x != nil {
+		return x.Headers
+	}
+	return ""
+}
+
+func (x *RelayedAnswer) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *RelayedAnswer) GetTrailers() string {
+	if x != nil {
+		return x.Trailers
+	}
+	return ""
+}
+
 var File_quorate_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_quorate_peer_v1_peer_proto_rawDesc = "" +
@@ -582,11 +836,29 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\tleader_id\x18\x01 \x01(\tR\bleaderId\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
 	"\tcandidate\x18\x03 \x01(\bR\tcandidate\"\x10\n" +
-	"\x0eNotifyResponse2\x86\x02\n" +
+	"\x0eNotifyResponse\"e\n" +
+	"\x11RelayCallsRequest\x122\n" +
+	"\x05calls\x18\x01 \x03(\v2\x1c.quorate.peer.v1.RelayedCallR\x05calls\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"g\n" +
+	"\vRelayedCall\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
+	"\aheaders\x18\x03 \x01(\tR\aheaders\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\"N\n" +
+	"\x12RelayCallsResponse\x128\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1e.quorate.peer.v1.RelayedAnswerR\aanswers\"\x89\x01\n" +
+	"\rRelayedAnswer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\rR\x06status\x12\x18\n" +
+	"\aheaders\x18\x03 \x01(\tR\aheaders\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12\x1a\n" +
+	"\btrailers\x18\x05 \x01(\tR\btrailers2\xe1\x02\n" +
 	"\vPeerService\x12R\n" +
 	"\tReadIndex\x12!.quorate.peer.v1.ReadIndexRequest\x1a\".quorate.peer.v1.ReadIndexResponse\x12X\n" +
 	"\vGetStanding\x12#.quorate.peer.v1.GetStandingRequest\x1a$.quorate.peer.v1.GetStandingResponse\x12I\n" +
-	"\x06Notify\x12\x1e.quorate.peer.v1.NotifyRequest\x1a\x1f.quorate.peer.v1.NotifyResponseB\xb5\x01\n" +
+	"\x06Notify\x12\x1e.quorate.peer.v1.NotifyRequest\x1a\x1f.quorate.peer.v1.NotifyResponse\x12Y\n" +
+	"\n" +
+	"RelayCalls\x12\".quorate.peer.v1.RelayCallsRequest\x1a#.quorate.peer.v1.RelayCallsResponse(\x010\x01B\xb5\x01\n" +
 	"\x13com.quorate.peer.v1B\tPeerProtoP\x01Z5github.com/quorate/quorate/gen/quorate/peer/v1;peerv1\xa2\x02\x03QPX\xaa\x02\x0fQuorate.Peer.V1\xca\x02\x0fQuorate\\Peer\\V1\xe2\x02\x1bQuorate\\Peer\\V1\\GPBMetadata\xea\x02\x11Quorate::Peer::V1b\x06proto3"
 
 var (
@@ -601,7 +873,7 @@ func file_quorate_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_quorate_peer_v1_peer_proto_rawDescData
 }
 
-var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_quorate_peer_v1_peer_proto_goTypes = []any{
 	(*ReadIndexRequest)(nil),    // 0: quorate.peer.v1.ReadIndexRequest
 	(*ReadIndexResponse)(nil),   // 1: quorate.peer.v1.ReadIndexResponse
@@ -610,20 +882,28 @@ var file_quorate_peer_v1_peer_proto_goTypes = []any{
 	(*StateDigest)(nil),         // 4: quorate.peer.v1.StateDigest
 	(*NotifyRequest)(nil),       // 5: quorate.peer.v1.NotifyRequest
 	(*NotifyResponse)(nil),      // 6: quorate.peer.v1.NotifyResponse
+	(*RelayCallsRequest)(nil),   // 7: quorate.peer.v1.RelayCallsRequest
+	(*RelayedCall)(nil),         // 8: quorate.peer.v1.RelayedCall
+	(*RelayCallsResponse)(nil),  // 9: quorate.peer.v1.RelayCallsResponse
+	(*RelayedAnswer)(nil),       // 10: quorate.peer.v1.RelayedAnswer
 }
 var file_quorate_peer_v1_peer_proto_depIdxs = []int32{
-	4, // 0: quorate.peer.v1.GetStandingResponse.state_digests:type_name -> quorate.peer.v1.StateDigest
-	0, // 1: quorate.peer.v1.PeerService.ReadIndex:input_type -> quorate.peer.v1.ReadIndexRequest
-	2, // 2: quorate.peer.v1.PeerService.GetStanding:input_type -> quorate.peer.v1.GetStandingRequest
-	5, // 3: quorate.peer.v1.PeerService.Notify:input_type -> quorate.peer.v1.NotifyRequest
-	1, // 4: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
-	3, // 5: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
-	6, // 6: quorate.peer.v1.PeerService.Notify:output_type -> quorate.peer.v1.NotifyResponse
-	4, // [4:7] is the sub-list for method output_type
-	1, // [1:4] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4,  // 0: quorate.peer.v1.GetStandingResponse.state_digests:type_name -> quorate.peer.v1.StateDigest
+	8,  // 1: quorate.peer.v1.RelayCallsRequest.calls:type_name -> quorate.peer.v1.RelayedCall
+	10, // 2: quorate.peer.v1.RelayCallsResponse.answers:type_name -> quorate.peer.v1.RelayedAnswer
+	0,  // 3: quorate.peer.v1.PeerService.ReadIndex:input_type -> quorate.peer.v1.ReadIndexRequest
+	2,  // 4: quorate.peer.v1.PeerService.GetStanding:input_type -> quorate.peer.v1.GetStandingRequest
+	5,  // 5: quorate.peer.v1.PeerService.Notify:input_type -> quorate.peer.v1.NotifyRequest
+	7,  // 6: quorate.peer.v1.PeerService.RelayCalls:input_type -> quorate.peer.v1.RelayCallsRequest
+	1,  // 7: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
+	3,  // 8: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
+	6,  // 9: quorate.peer.v1.PeerService.Notify:output_type -> quorate.peer.v1.NotifyResponse
+	9,  // 10: quorate.peer.v1.PeerService.RelayCalls:output_type -> quorate.peer.v1.RelayCallsResponse
+	7,  // [7:11] is the sub-list for method output_type
+	3,  // [3:7] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_quorate_peer_v1_peer_proto_init() }
@@ -637,7 +917,7 @@ func file_quorate_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_peer_v1_peer_proto_rawDesc), len(file_quorate_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,8 @@ const (
 	PeerServiceGetStandingProcedure = "/quorate.peer.v1.PeerService/GetStanding"
 	// PeerServiceNotifyProcedure is the fully-qualified name of the PeerService's Notify RPC.
 	PeerServiceNotifyProcedure = "/quorate.peer.v1.PeerService/Notify"
+	// PeerServiceRelayCallsProcedure is the fully-qualified name of the PeerService's RelayCalls RPC.
+	PeerServiceRelayCallsProcedure = "/quorate.peer.v1.PeerService/RelayCalls"
 )
 
 // PeerServiceClient is a client for the quorate.peer.v1.PeerService service.
@@ -50,6 +52,10 @@ type PeerServiceClient interface {
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
 	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
+	// RelayCalls carries calls of clients from a follower to the leader, many at a time. The first message of the caller
+	// may be empty, and is answered by an empty one at once. Calls are answered in any order. The stream ends if a number
+	// is used again before it was answered, or if more than 1,000 calls are unanswered.
+	RelayCalls(context.Context) (*connect.BidiStreamForClientSimple[v1.RelayCallsRequest, v1.RelayCallsResponse], error)
 }
 
 // NewPeerServiceClient constructs a client for the quorate.peer.v1.PeerService service. By default,
@@ -81,6 +87,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Notify")),
 			connect.WithClientOptions(opts...),
 		),
+		relayCalls: connect.NewClient[v1.RelayCallsRequest, v1.RelayCallsResponse](
+			httpClient,
+			baseURL+PeerServiceRelayCallsProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("RelayCalls")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -89,6 +101,7 @@ type peerServiceClient struct {
 	readIndex   *connect.Client[v1.ReadIndexRequest, v1.ReadIndexResponse]
 	getStanding *connect.Client[v1.GetStandingRequest, v1.GetStandingResponse]
 	notify      *connect.Client[v1.NotifyRequest, v1.NotifyResponse]
+	relayCalls  *connect.Client[v1.RelayCallsRequest, v1.RelayCallsResponse]
 }
 
 // ReadIndex calls quorate.peer.v1.PeerService.ReadIndex.
@@ -118,6 +131,11 @@ func (c *peerServiceClient) Notify(ctx context.Context, req *v1.NotifyRequest) (
 	return nil, err
 }
 
+// RelayCalls calls quorate.peer.v1.PeerService.RelayCalls.
+func (c *peerServiceClient) RelayCalls(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.RelayCallsRequest, v1.RelayCallsResponse], error) {
+	return c.relayCalls.CallBidiStreamSimple(ctx)
+}
+
 // PeerServiceHandler is an implementation of the quorate.peer.v1.PeerService service.
 type PeerServiceHandler interface {
 	// ReadIndex confirms that the called node is the leader and returns the log index that a linearizable read must wait
@@ -127,6 +145,10 @@ type PeerServiceHandler interface {
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
 	// Notify tells the called node its role in the cluster; only the leader calls it.
 	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
+	// RelayCalls carries calls of clients from a follower to the leader, many at a time. The first message of the caller
+	// may be empty, and is answered by an empty one at once. Calls are answered in any order. The stream ends if a number
+	// is used again before it was answered, or if more than 1,000 calls are unanswered.
+	RelayCalls(context.Context, *connect.BidiStream[v1.RelayCallsRequest, v1.RelayCallsResponse]) error
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -154,6 +176,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Notify")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceRelayCallsHandler := connect.NewBidiStreamHandler(
+		PeerServiceRelayCallsProcedure,
+		svc.RelayCalls,
+		connect.WithSchema(peerServiceMethods.ByName("RelayCalls")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/quorate.peer.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceReadIndexProcedure:
@@ -162,6 +190,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceGetStandingHandler.ServeHTTP(w, r)
 		case PeerServiceNotifyProcedure:
 			peerServiceNotifyHandler.ServeHTTP(w, r)
+		case PeerServiceRelayCallsProcedure:
+			peerServiceRelayCallsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -181,4 +211,8 @@ func (UnimplementedPeerServiceHandler) GetStanding(context.Context, *v1.GetStand
 
 func (UnimplementedPeerServiceHandler) Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.peer.v1.PeerService.Notify is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) RelayCalls(context.Context, *connect.BidiStream[v1.RelayCallsRequest, v1.RelayCallsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("quorate.peer.v1.PeerService.RelayCalls is not implemented"))
 }
