@@ -383,7 +383,8 @@ func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 	case w.blockedIn.tree == nil && (full || v.queue.isStillBlocked(w, b, d.Violations)):
 	case full || d.Granted:
 		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.blockedIn)
-	case !v.queue.isStillBlocked(w, b, d.Violations) && !w.heldUp(d.Violations) && !v.blockedThere(w):
+	case !v.queue.isStillBlocked(w, b, d.Violations) && !w.heldUp(d.Violations) && !v.blockedThere(w) &&
+		!w.blockedBelow(d.Violations):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.blockedIn)
 	case w.blockedIn.amountNeeded(b) != w.need:
 		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", a.id, w.blockedIn.amountNeeded(b),
@@ -399,6 +400,18 @@ func (w *waiter) heldUp(violations []quota.Violation) bool {
 		slices.ContainsFunc(violations, func(v quota.Violation) bool {
 			return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
 		})
+}
+
+// blockedBelow is true if a dynamic node below the blocker's node is in the way. Before another claim created it, the
+// blocker's node was the nearest that existed. The request is still retried in time, because what frees capacity at a
+// node also marks the queues above it.
+func (w *waiter) blockedBelow(violations []quota.Violation) bool {
+	key := w.blockedIn.blocker
+	return key.node != nil && slices.ContainsFunc(violations, func(v quota.Violation) bool {
+		n := key.tree.byPath[v.Node]
+		return v.Tree == key.tree.name && n != nil && n.dynamic && n.within(key.node) && v.Holder == key.holder &&
+			(key.resource == nil || key.resource.Name == v.Resource)
+	})
 }
 
 // blockedThere is true if the blocker blocks the claims in its tree: of several claims with soft borrowing, a decision
