@@ -186,6 +186,40 @@ func TestStreamsWithoutRulesEnd(t *testing.T) {
 	}
 }
 
+// TestCancelledCallsDoNotCount: a member may have as many calls as allowed after it has cancelled others, even if those
+// have not ended yet.
+func TestCancelledCallsDoNotCount(t *testing.T) {
+	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	held := make(chan struct{})
+	servers["n2"].node.proposing = func(context.Context) error { <-held; return errors.New("held") }
+	stream := relayDirectly(t, w, "n2")
+	call := func(number uint64) *peerv1.RelayedCall {
+		return &peerv1.RelayedCall{
+			Number: number, Path: allocatePath, Headers: "Content-Type: application/json\n",
+			Body: []byte(`{"id":"a","claims":[{"tree":"cern","node":"physics"}]}`),
+		}
+	}
+	first, second := &peerv1.RelayCallsRequest{}, &peerv1.RelayCallsRequest{}
+	for number := range uint64(relay.MaxStreamedCalls) {
+		first.Calls = append(first.Calls, call(1+number))
+		second.Cancelled = append(second.Cancelled, 1+number)
+	}
+	second.Calls = []*peerv1.RelayedCall{call(relay.MaxStreamedCalls + 1)}
+	for _, m := range []*peerv1.RelayCallsRequest{first, second} {
+		if err := stream.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.AfterFunc(100*time.Millisecond, func() { close(held) })
+	for answers := 0; answers <= relay.MaxStreamedCalls; {
+		m, err := stream.Receive()
+		if err != nil {
+			t.Fatalf("after %d answers: %v", answers, err)
+		}
+		answers += len(m.GetAnswers())
+	}
+}
+
 // TestClientsCannotRelay: on the listener for clients there are no streams of relayed calls.
 func TestClientsCannotRelay(t *testing.T) {
 	d := oneNode(t)

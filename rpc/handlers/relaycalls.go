@@ -72,12 +72,12 @@ func (r *relayedCalls) receiveCalls() error {
 		if err != nil {
 			return err
 		}
+		r.cancelCalls(m.GetCancelled())
 		for _, c := range m.GetCalls() {
 			if err := r.begin(c); err != nil {
 				return err
 			}
 		}
-		r.cancelCalls(m.GetCancelled())
 	}
 }
 
@@ -100,12 +100,14 @@ func (r *relayedCalls) begin(c *peerv1.RelayedCall) error {
 	return nil
 }
 
+// cancelCalls ends calls. From then on they do not count, because the follower does not count them either.
 func (r *relayedCalls) cancelCalls(numbers []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, number := range numbers {
 		if cancel := r.cancels[number]; cancel != nil {
 			cancel()
+			delete(r.cancels, number)
 		}
 	}
 }
