@@ -93,7 +93,7 @@ func TestCallsShareMessages(t *testing.T) {
 		if m := <-leader.sent; len(m.GetCalls()) != 2 {
 			t.Errorf("the second message has %d calls", len(m.GetCalls()))
 		}
-		leader.answer(3, 1, 99) // in any order, and one that nobody waits for
+		leader.answer(3, 1, 99) // in any order, and one that no caller waits for
 		leader.answer(2)
 		for i, got := range []<-chan exchanged{first, second, third} {
 			if r := <-got; r.err != nil || r.number != uint64(i+1) {
