@@ -66,10 +66,10 @@ func (o *oracle) moveNode(c quota.MoveNode) (verdict, configuration) {
 	for i := range spec.Nodes {
 		if n := &spec.Nodes[i]; quotatest.Below(n.Path, c.From) {
 			n.Path = c.To + strings.TrimPrefix(n.Path, c.From)
-			if !o.goodPath(n.Path) {
-				return refusal(quota.Invalid, ""), configuration{}
-			}
 		}
+	}
+	if !o.goodTree(spec) { // too deep, or hard where its new policy has no soft nodes
+		return refusal(quota.Invalid, ""), configuration{}
 	}
 	ids := renamed(o.ids[c.Tree], []quota.Move{{From: c.From, To: c.To}})
 	return o.judge(o.replaced(o.configuration, spec, ids), []string{c.Tree})
