@@ -38,11 +38,10 @@ func (s *search) releases(violations []quota.Violation) []string {
 	if chosen == nil && r.leaveOutOwn() {
 		chosen = r.several()
 	}
-	if chosen == nil {
-		chosen = s.fewestOf(r.newestInTrees(false))
-	}
-	if chosen == nil {
-		chosen = s.fewestOf(r.newestInTrees(true))
+	for _, among := range r.lastResorts() {
+		if chosen == nil {
+			chosen = s.fewestOf(among)
+		}
 	}
 	slices.SortFunc(chosen, func(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) })
 	var ids []string
@@ -188,25 +187,40 @@ func (r *releaseSearch) exchange(chosen []*Allocation) []*Allocation {
 	return chosen
 }
 
-// newestInTrees are the newest held allocations with a claim in a tree where a limit is violated, at most maxReleases,
-// with or without those of the request's own application.
-func (r *releaseSearch) newestInTrees(own bool) []*Allocation {
+// lastResorts are sets of allocations whose joint release may help although their amounts do not say so, those that are
+// the better advice first. A request in several trees may be denied in all of them and name only the first one, so the
+// last set has allocations of all of its trees.
+func (r *releaseSearch) lastResorts() [][]*Allocation {
 	request, refused := r.place()
 	if refused != nil {
 		return nil
 	}
-	involved := map[string]bool{}
+	violated, requested := map[string]bool{}, map[string]bool{}
 	for _, v := range r.violations {
-		involved[v.Tree] = true
+		violated[v.Tree] = true
 	}
+	for _, c := range request.claims {
+		requested[c.at.treeName] = true
+	}
+	foreign := func(a *Allocation) bool { return !a.sharesApplication(request) }
+	anyone := func(*Allocation) bool { return true }
+	sets := [][]*Allocation{r.newestInTrees(violated, foreign), r.newestInTrees(violated, anyone)}
+	if len(requested) > len(violated) {
+		sets = append(sets, r.newestInTrees(requested, anyone))
+	}
+	return sets
+}
+
+// newestInTrees are the newest suitable allocations with a claim in one of some trees, at most maxReleases.
+func (r *releaseSearch) newestInTrees(trees map[string]bool, suits func(*Allocation) bool) []*Allocation {
 	var list []*Allocation
 	seen := 0
 	for _, a := range r.ledger.allocations.held.Backward() {
 		if seen++; seen > scanned || len(list) == maxReleases {
 			break
 		}
-		inside := slices.ContainsFunc(a.claims, func(c placedClaim) bool { return involved[c.at.treeName] })
-		if inside && (own || !a.sharesApplication(request)) {
+		inside := slices.ContainsFunc(a.claims, func(c placedClaim) bool { return trees[c.at.treeName] })
+		if inside && suits(a) {
 			list = append(list, a)
 		}
 	}

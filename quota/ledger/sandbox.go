@@ -19,7 +19,7 @@ func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
 func (s Sandbox) DryRun(c quota.Command) Outcome { return s.ledger.execute(c, dryRun) }
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may
-// use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 400 changes.
+// use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 500 changes.
 func (s Sandbox) Explain(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
