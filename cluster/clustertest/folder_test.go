@@ -126,7 +126,9 @@ func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
 		c.StartNode(damaged)
 	}
 	c.Leader()
-	time.Sleep(30 * time.Second) // elections of few may take some rounds, and a vote comes 10 s after the admission
+	// An election of few may take many rounds, and a vote comes 10 s after the admission. Which round decides depends on
+	// the order of timers, so a bound for all orders must be generous.
+	time.Sleep(2 * time.Minute)
 	awaitVoters(c, 3)
 	wantAcknowledged(t, c)
 	c.AwaitConverged()
