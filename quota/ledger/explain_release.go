@@ -38,10 +38,8 @@ func (s *search) releases(violations []quota.Violation) []string {
 	if chosen == nil && r.leaveOutOwn() {
 		chosen = r.several()
 	}
-	for _, among := range r.lastResorts() {
-		if chosen == nil {
-			chosen = s.fewestOf(among)
-		}
+	if chosen == nil {
+		chosen = r.fewestOfNewest()
 	}
 	slices.SortFunc(chosen, func(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) })
 	var ids []string
@@ -187,10 +185,10 @@ func (r *releaseSearch) exchange(chosen []*Allocation) []*Allocation {
 	return chosen
 }
 
-// lastResorts are sets of allocations whose joint release may help although their amounts do not say so, those that are
-// the better advice first. A request in several trees may be denied in all of them and name only the first one, so the
-// last set has allocations of all of its trees.
-func (r *releaseSearch) lastResorts() [][]*Allocation {
+// fewestOfNewest tries the newest allocations together, whatever their amounts. Those of the request's own application
+// are taken only if the others do not suffice. A request in several trees may be denied in all of them and name only
+// the first one, so the last attempt is with allocations of all of its trees.
+func (r *releaseSearch) fewestOfNewest() []*Allocation {
 	request, refused := r.place()
 	if refused != nil {
 		return nil
@@ -204,11 +202,14 @@ func (r *releaseSearch) lastResorts() [][]*Allocation {
 	}
 	foreign := func(a *Allocation) bool { return !a.sharesApplication(request) }
 	anyone := func(*Allocation) bool { return true }
-	sets := [][]*Allocation{r.newestInTrees(violated, foreign), r.newestInTrees(violated, anyone)}
-	if len(requested) > len(violated) {
-		sets = append(sets, r.newestInTrees(requested, anyone))
+	chosen := r.fewestOf(r.newestInTrees(violated, foreign))
+	if chosen == nil {
+		chosen = r.fewestOf(r.newestInTrees(violated, anyone))
 	}
-	return sets
+	if chosen == nil && len(requested) > len(violated) {
+		chosen = r.fewestOf(r.newestInTrees(requested, anyone))
+	}
+	return chosen
 }
 
 // newestInTrees are the newest suitable allocations with a claim in one of some trees, at most maxReleases.
