@@ -26,7 +26,7 @@
 //	what ends by itself                     deadlines.go, ending.go
 //	events and facts                        journal.go
 //	answers to reads                        view.go, principals.go; sandbox.go and explain*.go for decisions
-//	bytes on disk                           snapshot.go, restore.go, and package fsm
+//	bytes on disk                           snapshot.go, restore*.go, and package fsm
 //	bounds in bytes                         size.go; all other bounds are quota.Bounds
 //	invariants                              verify.go, verify_parts.go
 //	what random tests compare with          package quota/quotatest/oracle; queue_oracle_test.go, holders_oracle_test.go
