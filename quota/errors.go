@@ -103,7 +103,11 @@ func NewBreachError(breaches []Breach) *Error {
 	err := Errorf(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node),
 		resourceClause(first), first.Text)
 	for _, b := range breaches[1:] {
-		err.Text += "; and of " + Place(b.Tree, b.Node) + resourceClause(b) + ": " + b.Text
+		err.Text += "; and "
+		if b.Policy != first.Policy {
+			err.Text += "policy " + b.Policy + " "
+		}
+		err.Text += "of " + Place(b.Tree, b.Node) + resourceClause(b) + ": " + b.Text
 		if len(err.Text) > MaxErrorText {
 			err.Text += "; and more"
 			break
