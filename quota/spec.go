@@ -104,5 +104,19 @@ type Move struct {
 	From, To string
 }
 
+// PolicySpec defines a policy: a built-in one, its base, with other values for some switches. Values are words, which
+// package policy lists; an empty one keeps the value of the base.
+type PolicySpec struct {
+	Name, Base   string
+	Unset        string
+	Sum          string
+	ChildLimit   string
+	UnknownNodes string
+	ClaimsAt     string
+	Borrowing    string
+	Preemption   string
+	Setters      string
+}
+
 // DefaultPolicy is the policy of a root that names none.
 const DefaultPolicy = "open"

@@ -93,20 +93,27 @@ func TestContradictions(t *testing.T) {
 		{closed, func(s *policy.Policy) { s.Borrowing = 3 }},
 		{closed, func(s *policy.Policy) { s.LimitSetters = 2 }},
 		{closed, func(s *policy.Policy) { s.Preemption = 4 }},
-		{"Preemption needs BorrowSoft", func(s *policy.Policy) { s.Preemption = policy.PreemptLower }},
-		{"Preemption needs BorrowSoft", func(s *policy.Policy) {
+		{
+			"preemption: lower-priority excludes borrowing: off, because",
+			func(s *policy.Policy) { s.Preemption = policy.PreemptLower },
+		},
+		{"preemption: borrowers excludes borrowing: bounded, because", func(s *policy.Policy) {
 			s.Preemption, s.Borrowing = policy.PreemptBorrowers, policy.BorrowBounded
 		}},
-		{"CreateUnknown needs SumUnbounded", func(s *policy.Policy) {
+		{"unknown-nodes: create excludes sum: within-limit, because", func(s *policy.Policy) {
 			s.UnknownNodes, s.Sum = policy.CreateUnknown, policy.SumWithinLimit
 		}},
 		{
-			"CreateUnknown excludes LeavesOnly",
+			"unknown-nodes: create excludes claims-at: leaves, because",
 			func(s *policy.Policy) { s.UnknownNodes, s.LeavesOnly = policy.CreateUnknown, true },
 		},
 		{
-			"CreateUnknown excludes BorrowSoft",
+			"unknown-nodes: create excludes borrowing: soft, because",
 			func(s *policy.Policy) { s.UnknownNodes, s.Borrowing = policy.CreateUnknown, policy.BorrowSoft },
+		},
+		{
+			"unknown-nodes: create excludes borrowing: bounded, because",
+			func(s *policy.Policy) { s.UnknownNodes, s.Borrowing = policy.CreateUnknown, policy.BorrowBounded },
 		},
 	} {
 		s := sound

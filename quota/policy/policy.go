@@ -1,6 +1,7 @@
 // Package policy holds the replaceable rules of quota trees, as values.
 //
-// A [Policy] is a set of independent choices; [Presets] has one for each system that Quorate models.
+// A [Policy] is a set of independent choices; [Presets] has one for each system that Quorate models, and
+// [Registry.Define] makes one of a definition in a configuration, whose words are those of [Switches].
 // [Policy.CheckFamily] checks the limits of a node against those of its children.
 package policy
 
@@ -10,7 +11,7 @@ import "github.com/quorate/quorate/quota"
 // which limits may be set and by whom, how claims at unknown nodes are handled, what may be borrowed and which claims
 // may be preempted.
 //
-// A policy is pure, and a registered one never changes: different behaviour needs a different name ("strict@2"),
+// A policy is pure, and a built-in one never changes: different behaviour needs a different name ("strict@2"),
 // because replicas of different versions must agree. CONTRIBUTING.md shows how to add one.
 type Policy struct {
 	// Name is the name used in configurations; it follows the rules for names of nodes.
@@ -118,7 +119,6 @@ func (p *Policy) Effective(set, fallback quota.Limit) quota.Limit {
 
 // contradiction describes choices that exclude each other, or returns "". It is called when a policy is registered.
 func (p *Policy) contradiction() string {
-	soft := p.Borrowing == BorrowSoft
 	switch {
 	case !quota.IsName(p.Name):
 		return "it needs a name like those of nodes"
@@ -127,15 +127,9 @@ func (p *Policy) contradiction() string {
 	case p.Sum > SumWithinLimitLessOwn || p.UnknownNodes > CreateUnknown || p.Borrowing > BorrowBounded ||
 		p.LimitSetters > SetByParent || p.Preemption&^(PreemptLower|PreemptBorrowers) != 0:
 		return "a choice is outside of its closed list"
-	case p.Preemption != PreemptNone && !soft:
-		return "Preemption needs BorrowSoft: elsewhere only limits stand in the way of a claim"
-	case p.UnknownNodes == CreateUnknown && p.Sum != SumUnbounded:
-		return "CreateUnknown needs SumUnbounded: a node that a claim creates would change a sum of limits that is " +
-			"checked only in configurations"
-	case p.UnknownNodes == CreateUnknown && p.LeavesOnly:
-		return "CreateUnknown excludes LeavesOnly: a claim below a leaf would make it an inner node, with claims"
-	case p.UnknownNodes == CreateUnknown && soft:
-		return "CreateUnknown excludes BorrowSoft: a node would be removed while claims are counted above it"
+	}
+	if e := p.excluded(); e != nil {
+		return e.describe(p, func(*Switch) string { return "" })
 	}
 	return ""
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// presets are all policies that a configuration can name. They are validated at program start.
+// presets are the built-in policies. They are validated at program start.
 var presets = MustRegistry(
 	// open models Zuul's tenant limits: an unset limit is unlimited, limits are not related to each other, and a claim at
 	// an unknown node is admitted and counted at its nearest existing ancestor.
