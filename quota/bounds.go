@@ -26,6 +26,7 @@ type Bounds struct {
 	Turns          int // turns of a resource
 	Data           int // pairs of user data
 	Waiting        int // requests in the queue
+	Policies       int // policies that the configuration defines
 	// FreeBytes is the size up to which an allocation, a waiting request or an item does not count against LiveBytes.
 	FreeBytes int64
 	// LiveBytes bounds trees, items, held allocations and waiting requests together, see [Sizes]. Beyond the other three
@@ -44,6 +45,7 @@ func DefaultBounds() Bounds {
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
 		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
 		Items: 100_000, ItemsOfOne: 10_000, Picks: 1_000, Turns: 16, Data: 64, Waiting: 50_000,
+		Policies:  100,
 		FreeBytes: 512, LiveBytes: 704 << 20, EndedBytes: 128 << 20, HistoryBytes: 128 << 20, EventBytes: 64 << 20,
 		TombstoneSpan: 10 * 60 * 1000,
 	}

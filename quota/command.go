@@ -173,12 +173,16 @@ type ChangeMeta struct {
 	ExpectedRevision *uint64
 }
 
-// ApplyTrees makes each named tree exactly as specified, all or nothing. Nodes keep their identity and usage by path,
-// and along the moves of the specification.
+// ApplyTrees makes each named tree and each named policy exactly as specified, all or nothing. Nodes keep their
+// identity and usage by path, and along the moves of the specification.
 type ApplyTrees struct {
 	Meta  ChangeMeta
 	Trees []TreeSpec
-	// Prune also removes all trees that are not named; then Trees may be empty.
+	// Policies are sorted by name. If there are any, Trees may be empty.
+	Policies []PolicySpec
+	// RemovePolicies are names of defined policies, sorted. If there are any, Trees may be empty.
+	RemovePolicies []string
+	// Prune also removes all trees and defined policies that are not named; then Trees may be empty.
 	Prune bool
 }
 

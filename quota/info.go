@@ -172,6 +172,15 @@ type Revision struct {
 	// Undo reverts the revision, tree by tree; it is meaningful only if Undoable.
 	Undo     []TreeUndo
 	Undoable bool
+	// UndoPolicies reverts the definitions of policies, as Undo reverts trees.
+	UndoPolicies []PolicyUndo
+}
+
+// PolicyUndo is the definition of a policy before a revision that changed or removed it.
+type PolicyUndo struct {
+	PolicySpec
+	// Added is true if the revision added the definition; then only the name is set.
+	Added bool
 }
 
 // TreeUndo is the state of a tree before a revision.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/policy"
 )
 
 // outcome says what a command did.
@@ -143,6 +144,8 @@ func (p *player) read(word string, args []string) error {
 		p.principals(v, quota.AGroup, args)
 	case "tree":
 		p.tree(v, args[0])
+	case "policies":
+		p.policies(v, args)
 	case "trees":
 		for _, t := range v.Trees() {
 			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources),
@@ -174,6 +177,16 @@ func (p *player) read(word string, args []string) error {
 		return fmt.Errorf("what is %q?", word)
 	}
 	return nil
+}
+
+func (p *player) policies(v ledger.Sandbox, args []string) {
+	specs := v.Policies()
+	if len(args) > 0 {
+		specs = v.PoliciesOf(args[0])
+	}
+	for _, s := range specs {
+		p.say("%s: %s", s.Name, policy.DescribeSpec(s))
+	}
 }
 
 func (p *player) usage(v ledger.Sandbox, place string) {

@@ -141,8 +141,8 @@ func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 			breaches = append(breaches, quota.Breach{
 				Tree: n.treeName, Node: n.path, Policy: at.policy.Name,
 				Text: fmt.Sprintf(
-					"%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s "+
-						"from there up to here", stuck, n.policy.Name),
+					"%d of the claims counted here belong to nodes below and borrow: release them, or keep a policy "+
+						"with soft borrowing from there up to here", stuck),
 			})
 		}
 		return true

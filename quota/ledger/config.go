@@ -14,6 +14,9 @@ type plan struct {
 	changes []quota.Change
 	// undo reverts the changes, one entry for each changed tree.
 	undo []quota.TreeUndo
+	// policies are the definitions of policies; redefined are the trees, by name, in which a node gets other rules.
+	policies  policyChange
+	redefined []string
 	// commit carries it out; it cannot fail.
 	commit func()
 	// over lists what the change would leave over a limit, at most MaxOver.
@@ -55,7 +58,7 @@ func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 	if p.refused != nil {
 		return Outcome{Refused: p.refused}, true
 	}
-	if err := pl.forest.checkPermission(m, p.changes); err != nil {
+	if err := pl.forest.checkPermission(m, p); err != nil {
 		return Outcome{Refused: err}, true
 	}
 	return Outcome{}, false
@@ -105,13 +108,15 @@ type treeChange struct {
 	sketch *pathTree
 	// reborn nodes, which are not in the sketch, continue the nodes at their paths.
 	reborn bool
+	// redefined is true for a tree that the command does not name: it stays as it is, under other rules.
+	redefined bool
 }
 
 // planTrees checks an ApplyTrees against the ledger. Only the end result counts, so that the quota of one child can be
 // given to another in one change.
 func (pl planner) planTrees(c quota.ApplyTrees) plan {
 	least := 1
-	if c.Prune {
+	if c.Prune || len(c.Policies)+len(c.RemovePolicies) > 0 {
 		least = 0
 	}
 	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
@@ -139,16 +144,27 @@ func (pl planner) planTrees(c quota.ApplyTrees) plan {
 			}
 		}
 	}
-	return pl.planChanges(wishes)
+	policies, err := pl.forest.planPolicies(c)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	return pl.planChanges(wishes, policies)
 }
 
-// planChanges checks a change of several trees, all or nothing.
-func (pl planner) planChanges(wishes []treeChange) plan {
-	var p plan
-	var steps []*treeTransition
-	trees, nodes, growth := len(pl.forest.trees), pl.forest.nodes, int64(0)
+// planChanges checks a change of several trees and of the policies, all or nothing.
+func (pl planner) planChanges(wishes []treeChange, policies policyChange) plan {
+	p := plan{policies: policies, changes: policies.changes}
+	named := map[string]bool{}
 	for _, w := range wishes {
-		s, err := pl.planTree(w)
+		named[w.spec.Name] = true
+	}
+	if err := pl.forest.checkRemovedPolicies(policies, named); err != nil {
+		return refusedPlan(err)
+	}
+	var steps []*treeTransition
+	trees, nodes, growth := len(pl.forest.trees), pl.forest.nodes, policies.next.bytes()-pl.forest.policies.bytes()
+	for _, w := range append(wishes, pl.forest.redefinedTrees(policies, named)...) {
+		s, err := pl.planTree(w, policies.next)
 		if err != nil {
 			p.refused = p.refused.Join(err)
 		}
@@ -165,6 +181,9 @@ func (pl planner) planChanges(wishes []treeChange) plan {
 			p.undo = append(p.undo, d.undo)
 		}
 		p.changes = append(p.changes, d.changes...)
+		if s.redefined {
+			p.redefined = append(p.redefined, s.treeName())
+		}
 		p.over = append(p.over, s.overuse(quota.MaxOver-len(p.over))...)
 		steps = append(steps, s)
 		trees += count(s.draft) - count(s.old)
@@ -191,12 +210,13 @@ func (pl planner) planChanges(wishes []treeChange) plan {
 		return refusedPlan(err)
 	}
 	p.commit = func() {
+		pl.forest.usePolicies(policies.next)
 		for _, s := range steps {
 			pl.installTrees(s)
 		}
 		pl.requeueTrees(steps)
 	}
-	p.effects = func() *quota.Effects { return pl.effects(steps) }
+	p.effects = func() *quota.Effects { return pl.effects(steps, policies.next) }
 	return p
 }
 
@@ -216,7 +236,7 @@ func (t *tree) size() int {
 }
 
 // planTree checks one tree of a change.
-func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
+func (pl planner) planTree(w treeChange, policies *policySet) (*treeTransition, *quota.Error) {
 	old := pl.forest.trees[w.spec.Name]
 	if w.remove {
 		if old.claims > 0 {
@@ -226,11 +246,14 @@ func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
 		}
 		return newTransition(nil, old), nil
 	}
-	draft, err := pl.forest.draftTree(w.spec, w.field)
+	draft, conflicts, err := pl.draftChange(w, policies)
 	if err != nil {
 		return nil, err
 	}
 	s := newTransition(draft, old, w.predecessors(old)...)
+	if len(conflicts) > 0 {
+		return nil, quota.NewBreachError(append(conflicts, s.breaches()...))
+	}
 	if err := s.checkInUse(); err != nil {
 		return nil, err
 	}
@@ -243,6 +266,24 @@ func (pl planner) planTree(w treeChange) (*treeTransition, *quota.Error) {
 		return nil, quota.NewBreachError(breaches)
 	}
 	return s, nil
+}
+
+// draftChange drafts the wanted state of a tree. Conflicts with its policies refuse a tree that the command names. In
+// one that it does not name they are breaches of the policy that it redefines, all of which are listed.
+func (pl planner) draftChange(w treeChange, policies *policySet) (*tree, []quota.Breach, *quota.Error) {
+	if !w.redefined {
+		draft, err := pl.forest.draftTree(w.spec, w.field, policies)
+		return draft, nil, err
+	}
+	draft, err := pl.forest.draftShape(w.spec, w.field, policies)
+	if err != nil {
+		return nil, nil, err
+	}
+	var breaches []quota.Breach
+	for _, c := range draft.policyConflicts(w.field, w.spec.Nodes) {
+		breaches = append(breaches, c.breach())
+	}
+	return draft, breaches, nil
 }
 
 // checkKept checks the bounds of a draft again, including the dynamic nodes that it keeps.
@@ -323,7 +364,8 @@ func (pl planner) planDelete(c quota.DeleteTree) plan {
 	if pl.forest.trees[c.Tree] == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
 	}
-	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
+	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}},
+		pl.forest.keepPolicies())
 }
 
 // planMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a

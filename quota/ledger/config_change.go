@@ -193,7 +193,7 @@ func (pl planner) planMove(c quota.MoveNode) plan {
 	if err := pl.forest.checkDepths(w.spec.Nodes); err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges([]treeChange{w})
+	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies())
 }
 
 // checkDepths refuses paths that a move has made too long.
@@ -225,24 +225,36 @@ func (t *tree) specs() []quota.NodeSpec {
 
 // checkPermission refuses a change that a tree, as it is before, does not allow: without a reason where one is
 // required, or by an actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
-func (f *forest) checkPermission(m quota.ChangeMeta, changes []quota.Change) *quota.Error {
-	for len(changes) > 0 {
+func (f *forest) checkPermission(m quota.ChangeMeta, p plan) *quota.Error {
+	for changes := p.changes; len(changes) > 0; {
 		name := changes[0].Tree
 		end := slices.IndexFunc(changes, func(c quota.Change) bool { return c.Tree != name })
 		if end < 0 {
 			end = len(changes)
 		}
-		if t := f.trees[name]; t != nil {
-			if t.settings.RequireReason && m.Reason == "" {
-				return quota.Errorf(quota.Invalid, "reason", "changes of tree %s need a reason; give one", name)
-			}
-			if err := t.checkPermission(m.Actor, changes[:end]); err != nil {
-				return err
-			}
+		if err := f.permitChange(m, name, changes[:end]); err != nil {
+			return err
 		}
 		changes = changes[end:]
 	}
+	for _, name := range p.redefined { // the definition of a policy changes the tree as a whole
+		if err := f.permitChange(m, name, p.policies.changes); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// permitChange asks one tree, unless it is new or the changes are of policies only.
+func (f *forest) permitChange(m quota.ChangeMeta, tree string, changes []quota.Change) *quota.Error {
+	t := f.trees[tree]
+	switch {
+	case t == nil || len(changes) == 0:
+		return nil
+	case t.settings.RequireReason && m.Reason == "":
+		return quota.Errorf(quota.Invalid, "reason", "changes of tree %s need a reason; give one", tree)
+	}
+	return t.checkPermission(m.Actor, changes)
 }
 
 // checkPermission asks who may change limits node by node. Whatever else changes is the root admins' business, and so

@@ -11,7 +11,19 @@ import (
 
 // draftTree checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes
 // have configuration but no identity, and no usage until they succeed others.
-func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
+func (f *forest) draftTree(spec quota.TreeSpec, field string, policies *policySet) (*tree, *quota.Error) {
+	t, err := f.draftShape(spec, field, policies)
+	if err != nil {
+		return nil, err
+	}
+	if conflicts := t.policyConflicts(field, spec.Nodes); len(conflicts) > 0 {
+		return nil, conflicts[0].refusal()
+	}
+	return t, nil
+}
+
+// draftShape is draftTree without asking whether the policies allow what is said of their nodes.
+func (f *forest) draftShape(spec quota.TreeSpec, field string, policies *policySet) (*tree, *quota.Error) {
 	if !quota.IsName(spec.Name) {
 		return nil, quota.Errorf(quota.Invalid, field+".name",
 			"a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q",
@@ -25,7 +37,10 @@ func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Err
 	if err := checkTreeSettings(spec.TreeSettings, spec.Name, field); err != nil {
 		return nil, err
 	}
-	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
+	t := &tree{
+		name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes)),
+		policies: policies,
+	}
 	if err := f.draftResources(t, spec.Resources, field); err != nil {
 		return nil, err
 	}
@@ -45,10 +60,7 @@ func (f *forest) draftTree(spec quota.TreeSpec, field string) (*tree, *quota.Err
 			return nil, err
 		}
 	}
-	if err := t.connect(field, spec.Nodes); err != nil {
-		return nil, err
-	}
-	return t, t.draftBounds(field, spec.Nodes)
+	return t, t.connect(field, spec.Nodes)
 }
 
 // nodeField names a node as the API does, where the root's configuration stands in the tree itself.
@@ -118,11 +130,11 @@ func byPath(a, b *node) int { return strings.Compare(a.path, b.path) }
 func (n *node) deriveSettings() {
 	switch {
 	case n.spec.Policy != "":
-		n.policy = policies[n.spec.Policy]
+		n.policy = n.tree.policies.find(n.spec.Policy)
 	case n.parent != nil:
 		n.policy = n.parent.policy
 	default:
-		n.policy = policies[quota.DefaultPolicy]
+		n.policy = n.tree.policies.find(quota.DefaultPolicy)
 	}
 	n.borrows = n.policy.Borrowing
 	n.special = n.borrows != policy.BorrowNothing || n.parent != nil && n.parent.special
@@ -180,9 +192,9 @@ func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if t.byPath[spec.Path] != nil {
 		return quota.Errorf(quota.Invalid, ".path", "tree %s lists node %q twice", t.name, spec.Path)
 	}
-	if spec.Policy != "" && policies[spec.Policy] == nil {
+	if spec.Policy != "" && t.policies.find(spec.Policy) == nil {
 		return quota.Errorf(quota.Invalid, ".policy", "there is no policy %q; known are %s", quota.Clip(spec.Policy),
-			policies.Names())
+			t.policies.names())
 	}
 	if err := f.checkLabels(spec.Labels, ".labels"); err != nil {
 		return err
@@ -294,40 +306,52 @@ func (f *forest) checkAdmins(admins []string, field string) *quota.Error {
 	return nil
 }
 
-// draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is
-// soft, and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
-func (t *tree) draftBounds(field string, specs []quota.NodeSpec) *quota.Error {
-	for i, spec := range specs {
-		n, at := t.byPath[spec.Path], nodeField(field, i)
-		if spec.Hard && n.borrows != policy.BorrowSoft {
-			return quota.Errorf(quota.Invalid, at+".hard",
-				"%s is hard, but its policy %s has no soft nodes; leave it out, or use a policy that borrows softly",
-				n.place(), n.policy.Name)
-		}
-		if err := n.draftBounds(at); err != nil {
-			return err
-		}
-		if top := n.cohortAbove(); top != nil && n.borrows == policy.BorrowSoft {
-			return quota.Errorf(quota.Invalid, at+".policy",
-				"policy %s of %s borrows softly inside of the cohort of %s; what is pushed up there would "+
-					"escape its bounds", n.policy.Name, n.place(), top.place())
-		}
-	}
-	return nil
+// policyConflict is a node that says what its policy does not know, or whose policy may not stand where it does.
+type policyConflict struct {
+	node  *node
+	field string
+	// text follows the place of the node, as a sentence without its subject.
+	text string
 }
 
-func (n *node) draftBounds(field string) *quota.Error {
-	if len(n.spec.Borrow)+len(n.spec.Lend) > 0 && n.borrows != policy.BorrowBounded {
-		kind := ".borrow"
-		if len(n.spec.Borrow) == 0 {
-			kind = ".lend"
-		}
-		return quota.Errorf(quota.Invalid, field+kind,
-			"%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy cohort",
-			n.place(), n.policy.Name)
+func (c policyConflict) refusal() *quota.Error {
+	return quota.Errorf(quota.Invalid, c.field, "%s %s", c.node.place(), c.text)
+}
+
+func (c policyConflict) breach() quota.Breach {
+	return quota.Breach{
+		Tree: c.node.treeName, Node: c.node.path, Policy: c.node.policy.Name, Text: "it " + c.text,
 	}
-	n.borrow, n.lend = n.spread(n.spec.Borrow), n.spread(n.spec.Lend)
-	return nil
+}
+
+// policyConflicts lists the conflicts of a draft, whose policies must be settled: nodes may be hard where borrowing is
+// soft, and bound what they borrow and lend in a cohort. It also takes over those bounds.
+func (t *tree) policyConflicts(field string, specs []quota.NodeSpec) []policyConflict {
+	var list []policyConflict
+	for i, spec := range specs {
+		n, at := t.byPath[spec.Path], nodeField(field, i)
+		add := func(field, format string, args ...any) {
+			list = append(list, policyConflict{n, at + field, fmt.Sprintf(format, args...)})
+		}
+		if spec.Hard && n.borrows != policy.BorrowSoft {
+			add(".hard", "is hard, but its policy %s has no soft nodes; leave it out, or use a policy with "+
+				"soft borrowing", n.policy.Name)
+		}
+		if len(spec.Borrow)+len(spec.Lend) > 0 && n.borrows != policy.BorrowBounded {
+			kind := ".borrow"
+			if len(spec.Borrow) == 0 {
+				kind = ".lend"
+			}
+			add(kind, "bounds what is borrowed or lent, but its policy %s does not; leave it out, or use a policy "+
+				"with bounded borrowing, such as cohort", n.policy.Name)
+		}
+		n.borrow, n.lend = n.spread(spec.Borrow), n.spread(spec.Lend)
+		if top := n.cohortAbove(); top != nil && n.borrows == policy.BorrowSoft {
+			add(".policy", "borrows softly, by policy %s, inside of the cohort of %s; what is pushed up there would "+
+				"escape its bounds", n.policy.Name, top.place())
+		}
+	}
+	return list
 }
 
 // spread lays bounds over the resources of the tree; what is absent is not bounded.

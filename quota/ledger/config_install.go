@@ -48,7 +48,7 @@ func (pl planner) replaceTree(s *treeTransition) {
 	pl.forest.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countRehomings(-1) // rebuildBorrowIndexes moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
-	if len(s.changes) > 0 {
+	if s.isChanged() {
 		pl.forest.markChanged(t)
 	}
 	before, resources := t.borrowShapes(), t.resources
@@ -84,7 +84,7 @@ func (pl planner) replaceTree(s *treeTransition) {
 	if !slices.Equal(before, t.borrowShapes()) || !slices.Equal(resources, t.resources) {
 		pl.rebuildBorrowIndexes(t)
 	}
-	if slices.ContainsFunc(s.changes, isStructuralChange) {
+	if s.redefined || slices.ContainsFunc(s.changes, isStructuralChange) {
 		t.recount()
 	}
 	t.repool()
@@ -235,8 +235,8 @@ func (pl planner) requeueTrees(steps []*treeTransition) {
 	}
 	changed := map[string]bool{}
 	for _, s := range steps {
-		if len(s.changes) > 0 {
-			changed[s.changes[0].Tree] = true
+		if s.isChanged() {
+			changed[s.treeName()] = true
 		}
 	}
 	pl.requeueWaiters(changed)

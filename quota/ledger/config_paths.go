@@ -131,6 +131,18 @@ type treeTransition struct {
 	heldAtHome map[*node][]quota.Amount
 	// changes are the differences; see differ.
 	changes []quota.Change
+	// redefined is true if a node that stays gets other rules.
+	redefined bool
+}
+
+// isChanged is true if the tree differs, or follows other rules.
+func (s *treeTransition) isChanged() bool { return len(s.changes) > 0 || s.redefined }
+
+func (s *treeTransition) treeName() string {
+	if s.draft != nil {
+		return s.draft.name
+	}
+	return s.old.name
 }
 
 // predecessor returns the node of a tree that the node at a path of a draft continues, nil if none.
@@ -157,6 +169,10 @@ func newTransition(draft, old *tree, origins ...predecessor) *treeTransition {
 	}
 	s.keepDynamic()
 	s.carryUsage()
+	draft.root.walk(func(n *node) bool {
+		s.redefined = n.from != nil && n.from.policy != n.policy
+		return !s.redefined
+	})
 	return s
 }
 

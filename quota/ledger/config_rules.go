@@ -150,19 +150,20 @@ const maxJudged = 100
 
 // effects says what a planned change would mean for the requests to come. A draft carries the usage that it takes over,
 // so it can be asked like a tree of the ledger, and nothing needs to be changed and changed back.
-func (pl planner) effects(steps []*treeTransition) *quota.Effects {
+func (pl planner) effects(steps []*treeTransition, policies *policySet) *quota.Effects {
 	e := &quota.Effects{}
 	changed := map[string]bool{}
 	after := New(pl.bounds)
 	after.now, after.level = pl.now, pl.level
+	after.forest.policies = policies
 	after.forest.trees, after.forest.nodes = maps.Clone(pl.forest.trees), pl.forest.nodes
 	after.allocations.fence, after.allocations.lastArrivalSeq = pl.allocations.fence, pl.allocations.lastArrivalSeq
 	for _, s := range steps {
-		if len(s.changes) == 0 {
+		if !s.isChanged() {
 			continue
 		}
-		changed[s.changes[0].Tree] = true
-		delete(after.forest.trees, s.changes[0].Tree)
+		changed[s.treeName()] = true
+		delete(after.forest.trees, s.treeName())
 		if s.draft != nil {
 			after.forest.trees[s.draft.name] = s.draft
 			addRoomChanges(e, s)
@@ -180,7 +181,7 @@ func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 			w.spec.Nodes[i] = *spec
 		}
 	}
-	return pl.planChanges([]treeChange{w}).effects()
+	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies()).effects()
 }
 
 // addRoomChanges lists the nodes that exist before and after and whose headroom becomes zero or stops being zero.

@@ -15,6 +15,7 @@
 //	                                        borrowing and preemption
 //	which rules a tree can follow           package quota/policy; config_rules.go asks them
 //	configuration: text to draft            config_draft.go, config_principals.go, inventory_config.go
+//	policies that a configuration defines   config_policies.go
 //	configuration: change, diff, install    config.go, config_change.go, config_diff.go, config_install.go, history.go
 //	what a dry run says about a change      config_rules.go (effects)
 //	trees and nodes                         forest.go; tx.go charges claims, usage.go answers how much is used

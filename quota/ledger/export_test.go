@@ -23,13 +23,13 @@ func (v View) Sitting(tree, path string) []string {
 
 // Register adds policies to the presets, and returns a function that removes them again.
 func Register(added ...policy.Policy) (remove func()) {
-	before := policies
+	before := builtIn
 	all := slices.Collect(maps.Values(before))
 	for i := range added {
 		all = append(all, &added[i])
 	}
-	policies = policy.MustRegistry(all...)
-	return func() { policies = before }
+	builtIn = policy.MustRegistry(all...)
+	return func() { builtIn = before }
 }
 
 // CancelNow does what a Cancel does to what a reservation holds and has displaced.

@@ -22,11 +22,13 @@ type resource struct {
 // forest owns the trees, their nodes and the usage counted at them.
 type forest struct {
 	*environment
-	trees   map[string]*tree
-	nodes   int    // in all trees
-	nodeID  uint64 // last assigned
-	version uint64 // last assigned to a tree, see markChanged
-	bytes   int64  // size of the trees, see quota.Sizes
+	trees map[string]*tree
+	// policies are those that trees may name.
+	policies *policySet
+	nodes    int    // in all trees
+	nodeID   uint64 // last assigned
+	version  uint64 // last assigned to a tree, see markChanged
+	bytes    int64  // size of the trees and policies, see quota.Sizes
 	// idleCandidates are dynamic nodes that a claim has left in the present command.
 	idleCandidates []*node
 }
@@ -38,6 +40,7 @@ type tree struct {
 	resources []*resource // by name
 	root      *node
 	byPath    map[string]*node
+	policies  *policySet
 	claims    int // held claims in the whole tree
 	accounts  accounts
 	// governed is true if any node names admins.

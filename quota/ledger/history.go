@@ -25,7 +25,7 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
 		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
 		ChangeCount: len(p.changes),
-		Undo:        cloneExactly(p.undo), Undoable: true,
+		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
 	})
 }
 
@@ -92,7 +92,7 @@ func (h *history) forgetUndo(i int) {
 	}
 	h.nodes -= undoNodes(r)
 	short := *r
-	short.Undo, short.Undoable = nil, false
+	short.Undo, short.UndoPolicies, short.Undoable = nil, nil, false
 	h.bytes += revisionSize(&short) - revisionSize(r)
 	h.revisions[i] = &short
 	if h.requests[r.RequestID] == r {
@@ -101,9 +101,9 @@ func (h *history) forgetUndo(i int) {
 }
 
 // undoNodes is the revision's share of Bounds.HistoryNodes: every node, path, move and name of an item that it keeps,
-// and one for each tree.
+// and one for each tree and policy.
 func undoNodes(r *quota.Revision) int {
-	size := 0
+	size := len(r.UndoPolicies)
 	for i := range r.Undo {
 		u := &r.Undo[i]
 		size += 1 + len(u.Nodes) + len(u.AddedPaths) + len(u.Moves)
@@ -138,8 +138,13 @@ func (pl planner) planRollBack(c quota.RollBack) plan {
 		for _, u := range r.Undo {
 			past.undo(u)
 		}
+		past.policies = append(past.policies, r.UndoPolicies...)
 	}
-	return pl.planChanges(past.treeChanges())
+	policies, err := pl.forest.undoPolicies(past.policies)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	return pl.planChanges(past.treeChanges(), policies)
 }
 
 // oldestReachable is the oldest revision after which every change can still be undone.
@@ -158,6 +163,8 @@ func (h *history) oldestReachable() uint64 {
 type rollbackPlan struct {
 	ledger *Ledger
 	trees  map[string]*pastTree // trees that have changed since
+	// policies are the definitions to restore, later ones in the list for earlier revisions.
+	policies []quota.PolicyUndo
 }
 
 // pastTree is a tree at some point of the walk; it does not exist there if its pathTree is nil.

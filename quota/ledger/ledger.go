@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/heap"
-	"github.com/quorate/quorate/quota/policy"
 )
 
 // Ledger is the replicated state: components that each own their part, and the commands that cross them. A component
@@ -41,7 +40,7 @@ func New(b quota.Bounds) *Ledger {
 	l.history.environment = env
 	l.history.requests = map[string]*quota.Revision{}
 	l.forest.environment = env
-	l.forest.trees = map[string]*tree{}
+	l.forest.trees, l.forest.policies = map[string]*tree{}, &policySet{}
 	l.allocations = newAllocations(env)
 	l.allocations.forest = &l.forest
 	l.deadlines = newDeadlines()
@@ -146,9 +145,6 @@ type Outcome struct {
 	// Repeated is true if the command had been carried out before and changed nothing now.
 	Repeated bool
 }
-
-// policies are those that a configuration may name; tests add more.
-var policies = policy.Presets()
 
 // Header is the header of a snapshot taken now.
 func (l *Ledger) Header() Header {

@@ -97,7 +97,7 @@ func (p *player) setBounds(args []string) error {
 		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
 		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items,
 		"items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
-		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting,
+		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting, "policies": &b.Policies,
 	}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// Restorer builds a ledger from the parts of a snapshot: trees, then revisions and items, then held, ended and waiting
-// allocations, each in the order of the snapshot. After any error the restorer must not be used any further.
+// Restorer builds a ledger from the parts of a snapshot: policies and trees, then revisions and items, then held, ended
+// and waiting allocations, each in the order of the snapshot. After any error the restorer must not be used any more.
 type Restorer struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
@@ -34,6 +34,22 @@ func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	}
 }
 
+// AddPolicy adds one definition of a policy. It must be called before trees are added, in the order of names. The name
+// may be that of a built-in policy that a later version introduced: the definition precedes it.
+func (ld *Restorer) AddPolicy(spec quota.PolicySpec) error {
+	f := &ld.ledger.forest
+	if n := len(f.policies.specs); n > 0 && f.policies.specs[n-1].Name >= spec.Name || len(f.trees) > 0 {
+		return fmt.Errorf("policy %q is not in order, or follows a tree", spec.Name)
+	}
+	p, problem := builtIn.Define(spec)
+	if problem != nil {
+		return errors.New(problem.Text)
+	}
+	f.policies.with(spec, p)
+	f.bytes += policySpecSize(&spec)
+	return nil
+}
+
 // AddTree adds one tree with all its nodes.
 func (ld *Restorer) AddTree(image TreeImage) error {
 	spec := quota.TreeSpec{
@@ -43,7 +59,7 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 	for i, n := range image.Nodes {
 		spec.Nodes[i] = *n.Spec
 	}
-	t, refused := ld.ledger.forest.draftTree(spec, "tree")
+	t, refused := ld.ledger.forest.draftTree(spec, "tree", ld.ledger.forest.policies)
 	if refused != nil {
 		return refused
 	}

@@ -125,6 +125,11 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 	ld := NewRestorer(b, image.Header)
 	l := ld.ledger
 	l.SetLevel(level)
+	for _, p := range image.policies {
+		if err := ld.AddPolicy(p); err != nil {
+			return nil, err
+		}
+	}
 	for _, t := range image.trees {
 		if err := ld.AddTree(t); err != nil {
 			return nil, err

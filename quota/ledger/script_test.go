@@ -15,7 +15,8 @@ import (
 // resource=NUMBER:[STATE][>HELDSTATE] or resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
-//	apply [META] [@prune]              make trees so, with indented lines:
+//	apply [META] [@prune] [@remove=POLICY,…]     make trees and policies so, with indented lines:
+//	  policy NAME base=NAME [SWITCH=VALUE]…
 //	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME]
 //	      [@require-reason] [@maintenance] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
@@ -43,6 +44,7 @@ import (
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
 //	queue [AT] [resource=NAME]         who waits, where, and why
+//	policies [TREE]                    those that are defined, or those of them that a tree uses
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
 //	    [max=NUMBER] | counts
 //	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
@@ -59,7 +61,7 @@ func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
 	switch args := words[1:]; words[0] {
 	case "apply":
-		return quota.ApplyTrees{Meta: p.meta(args), Trees: p.trees(body), Prune: slices.Contains(args, "@prune")}, p.err
+		return p.apply(args, body), p.err
 	case "set":
 		tree, node := nodeAt(args[0])
 		n := p.node(args[1:])
@@ -145,6 +147,42 @@ func (p *parser) meta(args []string) quota.ChangeMeta {
 		}
 	}
 	return m
+}
+
+func (p *parser) apply(args, body []string) quota.ApplyTrees {
+	isPolicy := func(line string) bool { return strings.HasPrefix(line, "policy ") }
+	c := quota.ApplyTrees{Meta: p.meta(args), Prune: slices.Contains(args, "@prune")}
+	for _, line := range body {
+		if isPolicy(line) {
+			c.Policies = append(c.Policies, p.policy(strings.Fields(line)[1:]))
+		}
+	}
+	for _, arg := range args {
+		if names, ok := strings.CutPrefix(arg, "@remove="); ok {
+			c.RemovePolicies = strings.Split(names, ",")
+		}
+	}
+	c.Trees = p.trees(slices.DeleteFunc(slices.Clone(body), isPolicy))
+	return c
+}
+
+// policy reads a definition.
+func (p *parser) policy(words []string) quota.PolicySpec {
+	s := quota.PolicySpec{Name: words[0]}
+	fields := map[string]*string{
+		"base": &s.Base, "unset": &s.Unset, "sum": &s.Sum, "child-limit": &s.ChildLimit,
+		"unknown-nodes": &s.UnknownNodes, "claims-at": &s.ClaimsAt, "borrowing": &s.Borrowing,
+		"preemption": &s.Preemption, "setters": &s.Setters,
+	}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		if fields[key] == nil {
+			p.fail("what is the switch %s?", key)
+			return s
+		}
+		*fields[key] = value
+	}
+	return s
 }
 
 func (p *parser) trees(body []string) []quota.TreeSpec {

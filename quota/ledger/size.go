@@ -234,6 +234,9 @@ func revisionSize(r *quota.Revision) int64 {
 	for i := range r.Undo {
 		n += treeUndoSize(&r.Undo[i])
 	}
+	for i := range r.UndoPolicies {
+		n += policySpecSize(&r.UndoPolicies[i].PolicySpec)
+	}
 	return n
 }
 
@@ -321,6 +324,7 @@ func (v verifier) checkSizes() error {
 	for _, it := range v.inventory.items.All() {
 		is.Items += v.countedSize(it)
 	}
+	is.Trees = v.forest.policies.bytes()
 	for _, t := range v.forest.trees { // a sum does not depend on the order
 		is.Trees += t.bytes()
 	}

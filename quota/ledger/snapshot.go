@@ -15,6 +15,7 @@ import (
 // only (configuration, history, allocations); usage is derived from them.
 type Snapshot struct {
 	Header    Header
+	policies  []quota.PolicySpec
 	trees     []TreeImage
 	revisions []*quota.Revision
 	held      ordmap.Map[*Allocation]
@@ -144,6 +145,7 @@ type DisplacementImage struct {
 func (l *Ledger) Snapshot() *Snapshot {
 	image := &Snapshot{
 		Header:    l.Header(),
+		policies:  l.forest.policies.specs,
 		revisions: slices.Clone(l.history.revisions),
 		held:      l.allocations.held.Clone(),
 		ended:     l.allocations.ended.Clone(),
@@ -168,6 +170,9 @@ func (t *tree) snapshot() TreeImage {
 	})
 	return image
 }
+
+// Policies are the definitions of policies, by name.
+func (i *Snapshot) Policies() []quota.PolicySpec { return i.policies }
 
 // Trees are sorted by name.
 func (i *Snapshot) Trees() []TreeImage { return i.trees }

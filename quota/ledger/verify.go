@@ -19,6 +19,9 @@ func (l *Ledger) Check() error {
 	if err := v.checkHeld(sums); err != nil {
 		return err
 	}
+	if err := v.checkPolicies(); err != nil {
+		return err
+	}
 	nodes := 0
 	for name, t := range l.forest.trees {
 		if t.name != name {

@@ -77,6 +77,18 @@ func (v View) Configuration() []quota.TreeSpec {
 	return list
 }
 
+// Policies are the policies that the configuration defines, by name.
+func (v View) Policies() []quota.PolicySpec { return v.ledger.forest.policies.specs }
+
+// PoliciesOf are those that one tree uses; none if it does not exist.
+func (v View) PoliciesOf(tree string) []quota.PolicySpec {
+	t := v.ledger.forest.trees[tree]
+	if t == nil || len(t.policies.specs) == 0 {
+		return nil
+	}
+	return t.usedPolicies()
+}
+
 // Cells is the size of a tree, its nodes times its resources; 0 if it does not exist.
 func (v View) Cells(name string) int {
 	t := v.ledger.forest.trees[name]

@@ -12,6 +12,11 @@ import (
 // Restore builds a ledger from an image as the start of a server does.
 func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 	restorer := ledger.NewRestorer(b, image.Header)
+	for _, p := range image.Policies() {
+		if err := restorer.AddPolicy(p); err != nil {
+			return nil, err
+		}
+	}
 	for _, t := range image.Trees() {
 		if err := restorer.AddTree(t); err != nil {
 			return nil, err
@@ -53,7 +58,7 @@ func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 // ImageText is everything that an image holds, as text. An empty list is written like none, as on disk.
 func ImageText(image *ledger.Snapshot) string {
 	data, err := json.Marshal(map[string]any{
-		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
+		"header": image.Header, "policies": image.Policies(), "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 		"waiting": slices.Collect(image.Waiting()),
 		"items":   slices.Collect(image.Items()),
