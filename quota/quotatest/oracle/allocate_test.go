@@ -150,7 +150,7 @@ func (o *oracle) findClaim(c quota.Allocate, i int) (string, verdict) {
 	if kind != 0 {
 		return "", refusal(kind, field+"node")
 	}
-	if !o.isForced(c, claim) && o.borrows(claim.Tree, at) && !o.isLeaf(claim.Tree, at) {
+	if !o.isForced(c, claim) && o.rulesAt(spec, at).ClaimsAt == "leaves" && !o.isLeaf(claim.Tree, at) {
 		return "", refusal(quota.Invalid, field+"node")
 	}
 	if kind, of := wrongAmount(spec, claim); kind != 0 {
@@ -170,10 +170,10 @@ func (o *oracle) findNode(spec quota.TreeSpec, path string) (string, quota.Kind)
 		if !slices.Contains(existing, at) {
 			continue
 		}
-		switch p := quotatest.PolicyOf(spec, at); {
-		case at == path || p == "open":
+		switch r := o.rulesAt(spec, at); {
+		case at == path || r.UnknownNodes == "count-at-ancestor":
 			return at, 0
-		case p == "project":
+		case r.UnknownNodes == "create":
 			return path, 0
 		}
 		return "", quota.NotFound

@@ -86,7 +86,8 @@ func (t *placementTrial) undoPushes(p pushes) {
 // pushBorrowers makes room at a node: borrowers there move one node up, or at the top of the path are evicted.
 func (t *placementTrial) pushBorrowers(c quota.Claim, n string, path []string, onlyLower bool, p *pushes) bool {
 	top := n == path[len(path)-1]
-	if t.hard(c.Tree, n) && !top {
+	preemption := t.rulesAt(t.trees[c.Tree], n).Preemption
+	if t.hard(c.Tree, n) && !top || top && preemption != "borrowers" && preemption != "all" {
 		return false
 	}
 	var chosen []claimRef
@@ -127,7 +128,8 @@ func (t *placementTrial) evict(v claimRef) {
 
 // preemptLower is one round of phase 2, down a path that ends at the node where phase 1 stopped.
 func (t *placementTrial) preemptLower(c quota.Claim, path []string) bool {
-	if c.Priority <= 0 {
+	preemption := t.rulesAt(t.trees[c.Tree], path[0]).Preemption
+	if c.Priority <= 0 || preemption != "lower-priority" && preemption != "all" {
 		return false
 	}
 	for _, n := range slices.Backward(path) {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -25,9 +26,12 @@ func (p *pair) compareViews(t *rapid.T) {
 	slices.Reverse(want)
 	got := v.Revisions(0, math.MaxInt)
 	for i := range got {
-		got[i].Undo, got[i].Undoable = nil, false // rolling back shows whether they are right
+		got[i].Undo, got[i].UndoPolicies, got[i].Undoable = nil, nil, false // rolling back shows whether they are right
 	}
 	quotatest.RequireSame(t, "history", want, got)
+	policies := slices.SortedFunc(maps.Values(o.policies),
+		func(a, b quota.PolicySpec) int { return strings.Compare(a.Name, b.Name) })
+	quotatest.RequireSame(t, "policies", policies, v.Policies())
 	arrivals := arrivalsIn(p.ledger.Snapshot())
 	var summaries []quota.TreeSummary
 	for _, name := range quotatest.TreeNames {
@@ -114,7 +118,7 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 	}
 	quotatest.RequireSame(t, "usage of "+name, usage, nodes)
 	n := nodes[quotatest.Die(t, len(nodes), "node")]
-	if n.Policy != "borrowing" && !want.Maintenance { // there more than the headroom may be granted
+	if !p.oracle.borrows(name, n.Path) && !want.Maintenance { // there more than the headroom may be granted
 		p.probeHeadroom(t, name, n)
 	}
 }
@@ -139,14 +143,14 @@ func (o *oracle) usage(spec quota.TreeSpec, path string) quota.NodeUsage {
 	u := quota.NodeUsage{Path: path, Policy: quotatest.PolicyOf(spec, path)}
 	for _, r := range spec.Resources {
 		ru := quota.ResourceUsage{
-			Resource: r, Set: configuredLimit(spec, path, r.Name), Effective: effective(spec, path, r.Name),
+			Resource: r, Set: configuredLimit(spec, path, r.Name), Effective: o.effective(spec, path, r.Name),
 			Own:     o.own(spec.Name, path, r.Name),
 			Subtree: quota.Amount(o.used(spec.Name, path, r.Name).Int64()), Headroom: quota.MaxAmount,
 		}
 		for _, up := range quotatest.Upwards(path) {
 			used := quota.Amount(o.used(spec.Name, up, r.Name).Int64())
 			ru.Headroom = max(0, min(ru.Headroom, o.ceiling(spec.Name, up, r.Name)-used))
-			ru.Bounded = ru.Bounded || effective(spec, up, r.Name).Kind == quota.Limited
+			ru.Bounded = ru.Bounded || o.effective(spec, up, r.Name).Kind == quota.Limited
 		}
 		ru.Over = max(0, ru.Subtree-o.ceiling(spec.Name, path, r.Name))
 		u.Resources = append(u.Resources, ru)

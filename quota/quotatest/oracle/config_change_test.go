@@ -11,7 +11,7 @@ import (
 
 // applyTrees replaces trees by other specifications; it prunes those that it does not name if so wanted.
 func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
-	if len(c.Trees) == 0 && !c.Prune || len(c.Trees) > o.bounds.TreesPerChange {
+	if len(c.Trees)+len(c.Policies)+len(c.RemovePolicies) == 0 && !c.Prune || len(c.Trees) > o.bounds.TreesPerChange {
 		return refusal(quota.Invalid, ""), configuration{}
 	}
 	named := map[string]bool{}
@@ -21,10 +21,18 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 		}
 		named[spec.Name] = true
 	}
-	next := o.configuration
+	policies, refused := o.definePolicies(c)
+	if refused != 0 {
+		return refusal(refused, ""), configuration{}
+	}
+	next := o.clone()
+	next.policies = policies
+	if !c.Prune && o.usesRemoved(policies, slices.Collect(maps.Keys(named))) {
+		return refusal(quota.InUse, ""), configuration{}
+	}
 	var names []string
 	for _, spec := range c.Trees {
-		if !o.goodTree(spec) {
+		if !o.goodTree(next, spec) {
 			return o.judgeTrees(next, names).and(refusal(quota.Invalid, "")), configuration{}
 		}
 		next = o.replaced(next, spec, renamed(o.ids[spec.Name], spec.Moves))
@@ -41,6 +49,11 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 
 // judge decides about a change of some trees.
 func (o *oracle) judge(next configuration, names []string) (verdict, configuration) {
+	if o.usesRemoved(next.policies, names) {
+		return refusal(quota.InUse, ""), configuration{}
+	}
+	next.affected = o.affected(next, names)
+	names = append(names, next.affected...)
 	v := o.judgeTrees(next, names)
 	if v.refused != 0 {
 		return v, configuration{}
@@ -81,6 +94,10 @@ func (v verdict) and(other verdict) verdict {
 
 func (o *oracle) judgeTree(next configuration, name string) verdict {
 	spec, stays := next.trees[name]
+	conflicts := next.policyConflicts(name)
+	if len(conflicts) > 0 && !slices.Contains(next.affected, name) {
+		return refusal(quota.Invalid, "")
+	}
 	if o.removesHeld(next, name) {
 		return refusal(quota.InUse, "")
 	}
@@ -88,6 +105,7 @@ func (o *oracle) judgeTree(next configuration, name string) verdict {
 		return verdict{}
 	}
 	alone := o.clone() // with this tree only as it is to be
+	alone.policies = next.policies
 	alone.trees[name], alone.ids[name], alone.named = spec, next.ids[name], []string{name}
 	after := o.after(alone)
 	paths := after.nodesOf(name)
@@ -96,6 +114,11 @@ func (o *oracle) judgeTree(next configuration, name string) verdict {
 		return refusal(quota.Full, "")
 	case slices.ContainsFunc(paths, func(p string) bool { return !o.goodPath(p) }):
 		return refusal(quota.Invalid, "")
+	}
+	if len(conflicts) > 0 {
+		return verdict{
+			refused: quota.PolicyBreach, breaches: append(conflicts, breachesOf(o, after, next, name)...),
+		}
 	}
 	breaches := append(breachesOf(o, after, next, name), o.stuckBorrowers(next, name)...)
 	if len(breaches) > 0 {

@@ -25,7 +25,7 @@ func changesOf(before, after configuration) []quota.Change {
 		return removedMark + path
 	})
 	is := facts(after, func(_, path string) string { return path })
-	list := pathsChanged(before, after)
+	list := append(pathsChanged(before, after), policyChanges(before, after)...)
 	for key, text := range is {
 		switch old, known := was[key]; {
 		case !known:

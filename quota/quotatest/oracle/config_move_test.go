@@ -68,7 +68,7 @@ func (o *oracle) moveNode(c quota.MoveNode) (verdict, configuration) {
 			n.Path = c.To + strings.TrimPrefix(n.Path, c.From)
 		}
 	}
-	if !o.goodTree(spec) { // too deep, or hard where its new policy has no soft nodes
+	if !o.goodTree(o.configuration, spec) { // too deep, or hard where its new policy has no soft nodes
 		return refusal(quota.Invalid, ""), configuration{}
 	}
 	ids := renamed(o.ids[c.Tree], []quota.Move{{From: c.From, To: c.To}})
@@ -92,7 +92,8 @@ func (o *oracle) rollBack(c quota.RollBack) (verdict, configuration) {
 			}
 		}
 	}
-	past, next := o.past[c.Revision], o.configuration
+	past, next := o.past[c.Revision], o.clone()
+	next.policies = past.policies
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		spec, was := past.trees[name]

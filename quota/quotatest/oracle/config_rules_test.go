@@ -23,7 +23,7 @@ func (o *oracle) family(tree, path, resource string) (quota.Limit, []childLimit)
 	for _, p := range o.nodesOf(tree) {
 		if p != "" && quotatest.Above(p) == path {
 			children = append(children, childLimit{
-				effective(spec, p, resource),
+				o.effective(spec, p, resource),
 				configuredLimit(spec, p, resource).Kind != quota.Unset,
 			})
 		}
@@ -31,7 +31,7 @@ func (o *oracle) family(tree, path, resource string) (quota.Limit, []childLimit)
 	slices.SortFunc(children, func(a, b childLimit) int {
 		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) // any order will do
 	})
-	return effective(spec, path, resource), children
+	return o.effective(spec, path, resource), children
 }
 
 // breachesOf lists what a change would break in a tree: the rules of every family that is another than before, and the
@@ -41,15 +41,15 @@ func breachesOf(o, after *oracle, next configuration, tree string) []string {
 	var list []string
 	for _, path := range after.nodesOf(tree) {
 		was, known := o.pathBefore(next, tree, path)
-		policy := after.policyOf(tree, path)
+		rules := after.ruleSet(tree, path)
 		for _, r := range spec.Resources {
 			limit, children := after.family(tree, path, r.Name)
 			unchanged := false
-			if known && o.policyOf(tree, was) == policy && registers(o.trees[tree], r.Name) {
+			if known && o.ruleSet(tree, was) == rules && registers(o.trees[tree], r.Name) {
 				limitBefore, childrenBefore := o.family(tree, was, r.Name)
 				unchanged = limitBefore == limit && slices.Equal(childrenBefore, children)
 			}
-			if !unchanged && breaks(policy, limit, after.own(tree, path, r.Name), children) {
+			if !unchanged && breaks(rules.rules, limit, after.own(tree, path, r.Name), children) {
 				list = append(list, quota.Place(tree, path)+" "+r.Name)
 			}
 			holds, held := after.used(tree, path, r.Name), new(big.Int)
@@ -100,7 +100,7 @@ func (o *oracle) stuckBorrowers(next configuration, tree string) []string {
 			}
 			between := quotatest.Upwards(claimed)
 			between = between[:slices.Index(between, placed)+1]
-			if slices.ContainsFunc(between, func(p string) bool { return quotatest.PolicyOf(spec, p) != "borrowing" }) {
+			if slices.ContainsFunc(between, func(p string) bool { return next.rulesAt(spec, p).Borrowing != "soft" }) {
 				list = append(list, breach)
 			}
 		}
@@ -124,21 +124,23 @@ func (o *oracle) pathBefore(next configuration, tree, path string) (string, bool
 	return was, known && dynamic
 }
 
-// breaks asks the rule of a policy.
-func breaks(policy string, limit quota.Limit, own quota.Amount, children []childLimit) bool {
+// breaks asks the rules of a policy.
+func breaks(rules quota.PolicySpec, limit quota.Limit, own quota.Amount, children []childLimit) bool {
 	if limit.Kind == quota.Unlimited {
 		return false
 	}
+	isAbove := func(c childLimit) bool {
+		return c.set && (c.limit.Kind == quota.Unlimited || c.limit.Amount > limit.Amount)
+	}
+	if rules.ChildLimit == "within-parent" && slices.ContainsFunc(children, isAbove) {
+		return true
+	}
 	room := limit.Amount
-	switch policy {
-	case "capped", "project":
-		return slices.ContainsFunc(children, func(c childLimit) bool {
-			return c.set && (c.limit.Kind == quota.Unlimited || c.limit.Amount > limit.Amount)
-		})
-	case "nested":
-		room = max(0, room-own)
-	case "open", "borrowing":
+	switch rules.Sum {
+	case "off":
 		return false
+	case "within-limit-less-own":
+		room = max(0, room-own)
 	}
 	sum := new(big.Int)
 	for _, c := range children {
@@ -151,8 +153,8 @@ func breaks(policy string, limit quota.Limit, own quota.Amount, children []child
 }
 
 // permission refuses a change that a tree, as it is, does not allow: without a reason, or by another actor.
-func (o *oracle) permission(m quota.ChangeMeta, named []string, changes []quota.Change) quota.Kind {
-	for _, name := range named {
+func (o *oracle) permission(m quota.ChangeMeta, after configuration, changes []quota.Change) quota.Kind {
+	for _, name := range after.named {
 		spec := o.trees[name]
 		var of []quota.Change
 		for _, c := range changes {
@@ -164,14 +166,24 @@ func (o *oracle) permission(m quota.ChangeMeta, named []string, changes []quota.
 		case spec.Name == "" || len(of) == 0:
 		case spec.RequireReason && m.Reason == "":
 			return quota.Invalid
-		case !mayChange(spec, m.Actor, of):
+		case !o.mayChange(spec, m.Actor, of):
+			return quota.Forbidden
+		}
+	}
+	definitions := policyChanges(o.configuration, after)
+	for _, name := range after.named {
+		switch spec := o.trees[name]; {
+		case spec.Name == "" || len(definitions) == 0 || !o.hasOtherRules(after, name):
+		case spec.RequireReason && m.Reason == "":
+			return quota.Invalid
+		case !o.mayChange(spec, m.Actor, definitions):
 			return quota.Forbidden
 		}
 	}
 	return 0
 }
 
-func mayChange(spec quota.TreeSpec, actor string, changes []quota.Change) bool {
+func (c configuration) mayChange(spec quota.TreeSpec, actor string, changes []quota.Change) bool {
 	isAdmin := func(path string) bool { return slices.Contains(quotatest.FindNode(spec, path).Admins, actor) }
 	if !slices.ContainsFunc(spec.Nodes, func(n quota.NodeSpec) bool { return len(n.Admins) > 0 }) {
 		return true
@@ -179,15 +191,15 @@ func mayChange(spec quota.TreeSpec, actor string, changes []quota.Change) bool {
 	if slices.ContainsFunc(changes, func(c quota.Change) bool { return !strings.HasPrefix(c.Field, "limit ") }) {
 		return isAdmin("")
 	}
-	for _, c := range changes {
+	for _, change := range changes {
 		var may bool
-		switch p := quotatest.PolicyOf(spec, quotatest.Above(c.Node)); {
-		case c.Node == "":
+		switch r := c.rulesAt(spec, quotatest.Above(change.Node)); {
+		case change.Node == "":
 			may = isAdmin("")
-		case p == "strict" || p == "nested":
-			may = isAdmin(quotatest.Above(c.Node))
+		case r.Setters == "parent":
+			may = isAdmin(quotatest.Above(change.Node))
 		default:
-			may = slices.ContainsFunc(quotatest.Upwards(c.Node)[1:], isAdmin)
+			may = slices.ContainsFunc(quotatest.Upwards(change.Node)[1:], isAdmin)
 		}
 		if !may {
 			return false

@@ -11,14 +11,16 @@ import (
 
 // configuration is all that is configured at some revision. Every configured node has an identity, by tree and path.
 type configuration struct {
-	trees map[string]quota.TreeSpec
-	ids   map[string]map[string]int
-	// named are the trees that the change names that made it, in order.
-	named []string
+	trees    map[string]quota.TreeSpec
+	ids      map[string]map[string]int
+	policies map[string]quota.PolicySpec
+	// named are the trees that the change names that made it, in order, and then the affected ones: those that it does
+	// not name and that get other rules.
+	named, affected []string
 }
 
 func (c configuration) clone() configuration {
-	return configuration{trees: maps.Clone(c.trees), ids: maps.Clone(c.ids)}
+	return configuration{trees: maps.Clone(c.trees), ids: maps.Clone(c.ids), policies: c.policies}
 }
 
 // pathOf is the path of a node of a tree, if it exists.
@@ -82,7 +84,7 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, configurati
 		return v
 	}
 	v.configured, v.changes = true, changesOf(o.configuration, after)
-	if kind := o.permission(m, after.named, v.changes); kind != 0 {
+	if kind := o.permission(m, after, v.changes); kind != 0 {
 		return refusal(kind, "")
 	}
 	if len(v.changes) > 0 {
@@ -95,6 +97,11 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, configurati
 // commit makes a configuration the present one.
 func (o *oracle) commit(m quota.ChangeMeta, after configuration, changes []quota.Change) {
 	before := o.trees
+	for _, name := range after.named {
+		if o.hasOtherRules(after, name) {
+			o.markChanged(name)
+		}
+	}
 	o.install(after)
 	o.configureItems(before)
 	for _, c := range changes {
@@ -172,7 +179,7 @@ func configuredLimit(spec quota.TreeSpec, path, resource string) quota.Limit {
 }
 
 // effective is the limit that is set, or the nearest default from above, or what the policy makes of none.
-func effective(spec quota.TreeSpec, path, resource string) quota.Limit {
+func (c configuration) effective(spec quota.TreeSpec, path, resource string) quota.Limit {
 	if l := configuredLimit(spec, path, resource); l.Kind != quota.Unset {
 		return l
 	}
@@ -185,8 +192,7 @@ func effective(spec quota.TreeSpec, path, resource string) quota.Limit {
 			}
 		}
 	}
-	switch quotatest.PolicyOf(spec, path) {
-	case "strict", "nested", "borrowing":
+	if c.rulesAt(spec, path).Unset == "zero" {
 		return quota.AtMost(0)
 	}
 	return quota.NoLimit()

@@ -9,7 +9,7 @@ import (
 )
 
 // goodTree is true if a specification is well formed, whatever the policies make of it.
-func (o *oracle) goodTree(spec quota.TreeSpec) bool {
+func (o *oracle) goodTree(next configuration, spec quota.TreeSpec) bool {
 	for i, r := range spec.Resources {
 		if !resourcePattern.MatchString(r.Name) || r.Unit < quota.Count || r.Unit > quota.Items ||
 			(r.Unit == quota.Items) != (r.Items != nil) || i > 0 && spec.Resources[i-1].Name >= r.Name {
@@ -17,7 +17,7 @@ func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 		}
 	}
 	for i, n := range spec.Nodes {
-		if !o.goodNode(spec, n) || (n.Path == "") != (i == 0) || quotatest.FindNode(spec, n.Path) != &spec.Nodes[i] {
+		if !o.goodNode(next, spec, n) || (n.Path == "") != (i == 0) || quotatest.FindNode(spec, n.Path) != &spec.Nodes[i] {
 			return false
 		}
 	}
@@ -26,7 +26,7 @@ func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 		len(spec.Nodes) > 0 && len(spec.Nodes) <= o.bounds.NodesPerTree
 }
 
-func (o *oracle) goodNode(spec quota.TreeSpec, n quota.NodeSpec) bool {
+func (o *oracle) goodNode(next configuration, spec quota.TreeSpec, n quota.NodeSpec) bool {
 	for _, list := range [][]quota.ResourceLimit{n.Limits, n.Defaults} {
 		for i, l := range list {
 			if !registers(spec, l.Resource) || !goodLimit(l.Limit) || l.Limit.Kind == quota.Unset || i > 0 &&
@@ -41,9 +41,9 @@ func (o *oracle) goodNode(spec quota.TreeSpec, n quota.NodeSpec) bool {
 		}
 	}
 	return o.goodPath(n.Path) && o.goodLabels(n.Labels) &&
-		slices.Contains([]string{"", "open", "strict", "capped", "project", "nested", "borrowing"}, n.Policy) &&
+		(n.Policy == "" || next.policy(n.Policy) != quota.PolicySpec{}) &&
 		quotatest.FindNode(spec, quotatest.Above(n.Path)) != nil &&
-		(!n.Hard || quotatest.PolicyOf(spec, n.Path) == "borrowing") &&
+		(!n.Hard || next.rulesAt(spec, n.Path).Borrowing == "soft") &&
 		len(n.Admins) <= o.bounds.Admins && (len(n.Admins) == 0 || len(spec.Nodes[0].Admins) > 0)
 }
 

@@ -97,9 +97,9 @@ func (o *oracle) countAt(c claimRef, path string) {
 
 func (o *oracle) isExcluded(c claimRef) bool { return slices.Contains(o.excluded, c) }
 
-func (o *oracle) policyOf(tree, path string) string { return quotatest.PolicyOf(o.trees[tree], path) }
-
-func (o *oracle) borrows(tree, path string) bool { return o.policyOf(tree, path) == "borrowing" }
+func (o *oracle) borrows(tree, path string) bool {
+	return o.rulesAt(o.trees[tree], path).Borrowing == "soft"
+}
 
 func (o *oracle) hard(tree, path string) bool {
 	n := quotatest.FindNode(o.trees[tree], path)
@@ -114,7 +114,7 @@ func (o *oracle) isLeaf(tree, path string) bool {
 	}
 	for _, a := range o.held() {
 		for i, c := range a.request.Claims {
-			if c.Tree == tree && isBelow(a.placed[i]) {
+			if c.Tree == tree && isBelow(a.claimed[i]) {
 				return false
 			}
 		}

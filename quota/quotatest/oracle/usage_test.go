@@ -62,7 +62,7 @@ func (o *oracle) nodesOf(tree string) []string {
 	for _, a := range o.held() {
 		for i, c := range a.request.Claims {
 			if c.Tree == tree {
-				list = append(list, quotatest.Upwards(a.placed[i])...)
+				list = append(list, quotatest.Upwards(a.claimed[i])...) // the node where it is counted is one of these
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func comparePaths(a, b string) int {
 
 // ceiling is the limit in force as a number.
 func (o *oracle) ceiling(tree, path, resource string) quota.Amount {
-	if l := effective(o.trees[tree], path, resource); l.Kind == quota.Limited {
+	if l := o.effective(o.trees[tree], path, resource); l.Kind == quota.Limited {
 		return l.Amount
 	}
 	return quota.MaxAmount
@@ -88,7 +88,7 @@ func (o *oracle) over(spec quota.TreeSpec, path string) []quota.Overuse {
 	var list []quota.Overuse
 	for _, r := range spec.Resources {
 		used := quota.Amount(o.used(spec.Name, path, r.Name).Int64())
-		if l := effective(spec, path, r.Name); l.Kind == quota.Limited && used > l.Amount {
+		if l := o.effective(spec, path, r.Name); l.Kind == quota.Limited && used > l.Amount {
 			list = append(list,
 				quota.Overuse{Tree: spec.Name, Node: path, Resource: r.Name, Limit: l.Amount, Used: used})
 		}
