@@ -457,8 +457,8 @@ type Node struct {
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// Limits by resource.
 	Limits map[string]*Limit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Policy of this subtree: "open", "strict", "nested", "capped", "project", "borrowing" or "cohort"; empty inherits
-	// the parent's.
+	// Policy of this subtree: "open", "strict", "nested", "capped", "project", "borrowing" or "cohort", or one that the
+	// configuration defines; empty inherits the parent's.
 	Policy string `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Free text for people; at most 32 pairs, keys up to 63 bytes, values up to 256.
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -680,6 +680,137 @@ func (x *PrincipalLimit) GetDescription() string {
 	return ""
 }
 
+// Policy defines a policy: a built-in one with other values of some switches. What a switch means is in
+// docs/policies.md; an empty value keeps that of the base. Values that exclude each other are refused: preemption needs
+// borrowing "soft", and unknown_nodes "create" excludes a bounded sum, claims at leaves and borrowing.
+type Policy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 63 of letters, digits and _ . @ + -, beginning with a letter, digit or _; not the name of a built-in policy.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The built-in policy whose other switches are kept: "open", "strict", "nested", "capped", "project", "borrowing" or
+	// "cohort".
+	Base string `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`
+	// What an unset limit is where no ancestor gives a default: "unlimited" or "zero".
+	Unset string `protobuf:"bytes,3,opt,name=unset,proto3" json:"unset,omitempty"`
+	// What the limits of a node's children may add up to: "off" is anything, "within-limit" at most the node's limit,
+	// "within-limit-less-own" at most that limit less what the node holds itself.
+	Sum string `protobuf:"bytes,4,opt,name=sum,proto3" json:"sum,omitempty"`
+	// What the limit of one child may be: "off" is anything, "within-parent" at most the parent's.
+	ChildLimit string `protobuf:"bytes,5,opt,name=child_limit,json=childLimit,proto3" json:"child_limit,omitempty"`
+	// A claim at a node that does not exist: "refuse", "count-at-ancestor" or "create".
+	UnknownNodes string `protobuf:"bytes,6,opt,name=unknown_nodes,json=unknownNodes,proto3" json:"unknown_nodes,omitempty"`
+	// Where claims may be: "any-node" or "leaves".
+	ClaimsAt string `protobuf:"bytes,7,opt,name=claims_at,json=claimsAt,proto3" json:"claims_at,omitempty"`
+	// How claims may exceed the limits of their nodes: "off", "soft" or "bounded".
+	Borrowing string `protobuf:"bytes,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
+	// Which claims a new one may end, with soft borrowing: "off", "lower-priority", "borrowers" or "all".
+	Preemption string `protobuf:"bytes,9,opt,name=preemption,proto3" json:"preemption,omitempty"`
+	// Whose admins may set the limits of a node, in a tree that names admins: "ancestors" or "parent".
+	Setters       string `protobuf:"bytes,10,opt,name=setters,proto3" json:"setters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Policy) Reset() {
+	*x = Policy{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Policy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Policy) ProtoMessage() {}
+
+func (x *Policy) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Policy.ProtoReflect.Descriptor instead.
+func (*Policy) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Policy) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Policy) GetBase() string {
+	if x != nil {
+		return x.Base
+	}
+	return ""
+}
+
+func (x *Policy) GetUnset() string {
+	if x != nil {
+		return x.Unset
+	}
+	return ""
+}
+
+func (x *Policy) GetSum() string {
+	if x != nil {
+		return x.Sum
+	}
+	return ""
+}
+
+func (x *Policy) GetChildLimit() string {
+	if x != nil {
+		return x.ChildLimit
+	}
+	return ""
+}
+
+func (x *Policy) GetUnknownNodes() string {
+	if x != nil {
+		return x.UnknownNodes
+	}
+	return ""
+}
+
+func (x *Policy) GetClaimsAt() string {
+	if x != nil {
+		return x.ClaimsAt
+	}
+	return ""
+}
+
+func (x *Policy) GetBorrowing() string {
+	if x != nil {
+		return x.Borrowing
+	}
+	return ""
+}
+
+func (x *Policy) GetPreemption() string {
+	if x != nil {
+		return x.Preemption
+	}
+	return ""
+}
+
+func (x *Policy) GetSetters() string {
+	if x != nil {
+		return x.Setters
+	}
+	return ""
+}
+
 // Move is a node with a new path.
 type Move struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -693,7 +824,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +836,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +849,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Move) GetFrom() string {
@@ -780,7 +911,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +923,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +936,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tree) GetName() string {
@@ -943,7 +1074,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1086,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1099,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeaseSettings) GetDefaultTtlMs() int64 {
@@ -1003,7 +1134,8 @@ type Change struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
 	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason" or "path".
+	// "maintenance", "require_reason" or "path". Without a tree: "policy NAME" for a definition that was added or removed,
+	// "policy NAME base" or "policy NAME SWITCH" for a changed one.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
 	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
@@ -1015,7 +1147,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1159,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1172,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -1111,7 +1243,7 @@ type Overuse struct {
 
 func (x *Overuse) Reset() {
 	*x = Overuse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1255,7 @@ func (x *Overuse) String() string {
 func (*Overuse) ProtoMessage() {}
 
 func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1268,7 @@ func (x *Overuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
 func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Overuse) GetTree() string {
@@ -1198,7 +1330,7 @@ func (x *Overuse) GetHolder() string {
 // ApplyTreesRequest is the desired configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The trees, each complete. The list may be empty only with prune.
+	// The trees, each complete. The list may be empty only with policies, remove_policies or prune.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -1212,15 +1344,20 @@ type ApplyTreesRequest struct {
 	// Optional name of this change, for retries: while the history remembers it, repeating the request returns the first
 	// result and changes nothing.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Also remove all trees that are not named; refused if anything is held in them.
-	Prune         bool `protobuf:"varint,7,opt,name=prune,proto3" json:"prune,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Also remove all trees and defined policies that are not named; refused if anything is held in such a tree, or a tree
+	// uses such a policy.
+	Prune bool `protobuf:"varint,7,opt,name=prune,proto3" json:"prune,omitempty"`
+	// Definitions of policies, each complete.
+	Policies []*Policy `protobuf:"bytes,8,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Names of defined policies to remove; refused while a tree uses one, not_found if one is not defined.
+	RemovePolicies []string `protobuf:"bytes,9,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1369,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1382,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -1297,6 +1434,20 @@ func (x *ApplyTreesRequest) GetPrune() bool {
 	return false
 }
 
+func (x *ApplyTreesRequest) GetPolicies() []*Policy {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+func (x *ApplyTreesRequest) GetRemovePolicies() []string {
+	if x != nil {
+		return x.RemovePolicies
+	}
+	return nil
+}
+
 // ApplyTreesResponse is the result of ApplyTrees.
 type ApplyTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1308,7 +1459,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1471,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1484,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1368,7 +1519,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1531,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1544,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1464,7 +1615,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1627,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1640,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1553,7 +1704,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1716,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1729,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -1648,7 +1799,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1811,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1824,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -1705,7 +1856,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1868,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1881,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -1786,7 +1937,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1949,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1962,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -1834,7 +1985,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +1997,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2010,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -1884,14 +2035,16 @@ type GetTreeResponse struct {
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// The defined policies that the tree uses, by name.
+	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +2056,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +2069,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -1940,6 +2093,13 @@ func (x *GetTreeResponse) GetRead() *ReadInfo {
 	return nil
 }
 
+func (x *GetTreeResponse) GetPolicies() []*Policy {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
 // ListTreesRequest asks for all trees.
 type ListTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1951,7 +2111,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2123,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2136,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2005,7 +2165,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2177,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2190,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2076,14 +2236,16 @@ type ListTreesResponse struct {
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// The policies that the configuration defines, by name; there are at most 100.
+	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2257,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2270,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2128,6 +2290,13 @@ func (x *ListTreesResponse) GetRevision() uint64 {
 func (x *ListTreesResponse) GetRead() *ReadInfo {
 	if x != nil {
 		return x.Read
+	}
+	return nil
+}
+
+func (x *ListTreesResponse) GetPolicies() []*Policy {
+	if x != nil {
+		return x.Policies
 	}
 	return nil
 }
@@ -2153,7 +2322,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2334,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2347,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2242,7 +2411,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2423,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2436,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2331,7 +2500,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2512,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2525,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2430,7 +2599,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2611,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2624,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -2494,7 +2663,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2675,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2688,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -2566,7 +2735,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2747,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2760,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -2656,7 +2825,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +2837,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +2850,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -2724,7 +2893,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2905,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2918,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -2819,7 +2988,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3000,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3013,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -2878,7 +3047,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2890,7 +3059,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2903,7 +3072,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -2966,7 +3135,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3147,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3160,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3023,7 +3192,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3204,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3217,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3104,7 +3273,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3285,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3298,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3150,7 +3319,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3331,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3344,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3193,14 +3362,16 @@ type GetConfigurationResponse struct {
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// The policies that the configuration defines, by name.
+	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3383,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3396,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3245,6 +3416,13 @@ func (x *GetConfigurationResponse) GetRevision() uint64 {
 func (x *GetConfigurationResponse) GetRead() *ReadInfo {
 	if x != nil {
 		return x.Read
+	}
+	return nil
+}
+
+func (x *GetConfigurationResponse) GetPolicies() []*Policy {
+	if x != nil {
+		return x.Policies
 	}
 	return nil
 }
@@ -3270,7 +3448,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3460,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3473,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3355,7 +3533,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3545,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3558,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3419,7 +3597,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3609,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3622,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3489,7 +3667,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3679,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3692,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -3629,7 +3807,22 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vdescription\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"*\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x03\n" +
+	"\x06Policy\x12?\n" +
+	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1b\n" +
+	"\x04base\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04base\x12\x1d\n" +
+	"\x05unset\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\x05unset\x12\x19\n" +
+	"\x03sum\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x03sum\x12(\n" +
+	"\vchild_limit\x18\x05 \x01(\tB\a\xbaH\x04r\x02(?R\n" +
+	"childLimit\x12,\n" +
+	"\runknown_nodes\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\funknownNodes\x12$\n" +
+	"\tclaims_at\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\bclaimsAt\x12%\n" +
+	"\tborrowing\x18\b \x01(\tB\a\xbaH\x04r\x02(?R\tborrowing\x12'\n" +
+	"\n" +
+	"preemption\x18\t \x01(\tB\a\xbaH\x04r\x02(?R\n" +
+	"preemption\x12!\n" +
+	"\asetters\x18\n" +
+	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"\xd0\b\n" +
@@ -3689,7 +3882,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
 	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\"\xb4\x02\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\"\xa9\x03\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -3698,7 +3891,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x14\n" +
-	"\x05prune\x18\a \x01(\bR\x05pruneB\x14\n" +
+	"\x05prune\x18\a \x01(\bR\x05prune\x128\n" +
+	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\b\xbaH\x05\x92\x01\x02\x10dR\bpolicies\x129\n" +
+	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePoliciesB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +
@@ -3749,11 +3945,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\\\n" +
 	"\x0eGetTreeRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"}\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xad\x01\n" +
 	"\x0fGetTreeResponse\x12$\n" +
 	"\x04tree\x18\x01 \x01(\v2\x10.quorate.v1.TreeR\x04tree\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"?\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"?\n" +
 	"\x10ListTreesRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xad\x01\n" +
 	"\vTreeSummary\x12\x12\n" +
@@ -3763,11 +3960,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"node_count\x18\x04 \x01(\x05R\tnodeCount\x12\x1f\n" +
 	"\vclaim_count\x18\x05 \x01(\x03R\n" +
-	"claimCount\"\x88\x01\n" +
+	"claimCount\"\xb8\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
 	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xe7\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"\xe7\x01\n" +
 	"\x0fGetUsageRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x18\n" +
@@ -3853,11 +4051,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x10RollBackResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"F\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x88\x01\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb8\x01\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x8b\x02\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"\x8b\x02\n" +
 	"\x15ListPrincipalsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x126\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.quorate.v1.HolderKindB\n" +
@@ -3946,7 +4145,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -3956,165 +4155,170 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*Resource)(nil),                 // 5: quorate.v1.Resource
 	(*Node)(nil),                     // 6: quorate.v1.Node
 	(*PrincipalLimit)(nil),           // 7: quorate.v1.PrincipalLimit
-	(*Move)(nil),                     // 8: quorate.v1.Move
-	(*Tree)(nil),                     // 9: quorate.v1.Tree
-	(*LeaseSettings)(nil),            // 10: quorate.v1.LeaseSettings
-	(*Change)(nil),                   // 11: quorate.v1.Change
-	(*Overuse)(nil),                  // 12: quorate.v1.Overuse
-	(*ApplyTreesRequest)(nil),        // 13: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 14: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 15: quorate.v1.ConfigurationResult
-	(*RoomChange)(nil),               // 16: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 17: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 18: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 19: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 20: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 21: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 22: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 23: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 24: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 25: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 26: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 27: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 28: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 29: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 30: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 31: quorate.v1.Revision
-	(*ListRevisionsResponse)(nil),    // 32: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 33: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 34: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 35: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 36: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 37: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 38: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 39: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 40: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 41: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 42: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 43: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 44: quorate.v1.PrincipalNode
-	nil,                              // 45: quorate.v1.Node.LimitsEntry
-	nil,                              // 46: quorate.v1.Node.LabelsEntry
-	nil,                              // 47: quorate.v1.Node.DefaultsEntry
-	nil,                              // 48: quorate.v1.Node.BorrowEntry
-	nil,                              // 49: quorate.v1.Node.LendEntry
-	nil,                              // 50: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 51: quorate.v1.Tree.LimitsEntry
-	nil,                              // 52: quorate.v1.Tree.LabelsEntry
-	nil,                              // 53: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 54: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 55: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 56: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 57: quorate.v1.PrincipalNode.LimitsEntry
-	(ViolationKind)(0),               // 58: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 59: quorate.v1.HolderKind
-	(*ReadOptions)(nil),              // 60: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 61: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 62: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 63: google.protobuf.Timestamp
+	(*Policy)(nil),                   // 8: quorate.v1.Policy
+	(*Move)(nil),                     // 9: quorate.v1.Move
+	(*Tree)(nil),                     // 10: quorate.v1.Tree
+	(*LeaseSettings)(nil),            // 11: quorate.v1.LeaseSettings
+	(*Change)(nil),                   // 12: quorate.v1.Change
+	(*Overuse)(nil),                  // 13: quorate.v1.Overuse
+	(*ApplyTreesRequest)(nil),        // 14: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 15: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 16: quorate.v1.ConfigurationResult
+	(*RoomChange)(nil),               // 17: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 18: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 19: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 20: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 21: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 22: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 23: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 24: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 25: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 26: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 27: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 28: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 29: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 30: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 31: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 32: quorate.v1.Revision
+	(*ListRevisionsResponse)(nil),    // 33: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 34: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 35: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 36: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 37: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 38: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 39: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 40: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 41: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 42: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 43: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 44: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 45: quorate.v1.PrincipalNode
+	nil,                              // 46: quorate.v1.Node.LimitsEntry
+	nil,                              // 47: quorate.v1.Node.LabelsEntry
+	nil,                              // 48: quorate.v1.Node.DefaultsEntry
+	nil,                              // 49: quorate.v1.Node.BorrowEntry
+	nil,                              // 50: quorate.v1.Node.LendEntry
+	nil,                              // 51: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 52: quorate.v1.Tree.LimitsEntry
+	nil,                              // 53: quorate.v1.Tree.LabelsEntry
+	nil,                              // 54: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 55: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 56: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 57: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 58: quorate.v1.PrincipalNode.LimitsEntry
+	(ViolationKind)(0),               // 59: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 60: quorate.v1.HolderKind
+	(*ReadOptions)(nil),              // 61: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 62: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 63: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 64: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,  // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,  // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	3,  // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	45, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	46, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	46, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	47, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	7,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	47, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	48, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	49, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	48, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	49, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	50, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	50, // 11: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	51, // 11: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	5,  // 12: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	51, // 13: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	52, // 13: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	6,  // 14: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	52, // 15: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	53, // 15: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	7,  // 16: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	53, // 17: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	8,  // 18: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
-	10, // 19: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	54, // 17: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	9,  // 18: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	11, // 19: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,  // 20: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
 	2,  // 21: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	58, // 22: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	59, // 23: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	9,  // 24: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	15, // 25: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 26: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	12, // 27: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	16, // 28: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	54, // 29: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15, // 30: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15, // 31: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	60, // 32: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	9,  // 33: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	61, // 34: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	60, // 35: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,  // 36: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	24, // 37: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	61, // 38: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	60, // 39: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	28, // 40: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 41: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	62, // 42: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	62, // 43: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	27, // 44: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	61, // 45: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	60, // 46: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	63, // 47: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	11, // 48: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	31, // 49: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	61, // 50: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15, // 51: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15, // 52: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15, // 53: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	60, // 54: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	9,  // 55: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	61, // 56: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	59, // 57: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	60, // 58: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	43, // 59: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	61, // 60: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	55, // 61: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	44, // 62: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	56, // 63: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	57, // 64: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	62, // 65: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	62, // 66: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	62, // 67: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	62, // 68: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	62, // 69: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	62, // 70: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	62, // 71: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	13, // 72: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	17, // 73: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	33, // 74: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	35, // 75: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	37, // 76: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	39, // 77: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	41, // 78: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	19, // 79: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	21, // 80: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	23, // 81: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	26, // 82: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	30, // 83: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14, // 84: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	18, // 85: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	34, // 86: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	36, // 87: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	38, // 88: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	40, // 89: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	42, // 90: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	20, // 91: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	22, // 92: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	25, // 93: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	29, // 94: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	32, // 95: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	84, // [84:96] is the sub-list for method output_type
-	72, // [72:84] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	59, // 22: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	60, // 23: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	10, // 24: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	8,  // 25: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	16, // 26: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	12, // 27: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	13, // 28: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	17, // 29: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	55, // 30: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	16, // 31: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 32: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	61, // 33: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 34: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	62, // 35: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 36: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	61, // 37: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,  // 38: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	25, // 39: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	62, // 40: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 41: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	61, // 42: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	29, // 43: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 44: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	63, // 45: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	63, // 46: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	28, // 47: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	62, // 48: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	61, // 49: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	64, // 50: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	12, // 51: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	32, // 52: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	62, // 53: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	16, // 54: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 55: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 56: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	61, // 57: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 58: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	62, // 59: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 60: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	60, // 61: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	61, // 62: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	44, // 63: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	62, // 64: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	56, // 65: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	45, // 66: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	57, // 67: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	58, // 68: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	63, // 69: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	63, // 70: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	63, // 71: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	63, // 72: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	63, // 73: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	63, // 74: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	63, // 75: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	14, // 76: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	18, // 77: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	34, // 78: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	36, // 79: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38, // 80: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	40, // 81: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	42, // 82: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	20, // 83: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	22, // 84: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	24, // 85: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	27, // 86: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	31, // 87: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	15, // 88: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	19, // 89: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	35, // 90: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	37, // 91: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39, // 92: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	41, // 93: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	43, // 94: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	21, // 95: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	23, // 96: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	26, // 97: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	30, // 98: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	33, // 99: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	88, // [88:100] is the sub-list for method output_type
+	76, // [76:88] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4124,21 +4328,21 @@ func file_quorate_v1_tree_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[10].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[14].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[25].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[32].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[15].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[26].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[33].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2368,9 +2368,13 @@ type ApplyTrees struct {
 	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
 	Trees []*Tree                `protobuf:"bytes,2,rep,name=trees,proto3" json:"trees,omitempty"`
 	// Since format 2.
-	Prune         bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Prune bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
+	// Since format 6. By name.
+	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Names of defined policies, sorted.
+	RemovePolicies []string `protobuf:"bytes,5,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ApplyTrees) Reset() {
@@ -2424,6 +2428,138 @@ func (x *ApplyTrees) GetPrune() bool {
 	return false
 }
 
+func (x *ApplyTrees) GetPolicies() []*Policy {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+func (x *ApplyTrees) GetRemovePolicies() []string {
+	if x != nil {
+		return x.RemovePolicies
+	}
+	return nil
+}
+
+// Policy defines a policy: a built-in one with other values of some switches. Values are the words of manifests; empty
+// keeps the value of the base. Since format 6.
+type Policy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Base          string                 `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`
+	Unset         string                 `protobuf:"bytes,3,opt,name=unset,proto3" json:"unset,omitempty"`
+	Sum           string                 `protobuf:"bytes,4,opt,name=sum,proto3" json:"sum,omitempty"`
+	ChildLimit    string                 `protobuf:"bytes,5,opt,name=child_limit,json=childLimit,proto3" json:"child_limit,omitempty"`
+	UnknownNodes  string                 `protobuf:"bytes,6,opt,name=unknown_nodes,json=unknownNodes,proto3" json:"unknown_nodes,omitempty"`
+	ClaimsAt      string                 `protobuf:"bytes,7,opt,name=claims_at,json=claimsAt,proto3" json:"claims_at,omitempty"`
+	Borrowing     string                 `protobuf:"bytes,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
+	Preemption    string                 `protobuf:"bytes,9,opt,name=preemption,proto3" json:"preemption,omitempty"`
+	Setters       string                 `protobuf:"bytes,10,opt,name=setters,proto3" json:"setters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Policy) Reset() {
+	*x = Policy{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Policy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Policy) ProtoMessage() {}
+
+func (x *Policy) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Policy.ProtoReflect.Descriptor instead.
+func (*Policy) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Policy) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Policy) GetBase() string {
+	if x != nil {
+		return x.Base
+	}
+	return ""
+}
+
+func (x *Policy) GetUnset() string {
+	if x != nil {
+		return x.Unset
+	}
+	return ""
+}
+
+func (x *Policy) GetSum() string {
+	if x != nil {
+		return x.Sum
+	}
+	return ""
+}
+
+func (x *Policy) GetChildLimit() string {
+	if x != nil {
+		return x.ChildLimit
+	}
+	return ""
+}
+
+func (x *Policy) GetUnknownNodes() string {
+	if x != nil {
+		return x.UnknownNodes
+	}
+	return ""
+}
+
+func (x *Policy) GetClaimsAt() string {
+	if x != nil {
+		return x.ClaimsAt
+	}
+	return ""
+}
+
+func (x *Policy) GetBorrowing() string {
+	if x != nil {
+		return x.Borrowing
+	}
+	return ""
+}
+
+func (x *Policy) GetPreemption() string {
+	if x != nil {
+		return x.Preemption
+	}
+	return ""
+}
+
+func (x *Policy) GetSetters() string {
+	if x != nil {
+		return x.Setters
+	}
+	return ""
+}
+
 // MoveNode gives a node another path. Since format 2.
 type MoveNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2437,7 +2573,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2585,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2598,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2505,7 +2641,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2653,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2666,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -2565,7 +2701,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2713,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2726,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -2620,7 +2756,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2768,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2781,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -2687,7 +2823,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2835,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2848,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -2922,12 +3058,29 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12 \n" +
 	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"~\n" +
+	"\x12_expected_revision\"\xdb\x01\n" +
 	"\n" +
 	"ApplyTrees\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12*\n" +
 	"\x05trees\x18\x02 \x03(\v2\x14.quorate.log.v1.TreeR\x05trees\x12\x14\n" +
-	"\x05prune\x18\x03 \x01(\bR\x05prune\"r\n" +
+	"\x05prune\x18\x03 \x01(\bR\x05prune\x122\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x16.quorate.log.v1.PolicyR\bpolicies\x12'\n" +
+	"\x0fremove_policies\x18\x05 \x03(\tR\x0eremovePolicies\"\x93\x02\n" +
+	"\x06Policy\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04base\x18\x02 \x01(\tR\x04base\x12\x14\n" +
+	"\x05unset\x18\x03 \x01(\tR\x05unset\x12\x10\n" +
+	"\x03sum\x18\x04 \x01(\tR\x03sum\x12\x1f\n" +
+	"\vchild_limit\x18\x05 \x01(\tR\n" +
+	"childLimit\x12#\n" +
+	"\runknown_nodes\x18\x06 \x01(\tR\funknownNodes\x12\x1b\n" +
+	"\tclaims_at\x18\a \x01(\tR\bclaimsAt\x12\x1c\n" +
+	"\tborrowing\x18\b \x01(\tR\tborrowing\x12\x1e\n" +
+	"\n" +
+	"preemption\x18\t \x01(\tR\n" +
+	"preemption\x12\x18\n" +
+	"\asetters\x18\n" +
+	" \x01(\tR\asetters\"r\n" +
 	"\bMoveNode\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -2964,7 +3117,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),          // 0: quorate.log.v1.Entry
 	(*Replacement)(nil),    // 1: quorate.log.v1.Replacement
@@ -2995,11 +3148,12 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Leases)(nil),         // 26: quorate.log.v1.Leases
 	(*ChangeMeta)(nil),     // 27: quorate.log.v1.ChangeMeta
 	(*ApplyTrees)(nil),     // 28: quorate.log.v1.ApplyTrees
-	(*MoveNode)(nil),       // 29: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil), // 30: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),       // 31: quorate.log.v1.RollBack
-	(*SetLimits)(nil),      // 32: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),     // 33: quorate.log.v1.DeleteTree
+	(*Policy)(nil),         // 29: quorate.log.v1.Policy
+	(*MoveNode)(nil),       // 30: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil), // 31: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),       // 32: quorate.log.v1.RollBack
+	(*SetLimits)(nil),      // 33: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),     // 34: quorate.log.v1.DeleteTree
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -3007,14 +3161,14 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	8,  // 2: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
 	9,  // 3: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
 	28, // 4: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	32, // 5: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	33, // 6: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	33, // 5: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	34, // 6: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
 	15, // 7: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
 	16, // 8: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
 	17, // 9: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	29, // 10: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	30, // 11: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	31, // 12: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	30, // 10: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	31, // 11: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	32, // 12: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
 	12, // 13: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
 	13, // 14: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
 	14, // 15: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
@@ -3045,17 +3199,18 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	26, // 40: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
 	27, // 41: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
 	25, // 42: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	27, // 43: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 44: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 45: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 46: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	18, // 47: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	27, // 48: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	29, // 43: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	27, // 44: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 45: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 46: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 47: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	18, // 48: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	27, // 49: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3092,7 +3247,7 @@ func file_quorate_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

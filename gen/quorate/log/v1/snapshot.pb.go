@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is one element of a snapshot: a header, then trees, revisions, items, held and ended allocations, waiting
-// requests, events, then a trailer.
+// Record is one element of a snapshot: a header, then policies, trees, revisions, items, held and ended allocations,
+// waiting requests, events, then a trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -37,6 +37,7 @@ type Record struct {
 	//	*Record_Event
 	//	*Record_Item
 	//	*Record_Waiting
+	//	*Record_Policy
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,6 +161,15 @@ func (x *Record) GetWaiting() *WaitingRecord {
 	return nil
 }
 
+func (x *Record) GetPolicy() *Policy {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Policy); ok {
+			return x.Policy
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -202,6 +212,11 @@ type Record_Waiting struct {
 	Waiting *WaitingRecord `protobuf:"bytes,9,opt,name=waiting,proto3,oneof"`
 }
 
+type Record_Policy struct {
+	// Since format 6: a policy that the configuration defines, by name.
+	Policy *Policy `protobuf:"bytes,10,opt,name=policy,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -219,6 +234,8 @@ func (*Record_Event) isRecord_Record() {}
 func (*Record_Item) isRecord_Record() {}
 
 func (*Record_Waiting) isRecord_Record() {}
+
+func (*Record_Policy) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -901,8 +918,10 @@ type RevisionRecord struct {
 	RequestId   string                 `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Fingerprint []byte                 `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// Since format 2: how to take the revision back, tree by tree; meaningful only if undoable.
-	Undo          []*TreeUndo `protobuf:"bytes,9,rep,name=undo,proto3" json:"undo,omitempty"`
-	Undoable      bool        `protobuf:"varint,10,opt,name=undoable,proto3" json:"undoable,omitempty"`
+	Undo     []*TreeUndo `protobuf:"bytes,9,rep,name=undo,proto3" json:"undo,omitempty"`
+	Undoable bool        `protobuf:"varint,10,opt,name=undoable,proto3" json:"undoable,omitempty"`
+	// Since format 6: how to take the definitions of policies back.
+	UndoPolicies  []*PolicyUndo `protobuf:"bytes,11,rep,name=undo_policies,json=undoPolicies,proto3" json:"undo_policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1007,6 +1026,67 @@ func (x *RevisionRecord) GetUndoable() bool {
 	return false
 }
 
+func (x *RevisionRecord) GetUndoPolicies() []*PolicyUndo {
+	if x != nil {
+		return x.UndoPolicies
+	}
+	return nil
+}
+
+// PolicyUndo is the definition of a policy before a revision that changed or removed it. Since format 6.
+type PolicyUndo struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Policy *Policy                `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The revision added the definition; then only its name is set.
+	Added         bool `protobuf:"varint,2,opt,name=added,proto3" json:"added,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyUndo) Reset() {
+	*x = PolicyUndo{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyUndo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyUndo) ProtoMessage() {}
+
+func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
+func (*PolicyUndo) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PolicyUndo) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *PolicyUndo) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
 // TreeUndo is how a tree was before a revision. Since format 2.
 type TreeUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1034,7 +1114,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1126,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1139,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -1199,7 +1279,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1291,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1304,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -1414,7 +1494,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1506,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1519,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -1489,7 +1569,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1581,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1594,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -1550,7 +1630,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1642,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1655,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -1616,7 +1696,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1708,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1721,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -1685,7 +1765,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1777,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1790,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -1746,7 +1826,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1838,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1851,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -1813,7 +1893,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1905,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1918,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Displacement) GetId() string {
@@ -1902,7 +1982,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +1994,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2007,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2011,7 +2091,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2103,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2116,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -2129,7 +2209,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2221,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2234,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -2175,7 +2255,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\xfd\x03\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\xaf\x04\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -2185,7 +2265,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\atrailer\x18\x06 \x01(\v2\x17.quorate.log.v1.TrailerH\x00R\atrailer\x123\n" +
 	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05event\x120\n" +
 	"\x04item\x18\b \x01(\v2\x1a.quorate.log.v1.ItemRecordH\x00R\x04item\x129\n" +
-	"\awaiting\x18\t \x01(\v2\x1d.quorate.log.v1.WaitingRecordH\x00R\awaitingB\b\n" +
+	"\awaiting\x18\t \x01(\v2\x1d.quorate.log.v1.WaitingRecordH\x00R\awaiting\x120\n" +
+	"\x06policy\x18\n" +
+	" \x01(\v2\x16.quorate.log.v1.PolicyH\x00R\x06policyB\b\n" +
 	"\x06record\"\xe7\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
@@ -2254,7 +2336,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\xd9\x02\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\x9a\x03\n" +
 	"\x0eRevisionRecord\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -2267,7 +2349,12 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vfingerprint\x18\b \x01(\fR\vfingerprint\x12,\n" +
 	"\x04undo\x18\t \x03(\v2\x18.quorate.log.v1.TreeUndoR\x04undo\x12\x1a\n" +
 	"\bundoable\x18\n" +
-	" \x01(\bR\bundoable\"\xb1\x03\n" +
+	" \x01(\bR\bundoable\x12?\n" +
+	"\rundo_policies\x18\v \x03(\v2\x1a.quorate.log.v1.PolicyUndoR\fundoPolicies\"R\n" +
+	"\n" +
+	"PolicyUndo\x12.\n" +
+	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"\xb1\x03\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
@@ -2391,7 +2478,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
@@ -2401,63 +2488,68 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*LineRecord)(nil),       // 5: quorate.log.v1.LineRecord
 	(*ChangeRecord)(nil),     // 6: quorate.log.v1.ChangeRecord
 	(*RevisionRecord)(nil),   // 7: quorate.log.v1.RevisionRecord
-	(*TreeUndo)(nil),         // 8: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil), // 9: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),  // 10: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),      // 11: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),      // 12: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),       // 13: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),   // 14: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),  // 15: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 16: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 17: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 18: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 19: quorate.log.v1.Trailer
-	(*Tree)(nil),             // 20: quorate.log.v1.Tree
-	(*Label)(nil),            // 21: quorate.log.v1.Label
-	(*Resource)(nil),         // 22: quorate.log.v1.Resource
-	(*Node)(nil),             // 23: quorate.log.v1.Node
-	(*Move)(nil),             // 24: quorate.log.v1.Move
-	(*Leases)(nil),           // 25: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 26: quorate.log.v1.Allocate
+	(*PolicyUndo)(nil),       // 8: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),         // 9: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil), // 10: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),  // 11: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),      // 12: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),      // 13: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),       // 14: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),   // 15: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),  // 16: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 17: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 18: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 19: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 20: quorate.log.v1.Trailer
+	(*Policy)(nil),           // 21: quorate.log.v1.Policy
+	(*Tree)(nil),             // 22: quorate.log.v1.Tree
+	(*Label)(nil),            // 23: quorate.log.v1.Label
+	(*Resource)(nil),         // 24: quorate.log.v1.Resource
+	(*Node)(nil),             // 25: quorate.log.v1.Node
+	(*Move)(nil),             // 26: quorate.log.v1.Move
+	(*Leases)(nil),           // 27: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 28: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	2,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
 	7,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	9,  // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	9,  // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	19, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	17, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	10, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	10, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	20, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	18, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	3,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	4,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	20, // 9: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	21, // 10: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	9,  // 11: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	5,  // 12: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	6,  // 13: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	8,  // 14: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	22, // 15: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	23, // 16: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	24, // 17: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	25, // 18: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	26, // 19: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	15, // 20: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	16, // 21: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	21, // 22: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	14, // 23: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	10, // 24: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	11, // 25: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	12, // 26: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	13, // 27: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	3,  // 28: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	26, // 29: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	18, // 30: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	21, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	22, // 10: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	23, // 11: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	10, // 12: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	5,  // 13: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	6,  // 14: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	9,  // 15: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	8,  // 16: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	21, // 17: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	24, // 18: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	25, // 19: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	26, // 20: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	27, // 21: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	28, // 22: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	16, // 23: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	17, // 24: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	23, // 25: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	15, // 26: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	11, // 27: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	12, // 28: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	13, // 29: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	14, // 30: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	3,  // 31: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	28, // 32: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	19, // 33: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -2476,6 +2568,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Event)(nil),
 		(*Record_Item)(nil),
 		(*Record_Waiting)(nil),
+		(*Record_Policy)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2483,7 +2576,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

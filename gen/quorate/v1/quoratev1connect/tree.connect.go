@@ -65,8 +65,9 @@ const (
 
 // TreeServiceClient is a client for the quorate.v1.TreeService service.
 type TreeServiceClient interface {
-	// ApplyTrees makes each named tree exactly as written, all or nothing; trees that are not named stay as they are.
-	// Nodes keep their identity and usage by path. Applying what is there already changes nothing and makes no revision.
+	// ApplyTrees makes each named tree and each named policy exactly as written, all or nothing; those that are not named
+	// stay as they are. Nodes keep their identity and usage by path. Applying what is there already changes nothing and
+	// makes no revision. A policy with other rules is checked against every tree that uses it.
 	//
 	// Errors: invalid_argument naming the field; failed_precondition when a policy forbids the result or a removed node
 	// or resource is in use; aborted when expected_revision is not the present one.
@@ -316,8 +317,9 @@ func (c *treeServiceClient) ListRevisions(ctx context.Context, req *v1.ListRevis
 
 // TreeServiceHandler is an implementation of the quorate.v1.TreeService service.
 type TreeServiceHandler interface {
-	// ApplyTrees makes each named tree exactly as written, all or nothing; trees that are not named stay as they are.
-	// Nodes keep their identity and usage by path. Applying what is there already changes nothing and makes no revision.
+	// ApplyTrees makes each named tree and each named policy exactly as written, all or nothing; those that are not named
+	// stay as they are. Nodes keep their identity and usage by path. Applying what is there already changes nothing and
+	// makes no revision. A policy with other rules is checked against every tree that uses it.
 	//
 	// Errors: invalid_argument naming the field; failed_precondition when a policy forbids the result or a removed node
 	// or resource is in use; aborted when expected_revision is not the present one.
