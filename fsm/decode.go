@@ -112,7 +112,7 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		a := c.ApplyTrees
 		return quota.ApplyTrees{
 			Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree),
-			Prune: a.GetPrune(),
+			Prune: a.GetPrune(), Policies: each(a.GetPolicies(), decodePolicy), RemovePolicies: a.GetRemovePolicies(),
 		}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits
@@ -190,6 +190,14 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 		},
 		Moves: each(t.GetMoves(), decodeMove),
+	}
+}
+
+func decodePolicy(p *logv1.Policy) quota.PolicySpec {
+	return quota.PolicySpec{
+		Name: p.GetName(), Base: p.GetBase(), Unset: p.GetUnset(), Sum: p.GetSum(), ChildLimit: p.GetChildLimit(),
+		UnknownNodes: p.GetUnknownNodes(), ClaimsAt: p.GetClaimsAt(), Borrowing: p.GetBorrowing(),
+		Preemption: p.GetPreemption(), Setters: p.GetSetters(),
 	}
 }
 

@@ -130,6 +130,7 @@ func encodeChange(c quota.Command) *logv1.Command {
 	case quota.ApplyTrees:
 		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
 			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree), Prune: c.Prune,
+			Policies: each(c.Policies, encodePolicy), RemovePolicies: c.RemovePolicies,
 		}}}
 	case quota.SetLimits:
 		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{
@@ -214,6 +215,13 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
 		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
 		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake),
+	}
+}
+
+func encodePolicy(p quota.PolicySpec) *logv1.Policy {
+	return &logv1.Policy{
+		Name: p.Name, Base: p.Base, Unset: p.Unset, Sum: p.Sum, ChildLimit: p.ChildLimit, UnknownNodes: p.UnknownNodes,
+		ClaimsAt: p.ClaimsAt, Borrowing: p.Borrowing, Preemption: p.Preemption, Setters: p.Setters,
 	}
 }
 

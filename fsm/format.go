@@ -8,7 +8,7 @@ import (
 )
 
 // EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 5
+const EntryFormat uint32 = 6
 
 const (
 	firstFormat  uint32 = 1
@@ -18,6 +18,8 @@ const (
 	fourthFormat uint32 = 4
 	// fifthFormat changes no entry. The ledger follows the rules of quota.LevelFive from it on.
 	fifthFormat uint32 = 5
+	// sixthFormat adds policies that the configuration defines.
+	sixthFormat uint32 = 6
 )
 
 // RaisedFrom is the first format that needs an entry which raises the feature level. Entries of earlier formats may be
@@ -39,6 +41,9 @@ func formatOf(c quota.Command) uint32 {
 	case quota.Allocate:
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
 	case quota.ApplyTrees:
+		if len(c.Policies)+len(c.RemovePolicies) > 0 {
+			return sixthFormat
+		}
 		return oldestFormat(c.Prune || slices.ContainsFunc(c.Trees, treeNeedsSecond),
 			slices.ContainsFunc(c.Trees, treeNeedsThird))
 	}
@@ -71,7 +76,8 @@ func treeNeedsSecond(t quota.TreeSpec) bool {
 }
 
 // nodeNeedsSecond compares policies too: the first format knows only open and strict. A member that refused a policy
-// known to others would have a different configuration from then on.
+// known to others would have a different configuration from then on. A node that names a defined policy needs no newer
+// format: the definition is in the log already, so every member that follows it understands the sixth.
 func nodeNeedsSecond(n quota.NodeSpec) bool {
 	return n.Hard || n.Applications != 0 || len(n.Principals)+len(n.Defaults)+len(n.Borrow)+len(n.Lend)+
 		len(n.Admins) > 0 ||

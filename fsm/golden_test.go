@@ -48,6 +48,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	if format == fifthFormat {
 		return fifthGoldens(t)
 	}
+	if format == sixthFormat {
+		return sixthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM
@@ -213,7 +216,11 @@ func describeImage(t testing.TB, image *ledger.Snapshot) string {
 			ended[i].State = 0 // the first format has no other kind of end
 		}
 	}
-	text := indent(t, image.Header) + indent(t, image.Trees()) + indent(t, image.Revisions()) +
+	text := indent(t, image.Header)
+	if len(image.Policies()) > 0 {
+		text += indent(t, image.Policies())
+	}
+	text += indent(t, image.Trees()) + indent(t, image.Revisions()) +
 		indent(t, slices.Collect(image.Held())) + indent(t, ended)
 	if len(image.Events()) > 0 {
 		text += indent(t, image.Events())

@@ -151,6 +151,8 @@ func addAllocation(loader *ledger.Restorer, image ledger.AllocationImage, ended 
 
 func addRecord(loader *ledger.Restorer, record *logv1.Record) error {
 	switch part := record.GetRecord().(type) {
+	case *logv1.Record_Policy:
+		return loader.AddPolicy(decodePolicy(part.Policy))
 	case *logv1.Record_Tree:
 		return loader.AddTree(decodeTreeImage(part.Tree))
 	case *logv1.Record_Revision:

@@ -60,8 +60,16 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 				Before: c.Before, After: c.After,
 			}
 		}),
-		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable,
+		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable, UndoPolicies: each(r.UndoPolicies, encodePolicyUndo),
 	}
+}
+
+func encodePolicyUndo(u quota.PolicyUndo) *logv1.PolicyUndo {
+	return &logv1.PolicyUndo{Policy: encodePolicy(u.PolicySpec), Added: u.Added}
+}
+
+func decodePolicyUndo(u *logv1.PolicyUndo) quota.PolicyUndo {
+	return quota.PolicyUndo{PolicySpec: decodePolicy(u.GetPolicy()), Added: u.GetAdded()}
 }
 
 func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
@@ -98,6 +106,7 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 			}
 		}),
 		Undo: each(r.GetUndo(), decodeUndo), Undoable: r.GetUndoable(),
+		UndoPolicies: each(r.GetUndoPolicies(), decodePolicyUndo),
 	}
 }
 
