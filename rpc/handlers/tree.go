@@ -26,17 +26,18 @@ type TreeService struct {
 func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
 	answer := &quoratev1.GetTreeResponse{}
 	var spec quota.TreeSpec
+	var policies []quota.PolicySpec
 	size := func(v ledger.View) int { return v.Cells(r.GetName()) }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		spec, unknown = v.Tree(r.GetName())
-		answer.Revision = v.Revision()
+		answer.Revision, policies = v.Revision(), v.PoliciesOf(r.GetName())
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Tree, answer.Read = wire.FromTreeSpec(spec), read
+	answer.Tree, answer.Policies, answer.Read = wire.FromTreeSpec(spec), wire.FromPolicySpecs(policies), read
 	return answer, nil
 }
 
@@ -46,8 +47,9 @@ func (s TreeService) GetConfiguration(
 ) (*quoratev1.GetConfigurationResponse, error) {
 	answer := &quoratev1.GetConfigurationResponse{}
 	var specs []quota.TreeSpec
+	var policies []quota.PolicySpec
 	read, err := s.readBySize(ctx, r.GetRead(), ledger.View.AllCells, func(v ledger.View) error {
-		answer.Revision, specs = v.Revision(), v.Configuration()
+		answer.Revision, specs, policies = v.Revision(), v.Configuration(), v.Policies()
 		return nil
 	})
 	if err != nil {
@@ -56,7 +58,7 @@ func (s TreeService) GetConfiguration(
 	for _, spec := range specs {
 		answer.Trees = append(answer.Trees, wire.FromTreeSpec(spec))
 	}
-	answer.Read = read
+	answer.Policies, answer.Read = wire.FromPolicySpecs(policies), read
 	return answer, nil
 }
 
@@ -66,9 +68,10 @@ func (s TreeService) ListTrees(
 ) (*quoratev1.ListTreesResponse, error) {
 	answer := &quoratev1.ListTreesResponse{}
 	var trees []quota.TreeSummary
+	var policies []quota.PolicySpec
 	size := func(v ledger.View) int { return v.Counts().Trees * treeCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
-		trees, answer.Revision = v.Trees(), v.Revision()
+		trees, policies, answer.Revision = v.Trees(), v.Policies(), v.Revision()
 		return nil
 	})
 	if err != nil {
@@ -77,7 +80,7 @@ func (s TreeService) ListTrees(
 	for _, t := range trees {
 		answer.Trees = append(answer.Trees, wire.FromTreeSummary(t))
 	}
-	answer.Read = read
+	answer.Policies, answer.Read = wire.FromPolicySpecs(policies), read
 	return answer, nil
 }
 

@@ -117,7 +117,11 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
 	}
-	command := quota.ApplyTrees{Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune()}
+	command := quota.ApplyTrees{
+		Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune(),
+		Policies:       toPolicySpecs(r.GetPolicies(), "policies", moved),
+		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved),
+	}
 	for i, t := range r.GetTrees() {
 		if command.Trees[i], err = toTreeSpec(t, fmt.Sprintf("trees[%d]", i), moved); err != nil {
 			return quota.ApplyTrees{}, nil, err

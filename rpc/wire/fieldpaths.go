@@ -36,18 +36,27 @@ func (m FieldPaths) recordOrder(list string, order []int) []int {
 
 // RestoreField is the refusal with its field as the caller wrote it.
 func (m FieldPaths) RestoreField(e *quota.Error) *quota.Error {
-	const tree = "trees[" // the element is behind the second bracket: trees[0].nodes[3].path
-	_, rest, nested := strings.Cut(e.Field, "].")
-	end := strings.IndexByte(rest, ']')
-	if !strings.HasPrefix(e.Field, tree) || !nested || end < 0 {
-		return e
+	for _, end := range elementEnds(e.Field) {
+		if from, moved := m[e.Field[:end]]; moved {
+			named := *e
+			named.Field = from + e.Field[end:]
+			return &named
+		}
 	}
-	element := e.Field[:len(e.Field)-len(rest)+end+1]
-	from, moved := m[element]
-	if !moved {
-		return e
+	return e
+}
+
+// elementEnds are where the elements end that a field is in, the inner one first: in trees[0].nodes[3].path that is a
+// node of a tree. Elements of a request are at most in each other once.
+func elementEnds(field string) []int {
+	outer := strings.IndexByte(field, ']') + 1
+	if outer == 0 {
+		return nil
 	}
-	named := *e
-	named.Field = from + rest[end+1:]
-	return &named
+	if _, rest, nested := strings.Cut(field, "]."); nested {
+		if inner := strings.IndexByte(rest, ']') + 1; inner > 0 {
+			return []int{len(field) - len(rest) + inner, outer}
+		}
+	}
+	return []int{outer}
 }
