@@ -76,7 +76,7 @@ func textOf(t *testing.T, c *compat.Conversion) string {
 	for _, note := range c.Notes {
 		text.WriteString("# " + note + "\n")
 	}
-	formatted, err := manifest.Format(c.Trees)
+	formatted, err := manifest.Format(&manifest.Manifest{Trees: c.Trees})
 	if err != nil {
 		t.Fatal(err)
 	}

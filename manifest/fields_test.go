@@ -52,7 +52,7 @@ const allFields = `trees:
 const longName = "_name_that_does_not_fit_on_one_line_with_another_one"
 
 func TestFieldsOfTreesAndNodes(t *testing.T) {
-	got, err := Parse("f", []byte(allFields))
+	got, err := parseTrees("f", []byte(allFields))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
-	text, err := Format(got)
+	text, err := formatTrees(got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestListsInEveryForm(t *testing.T) {
 			"[a]} # one\n\n    - groups: ['*', b]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			trees, err := Parse("f", []byte("trees:\n  t:\n    "+text+"    resources: {cores: {unit: count}}\n"))
+			trees, err := parseTrees("f", []byte("trees:\n  t:\n    "+text+"    resources: {cores: {unit: count}}\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestListsInEveryForm(t *testing.T) {
 
 // TestMovesAreReadAndNotWritten: they keep the order of the text, since a later one may go on from an earlier one.
 func TestMovesAreReadAndNotWritten(t *testing.T) {
-	trees, err := Parse("f", []byte("trees: {t: {resources: {c: {unit: count}}, moves: {z: y/x, a/b: z}}}"))
+	trees, err := parseTrees("f", []byte("trees: {t: {resources: {c: {unit: count}}, moves: {z: y/x, a/b: z}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestMovesAreReadAndNotWritten(t *testing.T) {
 	if diff := cmp.Diff(want, trees[0].GetMoves(), protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
-	text, err := Format(trees)
+	text, err := formatTrees(trees)
 	if err != nil || strings.Contains(string(text), "moves") {
 		t.Errorf("Format answers %v\n%s", err, text)
 	}
@@ -225,7 +225,7 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse("f", []byte(tree("      a: {"+test.text+"}\n")))
+			got, err := parseTrees("f", []byte(tree("      a: {"+test.text+"}\n")))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Parse answers %v, %v; want an error that says %q", got, err, test.want)
 			}
@@ -294,7 +294,7 @@ func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse("f", []byte("trees:\n  t:\n"+test.text+"    resources: {cores: {unit: count}}\n"))
+			got, err := parseTrees("f", []byte("trees:\n  t:\n"+test.text+"    resources: {cores: {unit: count}}\n"))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Parse answers %v, %v; want an error that says %q", got, err, test.want)
 			}
@@ -321,19 +321,19 @@ func TestBoundsOfLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fits := fmt.Sprintf(test.format, numbered(test.most, test.item))
-			if _, err := Parse("f", []byte(tree("      a: {"+fits+"}\n"))); err != nil {
+			if _, err := parseTrees("f", []byte(tree("      a: {"+fits+"}\n"))); err != nil {
 				t.Error(err)
 			}
 			want := fmt.Sprintf("%s has %d entries; %d are allowed", name, test.most+1, test.most)
 			more := fmt.Sprintf(test.format, numbered(test.most+1, test.item))
-			if _, err := Parse("f", []byte(tree("      a: {"+more+"}\n"))); err == nil ||
+			if _, err := parseTrees("f", []byte(tree("      a: {"+more+"}\n"))); err == nil ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("Parse says %v, want %q", err, want)
 			}
 		})
 	}
 	moves := "trees: {t: {resources: {c: {unit: count}}, moves: {" + numbered(1001, "n%[1]d: m%[1]d") + "}}}"
-	if _, err := Parse("f", []byte(moves)); err == nil || !strings.Contains(err.Error(), "1000 are allowed") {
+	if _, err := parseTrees("f", []byte(moves)); err == nil || !strings.Contains(err.Error(), "1000 are allowed") {
 		t.Errorf("Parse of 1001 moves says %v", err)
 	}
 }

@@ -11,13 +11,18 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Format formats trees as a manifest, sorted by name, with nodes under their parents. Equal trees give the same text
-// for any order of their parts; only principals keep their order. Moves are left out, because they are made once.
+// Format formats a manifest: policies and trees sorted by name, nodes under their parents. Equal configurations give
+// the same text for any order of their parts; only principals keep their order. Moves are left out, because they are
+// made once.
 //
-// Trees that Parse could not read back are an error, for example if the parent of a node is missing.
-func Format(trees []*quoratev1.Tree) ([]byte, error) {
+// What Parse could not read back is an error, for example if the parent of a node is missing.
+func Format(m *Manifest) ([]byte, error) {
+	var sections []entry
+	if len(m.Policies) > 0 {
+		sections = append(sections, entry{key: "policies", value: policiesValue(m.Policies)})
+	}
 	all := value{kind: kindMap}
-	for _, t := range trees {
+	for _, t := range m.Trees {
 		v, err := treeValue(t)
 		if err != nil {
 			return nil, fmt.Errorf("tree %q: %w", t.GetName(), err)
@@ -26,10 +31,13 @@ func Format(trees []*quoratev1.Tree) ([]byte, error) {
 	}
 	slices.SortFunc(all.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 
+	if len(sections) == 0 || len(m.Trees) > 0 {
+		sections = append(sections, entry{key: "trees", value: all})
+	}
 	var text strings.Builder
-	writeEntries(&text, 0, []entry{{key: "trees", value: all}})
+	writeEntries(&text, 0, sections)
 	if _, err := Parse("formatted", []byte(text.String())); err != nil {
-		return nil, fmt.Errorf("these trees cannot be written as a manifest: %w", err)
+		return nil, fmt.Errorf("this configuration cannot be written as a manifest: %w", err)
 	}
 	return []byte(text.String()), nil
 }

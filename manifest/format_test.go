@@ -56,7 +56,7 @@ func TestFormat(t *testing.T) {
     resources: {cpu: {unit: milli}, mem: {unit: bytes}}
     limits: {cpu: 2500m, mem: 16Gi}
 `
-	got, err := Format(trees)
+	got, err := formatTrees(trees)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 }
 
 func TestFormatOfNothing(t *testing.T) {
-	got, err := Format(nil)
+	got, err := formatTrees(nil)
 	if err != nil || string(got) != "trees: {}\n" {
 		t.Errorf("Format(nil) = %q, %v", got, err)
 	}
@@ -118,7 +118,7 @@ func TestFormatRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			text, err := Format([]*quoratev1.Tree{test.tree})
+			text, err := formatTrees([]*quoratev1.Tree{test.tree})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Format answers %q, %v; want an error that says %q", text, err, test.want)
 			}
@@ -136,7 +136,7 @@ func TestFormatIsStable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trees, err := Parse(file, text)
+		trees, err := parseTrees(file, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,15 +151,15 @@ type failer interface {
 
 func assertRoundTrip(t failer, trees []*quoratev1.Tree) {
 	t.Helper()
-	text, err := Format(trees)
+	text, err := formatTrees(trees)
 	if err != nil {
 		t.Fatalf("Format: %v", err)
 	}
-	again, err := Parse("again", text)
+	again, err := parseTrees("again", text)
 	if err != nil {
 		t.Fatalf("Parse: %v\n%s", err, text)
 	}
-	second, err := Format(again)
+	second, err := formatTrees(again)
 	if err != nil {
 		t.Fatalf("Format again: %v", err)
 	}

@@ -37,7 +37,7 @@ const leasesAndItems = `trees:
 `
 
 func TestLeasesAndItems(t *testing.T) {
-	got, err := Parse("f", []byte(leasesAndItems))
+	got, err := parseTrees("f", []byte(leasesAndItems))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestLeasesAndItems(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
-	text, err := Format(got)
+	text, err := formatTrees(got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		settings("nodes: {n: {leases: {ttl: 1m}}}"):  `node "n" has no key "leases"`,
 		settings("nodes: {n: {queueing: strictly}}"): `queueing of node "n" must be strict or best-effort, not "strictly"`,
 	} {
-		if got, err := Parse("f", []byte(text)); err == nil || got != nil || !strings.Contains(err.Error(), want) {
+		if got, err := parseTrees("f", []byte(text)); err == nil || got != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse answers %v, %v; want an error that says %q\n%s", got, err, want, text)
 		}
 	}
@@ -159,7 +159,7 @@ func TestItemBounds(t *testing.T) {
 		itemized("{names: [" + long + "]}"):  "",
 		itemized("{names: [" + long + "x]}"): "is not a valid item name",
 	} {
-		_, err := Parse("f", []byte(text))
+		_, err := parseTrees("f", []byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse says %v, want %q", err, want)
 		}
@@ -180,7 +180,7 @@ func TestFormatRefusesHalfItems(t *testing.T) {
 			Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Max: 1, LifespanMs: 1 << 62},
 		}),
 	} {
-		if text, err := Format(trees); err == nil || !strings.Contains(err.Error(), want) {
+		if text, err := formatTrees(trees); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Format answers %s, %v; want an error that says %q", text, err, want)
 		}
 	}

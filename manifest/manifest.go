@@ -26,6 +26,13 @@
 // and queueing. The messages Tree, Node and ItemSpec of the API document them. Times are written as 90s,
 // 30m or 1h30m.
 //
+// Beside trees a manifest may have policies, which define what trees can name:
+//
+//	policies:
+//	  lab: {base: strict, sum: off}
+//
+// The keys of a policy are base, the name of a built-in one, and the switches of package policy.
+//
 // A limit is a quantity, or the word unlimited. A resource that is not listed is unset; the policy of the node defines
 // what that means. A key with nothing after it is an error, because a truncated file ends with one.
 package manifest
@@ -40,8 +47,9 @@ import (
 const (
 	// MaxSize is the most bytes that Parse accepts.
 	MaxSize = 4 << 20
-	// MaxTrees is the most trees in one manifest, because they are applied together.
-	MaxTrees = 100
+	// MaxTrees is the most trees in one manifest, because they are applied together; MaxPolicies is the most policies.
+	MaxTrees    = 100
+	MaxPolicies = 100
 
 	maxNodes          = 20_000
 	maxDepth          = 16

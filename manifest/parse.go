@@ -9,22 +9,28 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Parse reads a manifest; errors use file as its name. Trees are sorted by name, their nodes by path, and resources and
-// admins by name. Principals and moves keep the order of the text, which is significant.
+// Manifest is what a manifest says.
+type Manifest struct {
+	Policies []*quoratev1.Policy
+	Trees    []*quoratev1.Tree
+}
+
+// Parse reads a manifest; errors use file as its name. Policies and trees are sorted by name, nodes by path, and
+// resources and admins by name. Principals and moves keep the order of the text, which is significant.
 //
-// The error joins an *Error for each of the first ten problems. Names of policies are not checked, because only the
-// server knows them.
-func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
+// The error joins an *Error for each of the first ten problems. The policies that trees name are not checked, because
+// only the server knows all that are defined.
+func Parse(file string, text []byte) (*Manifest, error) {
 	root, err := readText(file, text)
 	if err != nil {
 		return nil, err
 	}
 	p := &parser{file: file}
-	trees := p.parseManifest(root)
+	m := p.parseManifest(root)
 	if len(p.problems) > 0 {
 		return nil, joinProblems(p.problems)
 	}
-	return trees, nil
+	return m, nil
 }
 
 // The keys of a tree and of a node, in the order in which errors list them.
@@ -42,13 +48,18 @@ type parser struct {
 	problems []error
 }
 
-func (p *parser) parseManifest(root value) []*quoratev1.Tree {
-	sections := p.knownSections("the manifest", root, "trees")
+func (p *parser) parseManifest(root value) *Manifest {
+	sections := p.knownSections("the manifest", root, "policies", "trees")
 	trees, found := sections["trees"]
-	if !found {
+	policies, defines := sections["policies"]
+	if !found && !defines {
 		p.addProblem(root.line, root.column, `the key "trees" is missing`)
 		return nil
 	}
+	return &Manifest{Policies: p.parsePolicies(policies), Trees: p.parseTrees(trees)}
+}
+
+func (p *parser) parseTrees(trees value) []*quoratev1.Tree {
 	var parsed []*quoratev1.Tree
 	for _, e := range p.mapEntries("trees", trees, MaxTrees) {
 		if nodeName.MatchString(e.key) {

@@ -48,7 +48,7 @@ trees:
       cores:
         unit: count
 `
-	got, err := Parse("x.yaml", []byte(text))
+	got, err := parseTrees("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"only comments":     {"# trees:\n", "f:1:1: the manifest is empty"},
 		"no map":            {"trees\n", `f:1:1: a manifest is a map and begins with trees:, not with "trees"`},
 		"no trees":          {"{}", `f:1:1: the key "trees" is missing`},
-		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are trees`},
+		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are policies, trees`},
 		"a second document": {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
 		"an ended document": {"trees: {}\n...\n", "f:2:1: a file holds one document"},
 		"two headers":       {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
@@ -278,7 +278,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse("f", []byte(test.text))
+			got, err := parseTrees("f", []byte(test.text))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Parse answers %v, %v; want an error that says %q\n%s", got, err, test.want, test.text)
 			}
@@ -294,7 +294,7 @@ func TestParseNamesManyProblemsAtOnce(t *testing.T) {
 	for i := range 13 {
 		fmt.Fprintf(&nodes, "      n%d: {limits: {cores: many}}\n", i)
 	}
-	_, err := Parse("f", []byte(tree(nodes.String())))
+	_, err := parseTrees("f", []byte(tree(nodes.String())))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -345,7 +345,7 @@ func TestParseBounds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse("f", []byte(test.text))
+			_, err := parseTrees("f", []byte(test.text))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Parse says %v, want %q", err, test.want)
 			}
@@ -374,7 +374,7 @@ func TestParseIsQuick(t *testing.T) {
 		"comments": strings.Repeat("#\n", 1<<17),
 	} {
 		began := time.Now()
-		if _, err := Parse("f", []byte(text)); err == nil {
+		if _, err := parseTrees("f", []byte(text)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if took := time.Since(began); took > 20*time.Second {
@@ -390,7 +390,7 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(file, text); err != nil {
+		if _, err := parseTrees(file, text); err != nil {
 			t.Error(err)
 		}
 	}
@@ -401,7 +401,7 @@ func TestCERNExampleIsTheStartOfTheScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trees, err := Parse("cern.yaml", text)
+	trees, err := parseTrees("cern.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func FuzzParseManifest(f *testing.F) {
 		if diff := cmp.Diff(shapeOfNode(document.Content[0]), shapeOf(root)); diff != "" {
 			t.Fatalf("the library reads (-), we read (+):\n%s", diff)
 		}
-		trees, err := Parse("f", []byte(text))
+		trees, err := parseTrees("f", []byte(text))
 		if err != nil {
 			return
 		}

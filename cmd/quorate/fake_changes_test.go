@@ -41,6 +41,28 @@ func (f *fake) GetConfiguration(
 	return answer, nil
 }
 
+func fakePolicies() []*quoratev1.Policy {
+	return []*quoratev1.Policy{
+		{Name: "lab", Base: "strict", Unset: "zero", Sum: "off"},
+		{Name: "pool", Base: "cohort"},
+	}
+}
+
+// changePolicies removes definitions, all but lab, which a tree uses.
+func (f *fake) changePolicies(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+	result, err := f.changeResult(r.ExpectedRevision)
+	for _, name := range r.GetRemovePolicies() {
+		if name == "lab" {
+			return nil, connectError(connect.CodeFailedPrecondition,
+				"policy lab cannot be removed while trees use it: cern; give them another policy first")
+		}
+		result.Changes = append(result.GetChanges(), &quoratev1.Change{
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Field: "policy " + name, Before: "base cohort",
+		})
+	}
+	return &quoratev1.ApplyTreesResponse{Result: result}, err
+}
+
 func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
 	f.keepRequest(r)
 	if r.GetFrom() == "atlas" {

@@ -97,11 +97,11 @@ func fakeTree(name string) (*quoratev1.Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		trees, err := manifest.Parse(file, text)
+		m, err := manifest.Parse(file, text)
 		if err != nil {
 			return nil, err
 		}
-		for _, tree := range trees {
+		for _, tree := range m.Trees {
 			if tree.GetName() == name {
 				return tree, nil
 			}
@@ -111,7 +111,7 @@ func fakeTree(name string) (*quoratev1.Tree, error) {
 }
 
 func (f *fake) ListTrees(_ context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
-	answer := &quoratev1.ListTreesResponse{Revision: 7, Read: readInfo(r.GetRead())}
+	answer := &quoratev1.ListTreesResponse{Revision: 7, Read: readInfo(r.GetRead()), Policies: fakePolicies()}
 	for _, name := range []string{"cern", "ci", "providers", "tenants"} {
 		tree, err := fakeTree(name)
 		if err != nil {
@@ -132,6 +132,9 @@ func (f *fake) GetTree(_ context.Context, r *quoratev1.GetTreeRequest) (*quorate
 
 func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
 	f.keepRequest(r)
+	if len(r.GetTrees()) == 0 {
+		return f.changePolicies(r)
+	}
 	if r.GetTrees()[0].GetPolicy() == "unheard-of" {
 		return nil, connectError(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
 	}

@@ -36,10 +36,10 @@ func TestTheExampleIsTheWalkThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tree := range want {
+	for _, tree := range want.Trees {
 		tree.Labels = map[string]string{}
 	}
-	if diff := cmp.Diff(want, c.Trees, protocmp.Transform(), protocmp.IgnoreEmptyMessages()); diff != "" {
+	if diff := cmp.Diff(want.Trees, c.Trees, protocmp.Transform(), protocmp.IgnoreEmptyMessages()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
@@ -296,7 +296,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := manifest.Format(c.Trees); err != nil {
+		if _, err := manifest.Format(&manifest.Manifest{Trees: c.Trees}); err != nil {
 			t.Fatalf("%v\n%v", err, c.Trees)
 		}
 	})

@@ -143,7 +143,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := manifest.Format(c.Trees); err != nil {
+		if _, err := manifest.Format(&manifest.Manifest{Trees: c.Trees}); err != nil {
 			t.Fatalf("%v\n%v", err, c.Trees)
 		}
 	})

@@ -32,7 +32,7 @@ var mayImport = map[string]string{
 	"pki":      "",
 	"rpc":      "activity cluster quota quota/ledger gen pki",
 	"client":   "gen",
-	"manifest": "gen internal/yamldoc",
+	"manifest": "quota quota/policy gen internal/yamldoc",
 	"compat":   "gen internal/yamldoc",
 	"server":   "internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
 	"chaos":    "client gen quota quota/ledger server",

@@ -23,10 +23,10 @@ func newApplyCmd(c *cli.Env) *cobra.Command {
 	o := newApplyOptions(c)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE...",
-		Short: "Apply manifests: make trees exactly as written, all or nothing",
-		Long: `Make each tree in the manifests exactly as it is written there, all or nothing. Trees that they do not
-name stay unchanged, unless --prune deletes them. Nodes keep their allocations; a node with allocations is not
-removed.
+		Short: "Apply manifests: make trees and policies exactly as written, all or nothing",
+		Long: `Make each tree and each policy in the manifests exactly as it is written there, all or nothing. Those
+that they do not name stay unchanged, unless --prune deletes them. Nodes keep their allocations; a node with
+allocations is not removed. A policy with other rules is checked against all trees that use it.
 
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
 limit. "quorate plan" shows them beforehand, with their effect on requests.`,
@@ -43,17 +43,17 @@ limit. "quorate plan" shows them beforehand, with their effect on requests.`,
 }
 
 func (o *applyOptions) runApply(ctx context.Context) error {
-	trees, err := o.source.readTrees(o.Env)
+	m, err := o.source.readAll(o.Env)
 	if err != nil {
 		return err
 	}
 	learn := func(ctx context.Context, quorate *client.Client) error {
-		o.source.learnUnits(ctx, o.Env, quorate, trees)
+		o.source.learnUnits(ctx, o.Env, quorate, m)
 		return nil
 	}
 	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-			Trees: trees, Prune: o.source.prune,
+			Policies: m.Policies, Trees: m.Trees, Prune: o.source.prune,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
 	})

@@ -99,15 +99,15 @@ func (o *convertOptions) runConvert(file string) error {
 		return errNotConverted
 	}
 	o.PrintNotes(name, notes)
-	return printTrees(o.Env, trees)
+	return printManifest(o.Env, &manifest.Manifest{Trees: trees})
 }
 
-// printTrees writes trees as a manifest, or as the request to apply them.
-func printTrees(c *cli.Env, trees []*quoratev1.Tree) error {
+// printManifest writes a manifest, or the request to apply it.
+func printManifest(c *cli.Env, m *manifest.Manifest) error {
 	if c.Output == cli.OutputJSON {
-		return c.Print(&quoratev1.ApplyTreesRequest{Trees: trees}, nil)
+		return c.Print(&quoratev1.ApplyTreesRequest{Policies: m.Policies, Trees: m.Trees}, nil)
 	}
-	text, err := manifest.Format(trees)
+	text, err := manifest.Format(m)
 	if err != nil {
 		return err
 	}

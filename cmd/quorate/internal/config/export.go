@@ -7,13 +7,14 @@ import (
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
 )
 
 func newExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
 		Short: "Print the whole configuration as a manifest for apply",
-		Long: `Print all trees, as they are at one moment, as a manifest for "quorate apply"; the same configuration
+		Long: `Print all trees and policies, as they are at one moment, as a manifest for "quorate apply"; the same configuration
 gives the same text. With -o json, print the API request that would apply them.`,
 		Example: `  quorate export > quorate.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
@@ -34,15 +35,15 @@ func exportAll(ctx context.Context, c *cli.Env) error {
 	}
 	c.ReportAge(answer.GetRead())
 	c.Messagef("this is revision %d", answer.GetRevision())
-	return printTrees(c, answer.GetTrees())
+	return printManifest(c, &manifest.Manifest{Policies: answer.GetPolicies(), Trees: answer.GetTrees()})
 }
 
 func newTreeExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export TREE...",
 		Short: "Print trees as a manifest for apply",
-		Long: `Print trees as a manifest for "quorate apply". With -o json, print the API request that would
-apply them.`,
+		Long: `Print trees, and the policies that they use and the configuration defines, as a manifest for
+"quorate apply". With -o json, print the API request that would apply them.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE:              func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },
@@ -55,14 +56,21 @@ func exportTrees(ctx context.Context, c *cli.Env, names []string) error {
 		return err
 	}
 	defer cancel()
-	var trees []*quoratev1.Tree
+	m := &manifest.Manifest{}
+	known := map[string]bool{}
 	for _, name := range names {
 		answer, err := quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: name, Read: c.ReadOptions()})
 		if err != nil {
 			return err
 		}
 		c.ReportAge(answer.GetRead())
-		trees = append(trees, answer.GetTree())
+		m.Trees = append(m.Trees, answer.GetTree())
+		for _, policy := range answer.GetPolicies() {
+			if !known[policy.GetName()] {
+				known[policy.GetName()] = true
+				m.Policies = append(m.Policies, policy)
+			}
+		}
 	}
-	return printTrees(c, trees)
+	return printManifest(c, m)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
 )
 
@@ -27,44 +26,56 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
 	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+cli.JoinNames(converters))
 	flags.BoolVar(&o.prune, "prune", false,
-		"also delete all trees that the files do not name; refused while they have allocations")
+		"also delete all trees and policies that the files do not name; refused while they are used")
 	cli.CompleteFlag(cmd, "from", converterNames()...)
 }
 
-// readTrees reads the trees of all files. A malformed file is a usage error.
-func (o *sourceOptions) readTrees(c *cli.Env) ([]*quoratev1.Tree, error) {
+// readAll reads all files into one configuration. A malformed file is a usage error.
+func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 	if len(o.files) == 0 {
 		return nil, cli.Usagef("name a manifest: -f FILE, or -f - for standard input")
 	}
-	var all []*quoratev1.Tree
+	all := &manifest.Manifest{}
 	origin := map[string]string{}
 	for _, file := range o.files {
-		trees, err := o.readFile(c, file)
+		m, err := o.readFile(c, file)
 		if err != nil {
 			return nil, err
 		}
-		for _, tree := range trees {
-			if first, again := origin[tree.GetName()]; again {
-				return nil, cli.Usagef("tree %q is in %s and in %s: name it once", tree.GetName(), first, file)
+		for _, name := range namesIn(m) {
+			if first, again := origin[name]; again {
+				return nil, cli.Usagef("%s is in %s and in %s: name it once", name, first, file)
 			}
-			origin[tree.GetName()] = file
+			origin[name] = file
 		}
-		all = append(all, trees...)
+		all.Policies, all.Trees = append(all.Policies, m.Policies...), append(all.Trees, m.Trees...)
 	}
 	return all, nil
 }
 
-func (o *sourceOptions) readFile(c *cli.Env, file string) ([]*quoratev1.Tree, error) {
+// namesIn are the names of a manifest with their kind.
+func namesIn(m *manifest.Manifest) []string {
+	var names []string
+	for _, policy := range m.Policies {
+		names = append(names, fmt.Sprintf("policy %q", policy.GetName()))
+	}
+	for _, tree := range m.Trees {
+		names = append(names, fmt.Sprintf("tree %q", tree.GetName()))
+	}
+	return names
+}
+
+func (o *sourceOptions) readFile(c *cli.Env, file string) (*manifest.Manifest, error) {
 	name, text, err := readText(c, file)
 	if err != nil {
 		return nil, err
 	}
 	if o.from == "" {
-		trees, err := manifest.Parse(name, text)
+		m, err := manifest.Parse(name, text)
 		if err != nil {
 			return nil, cli.Usagef("%v", err)
 		}
-		return trees, nil
+		return m, nil
 	}
 	convert, err := converterOf(o.from)
 	if err != nil {
@@ -75,7 +86,7 @@ func (o *sourceOptions) readFile(c *cli.Env, file string) ([]*quoratev1.Tree, er
 		return nil, cli.Usagef("%s", cli.PrefixLines(name, err))
 	}
 	c.PrintNotes(name, notes)
-	return trees, nil
+	return &manifest.Manifest{Trees: trees}, nil
 }
 
 // readText reads a file, or standard input if it is called -, and returns the name for messages. It reads one byte more
@@ -96,13 +107,14 @@ func readText(c *cli.Env, file string) (name string, text []byte, err error) {
 	return name, text, nil
 }
 
-// learnUnits takes the units from the trees, and from the server those of trees that --prune may delete.
-func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *client.Client, trees []*quoratev1.Tree) {
+// learnUnits takes the units from the trees, and from the server those of trees that the change affects without naming
+// them: --prune may delete them, and they may use a policy.
+func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *client.Client, m *manifest.Manifest) {
 	c.Units = cli.Units{}
-	if o.prune {
+	if o.prune || len(m.Policies) > 0 {
 		c.LearnUnitsForTable(ctx, quorate)
 	}
-	for _, tree := range trees {
+	for _, tree := range m.Trees {
 		c.Units.AddTree(tree.GetName(), tree.GetResources())
 	}
 }

@@ -1,0 +1,117 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// policyKeys are the keys of a policy, in the order in which errors list them.
+var policyKeys = func() []string {
+	keys := []string{"base"}
+	for _, s := range policy.Switches() {
+		keys = append(keys, s.Name)
+	}
+	return keys
+}()
+
+// parsePolicies reads the definitions of policies and sorts them by name. They are checked completely, because what
+// they may say does not depend on the server's state.
+func (p *parser) parsePolicies(policies value) []*quoratev1.Policy {
+	var parsed []*quoratev1.Policy
+	for _, e := range p.mapEntries("policies", policies, MaxPolicies) {
+		if !nodeName.MatchString(e.key) {
+			p.failName(e, "policy", "_ . @ + -")
+			continue
+		}
+		parsed = append(parsed, policyMessage(p.parsePolicy(e)))
+	}
+	slices.SortFunc(parsed, func(a, b *quoratev1.Policy) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return parsed
+}
+
+func (p *parser) parsePolicy(e entry) quota.PolicySpec {
+	sections := p.knownSections(fmt.Sprintf("policy %q", e.key), e.value, policyKeys...)
+	spec := quota.PolicySpec{Name: e.key}
+	if e.value.kind != kindMap {
+		return spec
+	}
+	before := len(p.problems)
+	spec.Base = p.policyWord(e.key, "base", sections)
+	for _, s := range policy.Switches() {
+		*s.Field(&spec) = p.policyWord(e.key, s.Name, sections)
+	}
+	if len(p.problems) > before {
+		return spec
+	}
+	if policy.Presets()[e.key] != nil {
+		p.addProblem(e.line, e.column, "policy %q is built in and never changes: define a policy of another name", e.key)
+		return spec
+	}
+	if _, problem := policy.Presets().Define(spec); problem != nil {
+		line, column := e.line, e.column
+		if at, found := sections[problem.Field]; found {
+			line, column = at.line, at.column
+		}
+		p.addProblem(line, column, "%s", problem.Text)
+	}
+	return spec
+}
+
+// policyWord reads the base of a policy or the value of a switch. An empty text would mean the value of the base.
+func (p *parser) policyWord(name, key string, sections map[string]value) string {
+	v, found := sections[key]
+	if found && (v.kind != kindText || v.text == "") {
+		p.addProblem(v.line, v.column, "%s of policy %q is a word, not %s", key, name, v.describeValue())
+		return ""
+	}
+	return v.text
+}
+
+func policyMessage(s quota.PolicySpec) *quoratev1.Policy {
+	return &quoratev1.Policy{
+		Name: s.Name, Base: s.Base, Unset: s.Unset, Sum: s.Sum, ChildLimit: s.ChildLimit, UnknownNodes: s.UnknownNodes,
+		ClaimsAt: s.ClaimsAt, Borrowing: s.Borrowing, Preemption: s.Preemption, Setters: s.Setters,
+	}
+}
+
+func policySpec(m *quoratev1.Policy) quota.PolicySpec {
+	return quota.PolicySpec{
+		Name: m.GetName(), Base: m.GetBase(), Unset: m.GetUnset(), Sum: m.GetSum(), ChildLimit: m.GetChildLimit(),
+		UnknownNodes: m.GetUnknownNodes(), ClaimsAt: m.GetClaimsAt(), Borrowing: m.GetBorrowing(),
+		Preemption: m.GetPreemption(), Setters: m.GetSetters(),
+	}
+}
+
+// DescribeSwitches says which switches of its base a policy changes: "sum off, setters ancestors".
+func DescribeSwitches(m *quoratev1.Policy) string {
+	spec := policySpec(m)
+	var parts []string
+	for _, s := range policy.Switches() {
+		if word := *s.Field(&spec); word != "" {
+			parts = append(parts, s.Name+" "+word)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// policiesValue is the section with the definitions, by name.
+func policiesValue(policies []*quoratev1.Policy) value {
+	all := value{kind: kindMap}
+	for _, m := range policies {
+		spec := policySpec(m)
+		v := value{kind: kindMap}
+		v.addText("base", spec.Base)
+		for _, s := range policy.Switches() {
+			v.addText(s.Name, *s.Field(&spec))
+		}
+		all.addEntry(spec.Name, v)
+	}
+	slices.SortFunc(all.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	return all
+}
