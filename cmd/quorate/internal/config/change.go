@@ -146,7 +146,10 @@ const unlimitedText = "unlimited"
 
 // changeText writes one difference: + added, ~ changed, - removed.
 func changeText(u cli.Units, c *quoratev1.Change) string {
-	at := cli.PlaceOf(c.GetTree(), c.GetNode()).String() + "  " + c.GetField()
+	at := c.GetField()
+	if c.GetTree() != "" { // the definition of a policy is in no tree
+		at = cli.PlaceOf(c.GetTree(), c.GetNode()).String() + "  " + at
+	}
 	before, after := valueText(u, c, c.GetBefore()), valueText(u, c, c.GetAfter())
 	switch c.GetKind() {
 	case quoratev1.ChangeKind_CHANGE_KIND_ADDED:

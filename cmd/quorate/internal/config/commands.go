@@ -21,5 +21,6 @@ func Commands(c *cli.Env) []*cobra.Command {
 		newMoveCmd(c),
 		newMaintenanceCmd(c),
 		newTreeCmd(c),
+		newPolicyCmd(c),
 	}
 }
