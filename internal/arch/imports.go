@@ -19,25 +19,28 @@ const module = "github.com/quorate/quorate/"
 var mayImport = map[string]string{
 	"internal/yamldoc": "",
 
-	"quota":           "",
+	"access":          "",
+	"quota":           "access",
 	"quota/internal":  "",
 	"quota/policy":    "quota",
-	"quota/ledger":    "quota quota/policy quota/internal",
-	"quota/quotatest": "quota quota/policy quota/ledger",
+	"quota/ledger":    "access quota quota/policy quota/internal",
+	"quota/quotatest": "access quota quota/policy quota/ledger",
 
 	"gen":      "",
-	"fsm":      "quota quota/ledger gen",
-	"cluster":  "fsm quota quota/ledger",
+	"fsm":      "access quota quota/ledger gen",
+	"cluster":  "access fsm quota quota/ledger",
 	"activity": "cluster quota quota/ledger",
 	"pki":      "",
-	"rpc":      "activity cluster quota quota/ledger gen pki",
+	"authn":    "pki",
+	"rpc":      "access authn activity cluster quota quota/ledger gen pki",
 	"client":   "gen",
-	"manifest": "quota quota/policy gen internal/yamldoc",
+	"manifest": "access quota quota/policy gen internal/yamldoc",
 	"compat":   "gen internal/yamldoc",
-	"server":   "internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest compat examples",
+	"server": "access authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
+		"compat examples",
 	"chaos":    "client gen quota quota/ledger server",
 	"examples": "",
-	"cmd": "internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
+	"cmd": "access authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
 		"compat examples bench/load",
 
 	// What the product is compared with and measured by.
@@ -56,6 +59,8 @@ var owners = map[string]string{
 	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/HdrHistogram":             "bench/load",
 	"github.com/anishathalye/porcupine":   "chaos",
+	"github.com/coreos/go-oidc/v3":        "authn",
+	"github.com/go-jose/go-jose/v4":       "authn",
 	"github.com/hanwen/go-fuse/v2":        "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
 	"github.com/hashicorp/raft":           "fsm cluster cmd bench/floor",
@@ -69,10 +74,10 @@ var owners = map[string]string{
 	"go.opentelemetry.io/otel/sdk":        "server",
 	"go.yaml.in/yaml/v3":                  "internal/yamldoc manifest compat",
 	"golang.org/x/sys":                    "cluster cmd chaos",
-	"golang.org/x/time":                   "rpc",
+	"golang.org/x/time":                   "rpc authn",
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos bench/compare",
-	"net/http":                            "rpc client compat gen server cmd chaos bench/floor bench/compare",
+	"net/http":                            "rpc client compat gen server cmd chaos bench/floor bench/compare authn",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
@@ -139,7 +144,7 @@ func whyForbidden(from, imported string, ships bool) string {
 	if slices.ContainsFunc(strings.Fields(rule.imports), func(name string) bool { return within(imported, name) }) {
 		return rule.reason
 	}
-	if within(from, "quota") && ships && !isPure(imported) {
+	if (within(from, "quota") || within(from, "access")) && ships && !isPure(imported) {
 		return "the domain is pure"
 	}
 	return ""

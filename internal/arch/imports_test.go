@@ -24,7 +24,7 @@ func TestPlantedViolations(t *testing.T) {
 		from, imports string
 		want          string // part of the only violation; empty if the import is allowed
 	}{
-		"the domain imports nothing of ours": {"quota", module + "fsm", "quota may only import []"},
+		"the domain imports nothing of ours": {"quota", module + "fsm", "quota may only import [access]"},
 		"the domain has no clock":            {"quota", "time", "the domain is pure"},
 		"the domain has no context":          {"quota/policy", "context", "the domain is pure"},
 		"the domain has no randomness":       {"quota", "math/rand/v2", "the domain is pure"},
@@ -32,15 +32,20 @@ func TestPlantedViolations(t *testing.T) {
 		"the domain may calculate":           {"quota", "math/bits", ""},
 		"the ledger uses the vocabulary":     {"quota/ledger", module + "quota", ""},
 		"the ledger uses its containers":     {"quota/ledger", module + "quota/internal/ordmap", ""},
-		"the vocabulary stands alone":        {"quota", module + "quota/policy", "quota may only import []"},
+		"the vocabulary stands alone":        {"quota", module + "quota/policy", "quota may only import [access]"},
 		"policies do not know the ledger": {
 			"quota/policy", module + "quota/ledger",
 			"quota/policy may only import [quota]",
 		},
-		"the ledger has no clock": {"quota/ledger", "time", "the domain is pure"},
+		"access imports nothing of ours":   {"access", module + "quota", "access may only import []"},
+		"access has no clock":              {"access", "time", "the domain is pure"},
+		"access has no cryptography":       {"access/internal/persist", "crypto/sha256", "the domain is pure"},
+		"access has containers of its own": {"access", module + "access/internal/persist", ""},
+		"access may calculate":             {"access", "math/bits", ""},
+		"the ledger has no clock":          {"quota/ledger", "time", "the domain is pure"},
 		"fsm is below cluster": {
 			"fsm", module + "cluster",
-			"fsm may only import [quota quota/ledger gen]",
+			"fsm may only import [access quota quota/ledger gen]",
 		},
 		"fsm does not gossip": {"fsm", "github.com/hashicorp/memberlist", "belongs to [cluster]"},
 		"fsm is deterministic": {
@@ -70,6 +75,11 @@ func TestPlantedViolations(t *testing.T) {
 			"internal/yamldoc", module + "gen/quorate/v1",
 			"internal/yamldoc may only import []",
 		},
+		"authentication knows no rights":         {"authn", module + "quota", "authn may only import [pki]"},
+		"authentication is below rpc":            {"authn", module + "rpc", "authn may only import [pki]"},
+		"authentication reads certificates":      {"authn", module + "pki", ""},
+		"one package verifies tokens":            {"rpc", "github.com/coreos/go-oidc/v3/oidc", "belongs to [authn]"},
+		"one package has keys of tokens":         {"cmd/quorate", "github.com/go-jose/go-jose/v4", "belongs to [authn]"},
 		"manifests make messages":                {"manifest", module + "gen/quorate/v1", ""},
 		"a front end uses the public API":        {"compat/boskos", module + "cluster", "compat may only import"},
 		"chaos does not link rpc":                {"chaos", module + "rpc", "chaos may only import"},

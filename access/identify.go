@@ -1,0 +1,90 @@
+package access
+
+// Identify prepares a checked caller for decisions, as the book knows it at a wall time. It refuses with
+// Unauthenticated an account that is unknown or disabled, a token that is unknown, revoked, ended or of another
+// account, an issuer that is unknown, and a user or token in the list of refusals. The text names the cause, which is
+// meant for the caller and for records.
+//
+// The groups and the ceiling of an account are those of the book, not those of the caller: they may have changed since
+// the server authenticated it. Refusals with IssuedBefore, of certificates and of a jti are not asked here, because a
+// log entry does not carry what they look at; servers ask them.
+func (b *Book) Identify(c *Caller, wall int64) (*Identity, *Error) {
+	switch c.Kind {
+	case System, Anonymous:
+		return NewIdentity(c, AllVerbs), nil
+	case AccountCaller:
+		return b.identifyAccount(c, wall)
+	case External:
+		return b.identifyExternal(c, wall)
+	}
+	return nil, refusal(Unauthenticated, "caller", oneOf(callerKinds[1:]), "%d is not a kind of caller", uint8(c.Kind))
+}
+
+func (b *Book) identifyAccount(c *Caller, wall int64) (*Identity, *Error) {
+	id, _ := c.Token()
+	t, found := b.tokens.Get(id.number())
+	if !found || t.Account != c.User[min(len(accountPrefix), len(c.User)):] {
+		return nil, refusal(Unauthenticated, "credential", "log in again", "%s has no token %s", c.User, id)
+	}
+	account, found := b.accounts.Get(t.Account)
+	switch {
+	case !found || account.Disabled:
+		return nil, refusal(Unauthenticated, "user", "ask an administrator", "%s is disabled", c.User)
+	case t.Revoked != 0:
+		return nil, refusal(Unauthenticated, "credential", "use another token", "token %s is revoked", id)
+	case wall >= t.Ends:
+		return nil, refusal(Unauthenticated, "credential", "use another token", "token %s has ended", id)
+	}
+	if err := b.refuseUser(c.User, wall); err != nil {
+		return nil, err
+	}
+	if b.isRefused(RefusedKey{Kind: RefusedToken, Name: id.String()}, wall) {
+		return nil, refusal(Unauthenticated, "credential", "ask an administrator", "token %s is refused", id)
+	}
+	current := *c
+	current.Groups = account.Groups
+	identity := NewIdentity(&current, t.Ceiling)
+	identity.ends = t.Ends
+	return identity, nil
+}
+
+func (b *Book) identifyExternal(c *Caller, wall int64) (*Identity, *Error) {
+	switch issuer := c.Issuer(); issuer {
+	case CertificateIssuer, FrontEndIssuer:
+	default:
+		if b.issuer(issuer) == nil {
+			return nil, refusal(Unauthenticated, "user", "log in again", "%q is not an issuer of this cluster", clip(issuer))
+		}
+	}
+	if err := b.refuseUser(c.User, wall); err != nil {
+		return nil, err
+	}
+	return NewIdentity(c, AllVerbs), nil
+}
+
+// refuseUser refuses a user of whom all credentials are refused.
+func (b *Book) refuseUser(user string, wall int64) *Error {
+	if b.isRefused(RefusedKey{Kind: RefusedUser, Name: user}, wall) {
+		return refusal(Unauthenticated, "user", "ask an administrator", "%s is refused", user)
+	}
+	return nil
+}
+
+// isRefused reports whether a refusal without IssuedBefore applies.
+func (b *Book) isRefused(key RefusedKey, wall int64) bool {
+	if b.refused.Len() == 0 {
+		return false
+	}
+	r, found := b.Refusal(key, 0, wall)
+	return found && r.IssuedBefore == 0
+}
+
+// issuer returns the issuer of a name, or nil.
+func (b *Book) issuer(name string) *Issuer {
+	for i := range b.section.Issuers {
+		if b.section.Issuers[i].Name == name {
+			return &b.section.Issuers[i]
+		}
+	}
+	return nil
+}
