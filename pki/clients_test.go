@@ -135,3 +135,105 @@ func TestClientsAreVerifiedForEachCall(t *testing.T) {
 		}
 	})
 }
+
+// TestClientsHaveAnAuthorityOfTheirOwn: with a client authority, clients of the cluster's authority are refused and
+// nodes of it are not; nodes of the client authority are not nodes.
+func TestClientsHaveAnAuthorityOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	blue, people := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
+	files := blue.node(t, "n1", year)
+	files.ClientCA = people.CA()
+	n1 := openStore(t, files, "n1")
+	connection := func(f Files) *tls.ConnectionState {
+		list, err := Inspect(f.Cert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &tls.ConnectionState{PeerCertificates: list}
+	}
+	check := n1.CheckClient(AuthRequire)
+	for name, c := range map[string]struct {
+		files  Files
+		passes bool
+	}{
+		"a client":                    {people.client(t, "ops"), true},
+		"a client of the nodes":       {blue.client(t, "ops"), false},
+		"a node":                      {blue.node(t, "n2", year), true},
+		"a node of the clients":       {people.node(t, "n2", year), true}, // it is no one on the API
+		"a client of another cluster": {newTestAuthority(t, "green").client(t, "ops"), false},
+	} {
+		for range 2 { // the second time from memory
+			if err := check(connection(c.files)); (err == nil) != c.passes {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		c.files.CA = blue.CA()
+		config, err := ClientConfig(c.files, "localhost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, refused := handshake(t, config, n1.API(AuthRequire))
+		if known := !strings.Contains(name, "another"); (refused == nil) != known {
+			t.Errorf("the handshake of %s: %v", name, refused)
+		}
+	}
+	if id, err := n1.NodeOf(connection(people.node(t, "n2", year))); err == nil {
+		t.Errorf("a certificate of the client authority is that of node %s", id)
+	}
+	if _, err := n1.Identify(*connection(people.node(t, "n2", year))); err == nil {
+		t.Error("raft takes a certificate of the client authority")
+	}
+}
+
+// TestAuthoritiesOfClients: the pool stays the same one until the authorities change.
+func TestAuthoritiesOfClients(t *testing.T) {
+	t.Parallel()
+	blue, people := newTestAuthority(t, "blue"), newTestAuthority(t, "blue")
+	files := blue.node(t, "n1", year)
+	files.ClientCA = filepath.Join(t.TempDir(), "clients.pem")
+	use := func(from string) {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(files.ClientCA, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(blue.CA())
+	n1 := openStore(t, files, "n1")
+	before, version := n1.ClientRoots(), n1.Version()
+	if err := n1.Reload(); err != nil || n1.ClientRoots() != before || n1.Version() != version {
+		t.Errorf("the same authorities: %v, version %d", err, n1.Version())
+	}
+	use(people.CA())
+	if err := n1.Reload(); err != nil || n1.ClientRoots() == before || n1.Version() == version {
+		t.Errorf("other authorities: %v, version %d", err, n1.Version())
+	}
+	if openStore(t, blue.node(t, "n2", year), "n2").ClientRoots() == nil {
+		t.Error("without a file of their own, clients have no authority")
+	}
+}
+
+// TestProvedChain: the certificates of clients identify them where they are asked for.
+func TestProvedChain(t *testing.T) {
+	t.Parallel()
+	blue := newTestAuthority(t, "blue")
+	n1 := openStore(t, blue.node(t, "n1", year), "n1")
+	list, err := Inspect(blue.client(t, "ops").Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n1.ProvedChain(AuthNone) != nil {
+		t.Error("a certificate identifies a client where certificates are ignored")
+	}
+	for _, auth := range []ClientAuth{AuthRequest, AuthRequire} {
+		chain := n1.ProvedChain(auth)
+		if got := chain(&tls.ConnectionState{PeerCertificates: list}); len(got) != len(list) || got[0] != list[0] {
+			t.Errorf("%s: %d certificates", auth, len(got))
+		}
+		if got := chain(nil); got != nil {
+			t.Errorf("%s, plain text: %d certificates", auth, len(got))
+		}
+	}
+}

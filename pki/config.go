@@ -60,7 +60,7 @@ func (s *Store) API(auth ClientAuth) *tls.Config {
 			m := s.current.Load()
 			return &tls.Config{
 				MinVersion: tls.VersionTLS12, NextProtos: protocols, SessionTicketsDisabled: true,
-				Certificates: []tls.Certificate{m.own}, ClientCAs: m.roots, ClientAuth: handshakes[auth],
+				Certificates: []tls.Certificate{m.own}, ClientCAs: m.accepted, ClientAuth: handshakes[auth],
 			}, nil
 		},
 	}
@@ -168,7 +168,10 @@ func (m *material) checkClient(chain []*x509.Certificate, cluster string) error 
 	if known && now.Before(until) {
 		return nil
 	}
-	if err := m.verifyChain(chain, x509.ExtKeyUsageClientAuth); err != nil {
+	if _, err := m.verifyNode(chain, cluster, x509.ExtKeyUsageClientAuth); err == nil {
+		return m.rememberClient(fingerprint, firstEnd(chain))
+	}
+	if err := verifyChain(chain, m.clientRoots, x509.ExtKeyUsageClientAuth); err != nil {
 		return err
 	}
 	role, err := RoleOf(chain[0])
@@ -178,14 +181,37 @@ func (m *material) checkClient(chain []*x509.Certificate, cluster string) error 
 	if err == nil && role.Cluster != cluster {
 		return fmt.Errorf("it is that of %s, and this is cluster %s", role, cluster)
 	}
+	return m.rememberClient(fingerprint, firstEnd(chain))
+}
+
+// rememberClient caches until when a certificate is valid. It returns nil.
+func (m *material) rememberClient(fingerprint [sha256.Size]byte, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.clients) >= maxKnownClients {
 		clear(m.clients)
 	}
-	m.clients[fingerprint] = firstEnd(chain)
+	m.clients[fingerprint] = until
 	return nil
 }
+
+// ProvedChain returns a function that returns the certificates of a client's connection, the leaf first. The handshake
+// has proved that the client has the key of the leaf; nothing else of the chain is verified. The result is empty if the
+// client presented none, and must not be changed. The function is nil if certificates are ignored.
+func (s *Store) ProvedChain(auth ClientAuth) func(*tls.ConnectionState) []*x509.Certificate {
+	if auth == AuthNone {
+		return nil
+	}
+	return func(c *tls.ConnectionState) []*x509.Certificate {
+		if c == nil {
+			return nil
+		}
+		return c.PeerCertificates
+	}
+}
+
+// ClientRoots returns the authorities of clients. It is the same pool until they change.
+func (s *Store) ClientRoots() *x509.CertPool { return s.current.Load().clientRoots }
 
 // firstEnd returns when the first of some certificates ends.
 func firstEnd(list []*x509.Certificate) time.Time {
@@ -208,7 +234,7 @@ func (m *material) verifyNode(chain []*x509.Certificate, cluster string, usage x
 	if len(chain) == 0 {
 		return Role{}, &PeerError{errors.New("it showed no certificate")}
 	}
-	if err := m.verifyChain(chain, usage); err != nil {
+	if err := verifyChain(chain, m.roots, usage); err != nil {
 		return Role{}, &PeerError{fmt.Errorf("the certificate of %q: %w", chain[0].Subject.CommonName, err)}
 	}
 	role, err := RoleOf(chain[0])

@@ -1,7 +1,9 @@
 package pki
 
 import (
+	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +12,9 @@ import (
 
 // The names of files in a folder of certificates, besides a pair for each node and client.
 const (
-	authorityName  = "ca"
-	gossipKeysFile = "gossip.keys"
+	authorityName       = "ca"
+	gossipKeysFile      = "gossip.keys"
+	bootstrapSecretFile = "bootstrap.secret"
 )
 
 // Folder is the folder in which "quorate tls" keeps an authority and the certificates that it signed.
@@ -26,6 +29,9 @@ func (f Folder) Key(name string) string { return filepath.Join(string(f), name+"
 // GossipKeys returns the path of the gossip keys.
 func (f Folder) GossipKeys() string { return filepath.Join(string(f), gossipKeysFile) }
 
+// BootstrapSecret returns the path of the secret for the first token of the cluster.
+func (f Folder) BootstrapSecret() string { return filepath.Join(string(f), bootstrapSecretFile) }
+
 // CA returns the path of the authority's certificate.
 func (f Folder) CA() string { return f.Cert(authorityName) }
 
@@ -34,7 +40,7 @@ func (f Folder) Files(name string) Files {
 	return Files{CA: f.CA(), Cert: f.Cert(name), Key: f.Key(name)}
 }
 
-// Init makes the folder if necessary, and writes an authority and a gossip key.
+// Init makes the folder if necessary, and writes an authority, a gossip key and a bootstrap secret.
 func (f Folder) Init(authority Pair) error {
 	if err := f.Make(); err != nil {
 		return err
@@ -42,7 +48,10 @@ func (f Folder) Init(authority Pair) error {
 	if err := f.Write(authorityName, authority); err != nil {
 		return err
 	}
-	return writeNewFile(f.GossipKeys(), []byte(NewGossipKey()+"\n"))
+	return errors.Join(
+		writeNewFile(f.GossipKeys(), []byte(NewGossipKey()+"\n")),
+		writeNewFile(f.BootstrapSecret(), []byte(NewBootstrapSecret()+"\n")),
+	)
 }
 
 // Make makes the folder if it does not exist.
@@ -93,6 +102,16 @@ func writeNewFile(path string, text []byte) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// bootstrapSecretBytes is the size of new bootstrap secrets, 256 bits.
+const bootstrapSecretBytes = 32
+
+// NewBootstrapSecret makes a secret, as the one line of its file.
+func NewBootstrapSecret() string {
+	secret := make([]byte, bootstrapSecretBytes)
+	_, _ = rand.Read(secret) // it never fails
+	return base64.RawURLEncoding.EncodeToString(secret)
 }
 
 // Inspect reads the certificates of a file.

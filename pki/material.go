@@ -19,6 +19,9 @@ import (
 type Files struct {
 	// CA holds the certificates of the authorities that are trusted, several while one replaces the other.
 	CA string
+	// ClientCA holds those that are trusted for clients of the API instead of CA; empty means those of CA. Nodes are never
+	// verified with them.
+	ClientCA string
 	// Cert and Key are the process's own. The file of the key must not be world-readable.
 	Cert, Key string
 }
@@ -28,6 +31,12 @@ type material struct {
 	own         tls.Certificate
 	authorities []*x509.Certificate
 	roots       *x509.CertPool
+	// clientAuthorities and clientRoots are those of clients, which are the same unless another file is named. The pool
+	// stays the same one until the authorities change.
+	clientAuthorities []*x509.Certificate
+	clientRoots       *x509.CertPool
+	// accepted are the authorities of all that may connect to the listener for clients, nodes among them.
+	accepted *x509.CertPool
 	// version counts the changes of the files since the store was opened. It is set before the material is shared.
 	version uint64
 
@@ -41,7 +50,12 @@ type material struct {
 // sameCertificates reports whether both have the same certificates, in the same order.
 func (m *material) sameCertificates(other *material) bool {
 	return slices.EqualFunc(m.own.Certificate, other.own.Certificate, bytes.Equal) &&
-		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal)
+		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal) && m.sameClientAuthorities(other)
+}
+
+// sameClientAuthorities reports whether both trust the same authorities for clients, in the same order.
+func (m *material) sameClientAuthorities(other *material) bool {
+	return slices.EqualFunc(m.clientAuthorities, other.clientAuthorities, (*x509.Certificate).Equal)
 }
 
 // readMaterial reads the files and checks that they belong together.
@@ -54,13 +68,25 @@ func (f Files) readMaterial() (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &material{
-		own:         own,
-		authorities: authorities,
-		roots:       roots,
-		nodes:       map[string]string{},
-		clients:     map[[sha256.Size]byte]time.Time{},
-	}, nil
+	m := &material{
+		own:               own,
+		authorities:       authorities,
+		roots:             roots,
+		clientAuthorities: authorities,
+		clientRoots:       roots,
+		nodes:             map[string]string{},
+		clients:           map[[sha256.Size]byte]time.Time{},
+	}
+	if f.ClientCA != "" {
+		if m.clientAuthorities, m.clientRoots, err = loadAuthorities(f.ClientCA); err != nil {
+			return nil, err
+		}
+	}
+	m.accepted = roots.Clone()
+	for _, c := range m.clientAuthorities {
+		m.accepted.AddCert(c)
+	}
+	return m, nil
 }
 
 // loadPair reads a certificate and its key.
@@ -131,14 +157,14 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// verifyChain verifies that a chain, its leaf first, was signed by the authority, is valid now and allows a usage.
-func (m *material) verifyChain(chain []*x509.Certificate, usage x509.ExtKeyUsage) error {
+// verifyChain verifies that a chain, its leaf first, was signed by an authority, is valid now and allows a usage.
+func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage) error {
 	intermediates := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		intermediates.AddCert(c)
 	}
 	_, err := chain[0].Verify(x509.VerifyOptions{
-		Roots: m.roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: time.Now(),
+		Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: time.Now(),
 	})
 	return err
 }
@@ -161,7 +187,7 @@ func (m *material) verifyOwn(me Role) error {
 		chain = append(chain, c)
 	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if err := m.verifyChain(chain, usage); err != nil {
+		if err := verifyChain(chain, m.roots, usage); err != nil {
 			return fmt.Errorf(
 				"the certificate of %s would not be accepted (nodes need one for servers and clients): %w",
 				role,
@@ -174,5 +200,5 @@ func (m *material) verifyOwn(me Role) error {
 
 // endTimes returns when the own certificate ends, and the first one of the authorities.
 func (m *material) endTimes() (own, authority time.Time) {
-	return m.own.Leaf.NotAfter, firstEnd(m.authorities)
+	return m.own.Leaf.NotAfter, firstEnd(append(slices.Clone(m.authorities), m.clientAuthorities...))
 }

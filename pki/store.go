@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -63,6 +64,9 @@ func (s *Store) loadFiles() error {
 	}
 	if before := s.current.Load(); before != nil {
 		m.version = before.version
+		if m.sameClientAuthorities(before) {
+			m.clientRoots = before.clientRoots
+		}
 		if !m.sameCertificates(before) {
 			m.version++
 		}
@@ -110,8 +114,8 @@ func (s *Store) Run(ctx context.Context) {
 
 // statFiles returns the infos of the files; nil for a file that does not exist.
 func (s *Store) statFiles() []os.FileInfo {
-	seen := make([]os.FileInfo, 0, 3)
-	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key} {
+	seen := make([]os.FileInfo, 0, 4)
+	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key, cmp.Or(s.files.ClientCA, s.files.CA)} {
 		info, err := os.Stat(path)
 		if err != nil {
 			info = nil
@@ -175,7 +179,7 @@ func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.fa
 // Empty reports whether no file is named, which means plain text.
 func (f Files) Empty() bool { return f == Files{} }
 
-// Complete returns an error if only some of the files of a node are named.
+// Complete returns an error if only some of the files of a node are named. ClientCA may be missing.
 func (f Files) Complete() error {
 	if f.Empty() {
 		return nil
