@@ -1,6 +1,10 @@
 package quota
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/quorate/quorate/access"
+)
 
 // Command is one change of the ledger. The list of commands is closed: a log entry can ask for nothing else.
 //
@@ -182,6 +186,8 @@ type ApplyTrees struct {
 	Policies []PolicySpec
 	// RemovePolicies are names of defined policies, sorted. If there are any, Trees may be empty.
 	RemovePolicies []string
+	// Access replaces the access section; nil leaves it as it is. With it, Trees may be empty.
+	Access *access.Section
 	// Prune also removes all trees and defined policies that are not named; then Trees may be empty.
 	Prune bool
 }
@@ -219,6 +225,14 @@ type DeleteTree struct {
 	Tree string
 }
 
+// ChangeAccess changes accounts, tokens, refusals, the access section or the mode. Its command says whether it may be
+// repeated.
+type ChangeAccess struct {
+	// Reason is for records; at most MaxReason bytes.
+	Reason string
+	Change access.Command
+}
+
 func (Allocate) command()       {}
 func (Release) command()        {}
 func (Renew) command()          {}
@@ -233,6 +247,7 @@ func (MoveNode) command()       {}
 func (SetMaintenance) command() {}
 func (RollBack) command()       {}
 func (DeleteTree) command()     {}
+func (ChangeAccess) command()   {}
 
 // WantedState is the state that the items must be in. It is empty if named items may be in any state.
 func (p Pick) WantedState() string {

@@ -27,13 +27,15 @@ const (
 	Forbidden
 	// FenceMismatch: the id belongs to another grant than the caller's.
 	FenceMismatch
+	// Unauthenticated: the credential of the caller does not hold.
+	Unauthenticated
 )
 
 // String is the kind's stable reason code in API errors.
 func (k Kind) String() string {
 	names := [...]string{
 		"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH",
-		"IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH",
+		"IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH", "UNAUTHENTICATED",
 	}
 	if int(k) < len(names) {
 		return names[k]

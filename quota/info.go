@@ -1,10 +1,14 @@
 package quota
 
+import "github.com/quorate/quorate/access"
+
 // AllocationInfo is a copy of one allocation for readers.
 type AllocationInfo struct {
 	ID     string
 	Claims []ClaimInfo
 	Labels []Label
+	// Owner is the user of the caller that made the request; empty if it had none.
+	Owner string
 	// Fence is unique and larger than that of every earlier grant.
 	Fence uint64
 	// GrantedAt is ledger time; GrantedWall is the wall clock, for people.
@@ -174,6 +178,8 @@ type Revision struct {
 	Undoable bool
 	// UndoPolicies reverts the definitions of policies, as Undo reverts trees.
 	UndoPolicies []PolicyUndo
+	// UndoAccess is the access section before a revision that replaced it; nil if it did not.
+	UndoAccess *access.Section
 }
 
 // PolicyUndo is the definition of a policy before a revision that changed or removed it.

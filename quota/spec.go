@@ -1,5 +1,7 @@
 package quota
 
+import "github.com/quorate/quorate/access"
+
 // Label is one pair of free text.
 type Label struct {
 	Key, Value string
@@ -29,6 +31,9 @@ type NodeSpec struct {
 	Applications Amount
 	// Admins are the actors who may set limits below, sorted. If no node of a tree names admins, every actor may.
 	Admins []string
+	// Bindings give roles at the node and everything below it. They are in canonical form, see
+	// [access.CanonicalBindings].
+	Bindings []access.Binding
 	// Queueing determines whether requests that wait for capacity here may be overtaken.
 	Queueing Queueing
 }

@@ -27,6 +27,7 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
+	a.owner = guard{l}.ownerName()
 	if refused = l.checkRequestGrowth(l.countedSize(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}

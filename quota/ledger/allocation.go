@@ -48,6 +48,8 @@ type Allocation struct {
 	claims []placedClaim
 	// labelled is nil for most allocations, which have no labels.
 	labelled *[]quota.Label
+	// owner is the user of the caller that made the request; empty if it had none.
+	owner string
 }
 
 // details are rare properties of allocations.
@@ -239,7 +241,7 @@ func (a *Allocation) Info() quota.AllocationInfo {
 // change them any more.
 func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationInfo {
 	info := quota.AllocationInfo{
-		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.State(),
+		ID: a.id, Owner: a.owner, Fence: a.fence, State: a.State(), GrantedAt: a.granted.At, GrantedWall: a.granted.Wall,
 		Claims: claims, Labels: append([]quota.Label(nil), a.labels()...),
 	}
 	if m := a.more; m != nil {

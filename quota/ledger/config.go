@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -17,6 +18,13 @@ type plan struct {
 	// policies are the definitions of policies; redefined are the trees, by name, in which a node gets other rules.
 	policies  policyChange
 	redefined []string
+	// access is the change of the access section; nil if it stays. given are the bindings that the change adds.
+	access *access.Change
+	given  []givenRights
+	// undoAccess is the section before the change; nil if it stays.
+	undoAccess *access.Section
+	// locate finds where one of the changes stands.
+	locate func(quota.Change) changedNode
 	// commit carries it out; it cannot fail.
 	commit func()
 	// over lists what the change would leave over a limit, at most MaxOver.
@@ -29,6 +37,8 @@ func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 
 // planner computes changes of the configuration and installs them.
 type planner struct{ *Ledger }
+
+func (pl planner) guard() guard { return guard(pl) }
 
 // commitPlan carries out a plan and remembers it in the history.
 // A dry run answers the present revision, because the change would make the next one, and the effects of the change.
@@ -59,6 +69,9 @@ func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 		return Outcome{Refused: p.refused}, true
 	}
 	if err := pl.forest.checkPermission(m, p); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	if err := pl.guard().permitPlan(p); err != nil {
 		return Outcome{Refused: err}, true
 	}
 	return Outcome{}, false
@@ -116,7 +129,7 @@ type treeChange struct {
 // given to another in one change.
 func (pl planner) planTrees(c quota.ApplyTrees) plan {
 	least := 1
-	if c.Prune || len(c.Policies)+len(c.RemovePolicies) > 0 {
+	if c.Prune || len(c.Policies)+len(c.RemovePolicies) > 0 || c.Access != nil {
 		least = 0
 	}
 	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
@@ -148,12 +161,19 @@ func (pl planner) planTrees(c quota.ApplyTrees) plan {
 	if err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges(wishes, policies)
+	section, err := pl.guard().planAccess(c.Access)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	return pl.planChanges(wishes, policies, section)
 }
 
-// planChanges checks a change of several trees and of the policies, all or nothing.
-func (pl planner) planChanges(wishes []treeChange, policies policyChange) plan {
-	p := plan{policies: policies, changes: policies.changes}
+// planChanges checks a change of several trees, of the policies and of the access section, all or nothing.
+func (pl planner) planChanges(wishes []treeChange, policies policyChange, section accessPlan) plan {
+	p := plan{
+		policies: policies, changes: slices.Concat(section.changes, policies.changes), access: section.change,
+		undoAccess: section.undo(),
+	}
 	named := map[string]bool{}
 	for _, w := range wishes {
 		named[w.spec.Name] = true
@@ -161,10 +181,16 @@ func (pl planner) planChanges(wishes []treeChange, policies policyChange) plan {
 	if err := pl.forest.checkRemovedPolicies(policies, named); err != nil {
 		return refusedPlan(err)
 	}
+	if err := pl.checkOthers(section, named); err != nil {
+		return refusedPlan(err)
+	}
 	var steps []*treeTransition
-	trees, nodes, growth := len(pl.forest.trees), pl.forest.nodes, policies.next.bytes()-pl.forest.policies.bytes()
+	after := newSizes{
+		trees: len(pl.forest.trees), nodes: pl.forest.nodes, bindings: pl.forest.countBindings(),
+		growth: policies.next.bytes() - pl.forest.policies.bytes(),
+	}
 	for _, w := range append(wishes, pl.forest.redefinedTrees(policies, named)...) {
-		s, err := pl.planTree(w, policies.next)
+		s, err := pl.planTree(w, policies.next, section)
 		if err != nil {
 			p.refused = p.refused.Join(err)
 		}
@@ -186,38 +212,64 @@ func (pl planner) planChanges(wishes []treeChange, policies policyChange) plan {
 		}
 		p.over = append(p.over, s.overuse(quota.MaxOver-len(p.over))...)
 		steps = append(steps, s)
-		trees += count(s.draft) - count(s.old)
-		nodes += s.draft.size() - s.old.size()
-		growth += s.draft.bytes() - s.old.bytes()
+		p.given = append(p.given, s.givenBy(section.roles)...)
+		after.add(s)
 	}
 	if p.refused != nil {
 		return refusedPlan(p.refused)
 	}
-	if trees > pl.bounds.Trees {
-		return refusedPlan(
-			quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees,
-				pl.bounds.Trees))
-	}
-	if nodes > pl.bounds.Nodes {
-		return refusedPlan(
-			quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes,
-				pl.bounds.Nodes))
-	}
-	if err := pl.forest.checkItemRoom(steps); err != nil {
+	if err := pl.checkSizes(after, steps, section); err != nil {
 		return refusedPlan(err)
 	}
-	if err := pl.checkTreeGrowth(growth); err != nil {
-		return refusedPlan(err)
+	p.locate = func(c quota.Change) changedNode {
+		i := slices.IndexFunc(steps, func(s *treeTransition) bool { return s.treeName() == c.Tree })
+		return steps[i].locate(c)
 	}
 	p.commit = func() {
+		if section.change != nil {
+			pl.guard().useBook(*section.change)
+		}
 		pl.forest.usePolicies(policies.next)
 		for _, s := range steps {
 			pl.installTrees(s)
 		}
+		pl.guard().reserveIDs()
 		pl.requeueTrees(steps)
 	}
 	p.effects = func() *quota.Effects { return pl.effects(steps, policies.next) }
 	return p
+}
+
+// newSizes are the sizes of the ledger after a change, and by how many bytes it grows.
+type newSizes struct {
+	trees, nodes, bindings int
+	growth                 int64
+}
+
+func (n *newSizes) add(s *treeTransition) {
+	n.trees += count(s.draft) - count(s.old)
+	n.nodes += s.draft.size() - s.old.size()
+	n.bindings += countDraftBindings(s.draft) - countDraftBindings(s.old)
+	n.growth += s.draft.bytes() - s.old.bytes()
+}
+
+// checkSizes refuses a change beyond a bound of the ledger.
+func (pl planner) checkSizes(after newSizes, steps []*treeTransition, section accessPlan) *quota.Error {
+	switch {
+	case after.trees > pl.bounds.Trees:
+		return quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", after.trees,
+			pl.bounds.Trees)
+	case after.nodes > pl.bounds.Nodes:
+		return quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", after.nodes,
+			pl.bounds.Nodes)
+	}
+	if err := pl.checkBindingRoom(after.bindings, section); err != nil {
+		return err
+	}
+	if err := pl.forest.checkItemRoom(steps); err != nil {
+		return err
+	}
+	return pl.checkTreeGrowth(after.growth)
 }
 
 func count(t *tree) int {
@@ -236,7 +288,7 @@ func (t *tree) size() int {
 }
 
 // planTree checks one tree of a change.
-func (pl planner) planTree(w treeChange, policies *policySet) (*treeTransition, *quota.Error) {
+func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan) (*treeTransition, *quota.Error) {
 	old := pl.forest.trees[w.spec.Name]
 	if w.remove {
 		if old.claims > 0 {
@@ -248,6 +300,9 @@ func (pl planner) planTree(w treeChange, policies *policySet) (*treeTransition, 
 	}
 	draft, conflicts, err := pl.draftChange(w, policies)
 	if err != nil {
+		return nil, err
+	}
+	if err := section.checkBindings(draft, w.field, w.spec.Nodes); err != nil {
 		return nil, err
 	}
 	s := newTransition(draft, old, w.predecessors(old)...)
@@ -365,7 +420,7 @@ func (pl planner) planDelete(c quota.DeleteTree) plan {
 		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
 	}
 	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}},
-		pl.forest.keepPolicies())
+		pl.forest.keepPolicies(), pl.guard().keepAccess())
 }
 
 // planMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a
@@ -380,6 +435,7 @@ func (pl planner) planMaintenance(c quota.SetMaintenance) plan {
 	p := plan{
 		changes: d.changes,
 		undo:    []quota.TreeUndo{d.undo},
+		locate:  func(quota.Change) changedNode { return changedNode{was: t.root, isRoot: true} },
 		commit: func() {
 			pl.forest.markChanged(t)
 			t.settings.Maintenance = c.On

@@ -160,6 +160,7 @@ func (d *differ) spec(path string, was, is *quota.NodeSpec, there bool) bool {
 	d.add(path, "hard", switchText(was.Hard), switchText(is.Hard))
 	d.principals(path, was, is)
 	d.add(path, "admins", strings.Join(was.Admins, " "), strings.Join(is.Admins, " "))
+	d.bindings(path, was.Bindings, is.Bindings)
 	d.labels(path, was.Labels, is.Labels)
 	return len(d.changes) > before
 }

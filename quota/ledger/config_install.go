@@ -141,7 +141,7 @@ func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits,
 		drafted.ceilings, drafted.fallbacks
 	n.borrows, n.special, n.dynamic, n.strict = drafted.borrows, drafted.special, drafted.dynamic, drafted.strict
-	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
+	n.rules, n.borrow, n.lend, n.bindings = drafted.rules, drafted.borrow, drafted.lend, drafted.bindings
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.

@@ -181,7 +181,7 @@ func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 			w.spec.Nodes[i] = *spec
 		}
 	}
-	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies()).effects()
+	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies(), pl.guard().keepAccess()).effects()
 }
 
 // addRoomChanges lists the nodes that exist before and after and whose headroom becomes zero or stops being zero.

@@ -24,6 +24,9 @@
 //	waiting requests                        queue.go, queue_blockers.go (what they wait for), queue_drain.go (retrying),
 //	                                        queue_order.go (who may overtake)
 //	items                                   inventory.go, inventory_grant.go, inventory_change.go
+//	who may do what                         caller*.go and config_access.go decide with package access; access.go changes
+//	                                        the book of accounts and tokens
+//	what a caller may see                   reader*.go, access_view.go
 //	what ends by itself                     deadlines.go, ending.go
 //	events and facts                        journal.go
 //	answers to reads                        view.go, principals.go; sandbox.go and explain*.go for decisions

@@ -84,10 +84,15 @@ func (s *allocations) findToRelease(id string) Outcome {
 	}
 	a := s.findByID(id)
 	if a == nil {
-		return Outcome{Refused: quota.Errorf(quota.NotFound, "id",
-			"no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))}
+		return Outcome{Refused: s.noAllocation(id)}
 	}
 	return Outcome{Allocation: a, Repeated: a.ended != nil}
+}
+
+// noAllocation is the refusal of an id that is not known, or that the caller may not know.
+func (s *allocations) noAllocation(id string) *quota.Error {
+	return quota.Errorf(quota.NotFound, "id",
+		"no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))
 }
 
 // expireDue ends or changes what is due, in the order of deadlines; at one instant, by kind and number.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
 )
@@ -64,6 +65,7 @@ type node struct {
 	parent   *node
 	children []*node // by name
 	spec     *quota.NodeSpec
+	bindings *access.Table // those of the specification; nil if there are none
 	policy   *policy.Policy
 	// By resource index: the configured limits, and the usage.
 	limits       []quota.Limit

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -26,6 +27,7 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
 		ChangeCount: len(p.changes),
 		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
+		UndoAccess: p.undoAccess,
 	})
 }
 
@@ -92,7 +94,7 @@ func (h *history) forgetUndo(i int) {
 	}
 	h.nodes -= undoNodes(r)
 	short := *r
-	short.Undo, short.UndoPolicies, short.Undoable = nil, nil, false
+	short.Undo, short.UndoPolicies, short.UndoAccess, short.Undoable = nil, nil, nil, false
 	h.bytes += revisionSize(&short) - revisionSize(r)
 	h.revisions[i] = &short
 	if h.requests[r.RequestID] == r {
@@ -139,12 +141,19 @@ func (pl planner) planRollBack(c quota.RollBack) plan {
 			past.undo(u)
 		}
 		past.policies = append(past.policies, r.UndoPolicies...)
+		if r.UndoAccess != nil {
+			past.section = r.UndoAccess
+		}
 	}
 	policies, err := pl.forest.undoPolicies(past.policies)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges(past.treeChanges(), policies)
+	section, err := pl.guard().planAccess(past.section)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	return pl.planChanges(past.treeChanges(), policies, section)
 }
 
 // oldestReachable is the oldest revision after which every change can still be undone.
@@ -165,6 +174,8 @@ type rollbackPlan struct {
 	trees  map[string]*pastTree // trees that have changed since
 	// policies are the definitions to restore, later ones in the list for earlier revisions.
 	policies []quota.PolicyUndo
+	// section is the access section to restore; nil if it has not changed.
+	section *access.Section
 }
 
 // pastTree is a tree at some point of the walk; it does not exist there if its pathTree is nil.

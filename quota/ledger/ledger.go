@@ -3,6 +3,7 @@ package ledger
 import (
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/heap"
 )
@@ -20,6 +21,14 @@ type Ledger struct {
 	allocations allocations
 	queue       waitQueue
 	inventory   inventory
+	// identified is the last identity of a caller.
+	identified identified
+	// reserved are the prefixes of ids in the bindings of the book and of all nodes.
+	reserved access.ReservedIDs
+	// owners are names of owners, so that their allocations share the text. It is not part of the state.
+	owners map[string]string
+	// accessPath is memory for pathOf.
+	accessPath access.Path
 }
 
 // environment is what every component must know, and what a request can be checked against without any other state.
@@ -27,6 +36,11 @@ type environment struct {
 	bounds quota.Bounds
 	now    quota.Stamp
 	level  uint32 // see SetLevel
+	// book has accounts, tokens, roles and the mode. A change of access replaces it as a whole.
+	book *access.Book
+	// index is the log index of the command that is being carried out, caller who asks for it.
+	index  uint64
+	caller caller
 	// restoring is true while a snapshot is read: then nothing is dropped for its size, as it was not when the snapshot
 	// was taken.
 	restoring bool
@@ -34,7 +48,7 @@ type environment struct {
 
 // New returns an empty ledger that follows the newest rules.
 func New(b quota.Bounds) *Ledger {
-	l := &Ledger{environment: environment{bounds: b, level: quota.LevelFive}}
+	l := &Ledger{environment: environment{bounds: b, level: quota.LevelFive, book: access.NewBook(access.Open)}}
 	env := &l.environment
 	l.journal.environment = env
 	l.history.environment = env
@@ -55,17 +69,48 @@ func New(b quota.Bounds) *Ledger {
 	return l
 }
 
-// Apply carries out one command at a point of ledger time and returns its outcome. It carries out all of a command or
-// nothing. The outcome depends only on the ledger, the stamp and the command.
+// Origin is where a command comes from.
+type Origin struct {
+	// Caller asks for the command; nil in logs before callers were recorded. A guarded ledger refuses such a command.
+	Caller *access.Caller
+	// Index is the index of the log entry, at least 1.
+	Index uint64
+}
+
+// Apply is ApplyFrom for a command without an origin.
 func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
+	return l.ApplyFrom(s, Origin{Index: 1}, c)
+}
+
+// ApplyFrom carries out one command at a point of ledger time and returns its outcome. It carries out all of a command
+// or nothing. The outcome depends only on the ledger and the arguments.
+func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome {
 	l.advanceTime(s)
 	l.journal.facts = l.journal.facts[:0]
-	out := l.execute(c, carryOut)
+	out := l.executeFrom(from, c, carryOut)
 	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 {
 		l.afterCommand()
 	}
 	l.selfCheck()
 	out.Now = l.now.At
+	return out
+}
+
+// executeFrom executes a command for its caller.
+func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) Outcome {
+	l.index = from.Index
+	refused := guard{l}.beginCaller(from)
+	if refused == nil {
+		refused = guard{l}.permit(c)
+	}
+	out := Outcome{Refused: refused}
+	if refused == nil {
+		out = l.execute(guard{l}.completed(c), m)
+	}
+	if l.book.Mode() == access.Guarded && l.caller.rights != nil && l.caller.rights.Kind() != access.System {
+		out = Reader{l.View(), l.caller.rights}.RedactOutcome(out)
+	}
+	out.WouldRefuse = guard{l}.endCaller()
 	return out
 }
 
@@ -101,6 +146,8 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return p.commitPlan(c.Meta, p.planRollBack(c), m)
 	case quota.DeleteTree:
 		return p.commitPlan(c.Meta, p.planDelete(c), m)
+	case quota.ChangeAccess:
+		return guard{l}.changeAccess(c, m)
 	}
 	panic("ledger: a command outside the closed list")
 }
@@ -142,6 +189,8 @@ type Outcome struct {
 	Items []quota.ItemInfo
 	// Expired counts what an Expire has ended or changed.
 	Expired int
+	// WouldRefuse, in a watching ledger, is what a guarded one would have refused.
+	WouldRefuse *quota.Error
 	// Repeated is true if the command had been carried out before and changed nothing now.
 	Repeated bool
 }

@@ -108,7 +108,7 @@ func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) {
 	if refused != nil {
 		return nil, refused
 	}
-	a.more.waiting = w.record.more.waiting
+	a.owner, a.more.waiting = w.record.owner, w.record.more.waiting
 	for i := range a.claims {
 		a.claims[i].asked = w.record.claims[i].asked
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
 )
@@ -62,6 +63,11 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 	t, refused := ld.ledger.forest.draftTree(spec, "tree", ld.ledger.forest.policies)
 	if refused != nil {
 		return refused
+	}
+	for _, n := range spec.Nodes {
+		// Not checked: the trees of a backup may name roles that the book of the running ledger does not have. Those give
+		// nothing.
+		t.byPath[n.Path].bindings = access.Compile(n.Bindings, ld.ledger.book.Roles(), access.NodeScope)
 	}
 	if ld.ledger.forest.trees[t.name] != nil {
 		return fmt.Errorf("tree %s is there twice", t.name)
@@ -234,7 +240,7 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 		return nil, err
 	}
 	a := ld.ledger.allocations.shared.begin(&image.Request)
-	a.fence, a.granted, a.more = image.Fence, image.Granted, image.toDetails()
+	a.fence, a.granted, a.owner, a.more = image.Fence, image.Granted, image.Owner, image.toDetails()
 	for i, c := range image.Request.Claims {
 		n := at(i)
 		if n == nil || n.treeName != c.Tree {
@@ -346,6 +352,7 @@ func (ld *Restorer) Finish() (*Ledger, error) {
 		return nil, err
 	}
 	l := ld.ledger
+	guard{l}.reserveIDs()
 	ld.ledger, l.restoring = nil, false
 	if err := l.Check(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package ledger
 import (
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
@@ -16,7 +17,17 @@ func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
 
 // DryRun decides a command on the present state, as Apply would, and leaves the state unchanged. A command other than
 // Allocate and a change of configuration returns the present state of its object.
-func (s Sandbox) DryRun(c quota.Command) Outcome { return s.ledger.execute(c, dryRun) }
+func (s Sandbox) DryRun(c quota.Command) Outcome {
+	return s.DryRunFrom(Origin{Caller: &systemCaller}, c)
+}
+
+// systemCaller may do everything.
+var systemCaller = access.SystemCaller()
+
+// DryRunFrom is DryRun of a command with an origin: it is refused if the caller may not do it.
+func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
+	return s.ledger.executeFrom(from, c, dryRun)
+}
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may
 // use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 500 changes.
@@ -56,8 +67,12 @@ func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 			return decision, nil, &e.Stamp, nil
 		}
 	}
-	return quota.Decision{}, nil, nil, quota.Errorf(quota.NotFound, "id",
-		"no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", id)
+	return quota.Decision{}, nil, nil, unknownQuestion(id)
+}
+
+func unknownQuestion(id string) *quota.Error {
+	return quota.Errorf(quota.NotFound, "id",
+		"no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", quota.Clip(id))
 }
 
 // judgedPerPage bounds how many requests one page shows: each is decided again, while all other calls wait.
@@ -125,6 +140,7 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 	ld := NewRestorer(b, image.Header)
 	l := ld.ledger
 	l.SetLevel(level)
+	l.book = image.book
 	for _, p := range image.policies {
 		if err := ld.AddPolicy(p); err != nil {
 			return nil, err

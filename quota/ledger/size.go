@@ -272,7 +272,8 @@ func resourceSize(r *quota.Resource) int64 {
 
 // nodeSpecSize is the size of a node's configuration.
 func nodeSpecSize(s *quota.NodeSpec) int64 {
-	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + sizeOfTexts(s.Admins)
+	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + sizeOfTexts(s.Admins) +
+		bindingsSize(s.Bindings)
 	for _, limits := range [...][]quota.ResourceLimit{s.Limits, s.Defaults, s.Borrow, s.Lend} {
 		for _, limit := range limits {
 			n += int64(limitBytes + len(limit.Resource))

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )
@@ -23,6 +24,7 @@ type Snapshot struct {
 	items     ordmap.Map[*item]
 	events    []*quota.Event
 	waiting   []snapshotWaiter
+	book      *access.Book
 }
 
 // Header is the part of a snapshot that is not a list.
@@ -87,6 +89,8 @@ type AllocationImage struct {
 	Data      []quota.Label
 	// Items are the held items, by claim, resource and name.
 	Items []HeldItemImage
+	// Owner is the user of the caller that made the request; empty if it had none.
+	Owner string
 }
 
 // HeldItemImage is an item in an allocation.
@@ -152,6 +156,7 @@ func (l *Ledger) Snapshot() *Snapshot {
 		items:     l.inventory.items.Clone(),
 		events:    slices.Clone(l.journal.events),
 		waiting:   l.queue.snapshot(),
+		book:      l.book,
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
 		image.trees = append(image.trees, l.forest.trees[name].snapshot())
@@ -170,6 +175,9 @@ func (t *tree) snapshot() TreeImage {
 	})
 	return image
 }
+
+// Book has accounts, tokens, refusals, the access section and the mode.
+func (i *Snapshot) Book() *access.Book { return i.book }
 
 // Policies are the definitions of policies, by name.
 func (i *Snapshot) Policies() []quota.PolicySpec { return i.policies }
@@ -201,7 +209,8 @@ func (i *Snapshot) Events() []*quota.Event { return i.events }
 
 func (a *Allocation) image() AllocationImage {
 	image := AllocationImage{
-		Fence: a.fence, Granted: a.granted, State: a.State(), Request: quota.Allocate{ID: a.id, Labels: a.labels()},
+		Fence: a.fence, Granted: a.granted, State: a.State(), Owner: a.owner,
+		Request: quota.Allocate{ID: a.id, Labels: a.labels()},
 	}
 	if a.more != nil {
 		a.more.addTo(&image)

@@ -15,6 +15,14 @@ const usageCells = 10_000
 // more=false to begin. Pages of trees with many resources have fewer nodes. The error is NotFound if the tree or node
 // does not exist.
 func (v View) Usage(treeName, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
+	return v.shownUsage(treeName, path, subtree, more, after, max,
+		func(n *node) (quota.NodeUsage, bool) { return n.usage(), true })
+}
+
+// shownUsage is Usage of the nodes that a reader is shown. Neither a page nor its continuation names another one.
+func (v View) shownUsage(
+	treeName, path string, subtree, more bool, after string, max int, show func(*node) (quota.NodeUsage, bool),
+) (quota.UsagePage, *quota.Error) {
 	t := v.ledger.forest.trees[treeName]
 	if t == nil {
 		return quota.UsagePage{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))
@@ -25,22 +33,27 @@ func (v View) Usage(treeName, path string, subtree, more bool, after string, max
 			"tree %s has no node %q; the nearest that exists is %s", treeName, quota.Clip(path),
 			t.nearest(quota.Clip(path)).place())
 	}
-	if !subtree {
-		return quota.UsagePage{Nodes: []quota.NodeUsage{top.usage()}}, nil
-	}
-	max = min(max, 1+usageCells/len(t.resources))
 	var page quota.UsagePage
+	max = min(max, 1+usageCells/len(t.resources))
 	add := func(n *node) bool {
+		usage, shown := show(n)
+		if !shown {
+			return true
+		}
 		if page.More = len(page.Nodes) == max; page.More {
 			return false
 		}
-		page.Nodes = append(page.Nodes, n.usage())
+		page.Nodes = append(page.Nodes, usage)
 		page.Next = n.path
 		return true
 	}
-	if more && comparePaths(top.path, after) <= 0 {
+	switch {
+	case !subtree:
+		add(top)
+		page.Next = ""
+	case more && comparePaths(top.path, after) <= 0:
 		top.walkAfter(after, add) // does not visit the nodes of all pages before this one
-	} else {
+	default:
 		top.walk(add)
 	}
 	return page, nil

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
@@ -19,6 +20,9 @@ func (l *Ledger) View() View { return View{l} }
 
 // Now is ledger time.
 func (v View) Now() quota.Instant { return v.ledger.now.At }
+
+// Book has accounts, tokens, refusals, the access section and the mode. It never changes, so it may be kept.
+func (v View) Book() *access.Book { return v.ledger.book }
 
 // Revision is the number of the present configuration.
 func (v View) Revision() uint64 { return v.ledger.history.revision }
@@ -111,10 +115,14 @@ func (v View) AllCells() int {
 func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 	a := v.ledger.allocations.findByID(id)
 	if a == nil {
-		return quota.AllocationInfo{}, quota.Errorf(quota.NotFound, "id",
-			"no allocation %q is held, waits or has ended lately", quota.Clip(id))
+		return quota.AllocationInfo{}, v.unknownAllocation(id)
 	}
 	return v.ledger.currentInfo(a), nil
+}
+
+// unknownAllocation is the refusal of an id that is not known, or that the reader may not know.
+func (v View) unknownAllocation(id string) *quota.Error {
+	return quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately", quota.Clip(id))
 }
 
 // Revisions returns up to max remembered revisions before a number (0: from the newest), newest first.
@@ -136,6 +144,13 @@ const scanned = 10_000
 
 // Allocations returns up to max held allocations that pass the filter, in the order of their fences, after a fence.
 func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) (quota.AllocationPage, *quota.Error) {
+	return v.seenAllocations(f, afterFence, max, func(*quota.AllocationInfo) bool { return true })
+}
+
+// seenAllocations is Allocations for those that a reader sees: others count as if they did not match.
+func (v View) seenAllocations(
+	f quota.AllocationFilter, afterFence uint64, max int, sees func(*quota.AllocationInfo) bool,
+) (quota.AllocationPage, *quota.Error) {
 	if f.Node != "" && f.Tree == "" {
 		return quota.AllocationPage{}, quota.Errorf(quota.Invalid, "node", "a node filter needs a tree too")
 	}
@@ -147,8 +162,11 @@ func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) 
 		}
 		looked++
 		page.Next = fence
-		if matchesFilter(f, a) {
-			page.Allocations = append(page.Allocations, a.currentInfo())
+		if !matchesFilter(f, a) {
+			continue
+		}
+		if info := a.currentInfo(); sees(&info) {
+			page.Allocations = append(page.Allocations, info)
 		}
 	}
 	page.Next = 0

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// changeAccess carries out a command of the book. The access section is not changed here but with the trees, so that
+// one revision has both.
+func (l guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
+	if n := len(c.Reason); n > quota.MaxReason {
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", n,
+			quota.MaxReason)}
+	}
+	switch change := c.Change.(type) {
+	case access.ReplaceSection:
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "",
+			"the access section changes with the configuration; apply it")}
+	case access.SetMode:
+		if err := l.checkMode(change.Mode); err != nil {
+			return Outcome{Refused: err}
+		}
+	}
+	change, err := l.book.Apply(c.Change, l.accessMoment())
+	if err != nil {
+		return Outcome{Refused: accessRefusal(err)}
+	}
+	if m == carryOut && !change.IsEmpty() {
+		l.useBook(change)
+	}
+	return Outcome{Repeated: change.IsEmpty()}
+}
+
+// checkMode refuses to guard a cluster while trees name admins, who would have no rights.
+func (l guard) checkMode(mode access.Mode) *quota.Error {
+	if mode != access.Guarded {
+		return nil
+	}
+	if governed := l.forest.governedTrees(); len(governed) > 0 {
+		return quota.Errorf(quota.InUse, "mode",
+			"these trees name admins, which count for nothing in a guarded cluster; write bindings instead: %s",
+			listTexts(governed))
+	}
+	return nil
+}
+
+// governedTrees are the trees that name admins, sorted.
+func (f *forest) governedTrees() []string {
+	var list []string
+	for name, t := range f.trees {
+		if t.governed {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// accessMoment is what a command of the book needs to know of the ledger.
+func (l guard) accessMoment() access.Moment {
+	return access.Moment{
+		Wall: l.now.Wall, Index: l.index, NodeBindings: l.forest.countBindings(), BindsRole: l.forest.bindsRole,
+	}
+}
+
+// countBindings counts the bindings of all nodes.
+func (f *forest) countBindings() int {
+	count := 0
+	f.walkBindings(func(_ *node, list []access.Binding) { count += len(list) })
+	return count
+}
+
+// bindsRole is true if a binding of a node has a role.
+func (f *forest) bindsRole(role string) bool {
+	found := false
+	f.walkBindings(func(_ *node, list []access.Binding) {
+		found = found || slices.ContainsFunc(list, func(b access.Binding) bool { return b.Role == role })
+	})
+	return found
+}
+
+// walkBindings visits all nodes with bindings, in no order.
+func (f *forest) walkBindings(visit func(*node, []access.Binding)) {
+	for _, t := range f.trees {
+		t.root.walk(func(n *node) bool {
+			if len(n.spec.Bindings) > 0 {
+				visit(n, n.spec.Bindings)
+			}
+			return true
+		})
+	}
+}
+
+// useBook makes the book of a change the present one.
+func (l guard) useBook(c access.Change) {
+	l.book = c.After
+	if c.ChangesRoles() {
+		l.forest.walkBindings(func(n *node, list []access.Binding) {
+			n.bindings = access.Compile(list, l.book.Roles(), access.NodeScope)
+		})
+	}
+	l.reserveIDs()
+}
+
+// reserveIDs collects the reserved prefixes of all bindings.
+func (l guard) reserveIDs() {
+	l.reserved = access.ReservedIDs{}
+	l.reserved.Add(l.book.Section().Bindings)
+	l.forest.walkBindings(func(_ *node, list []access.Binding) { l.reserved.Add(list) })
+}
+
+// permitAccess refuses a command of the book that its caller may not give.
+func (l guard) permitAccess(c access.Command) *quota.Error {
+	switch c := c.(type) {
+	case access.Bootstrap:
+		return nil // its secret decides
+	case access.RotateToken:
+		if id, shown := l.caller.who.Token(); shown && id == c.Old {
+			return nil // the new token can do no more
+		}
+	case access.CreateAccount, access.UpdateAccount, access.DeleteAccount, access.CreateToken, access.RevokeToken,
+		access.Refuse, access.Unrefuse, access.SetMode, access.ReplaceSection:
+	}
+	return l.needCluster(access.AccessManage)
+}
+
+// accessRefusal is a refusal of package access as one of the ledger.
+func accessRefusal(err *access.Error) *quota.Error {
+	kinds := map[access.ErrorKind]quota.Kind{
+		access.Invalid: quota.Invalid, access.NotFound: quota.NotFound, access.AlreadyExists: quota.IDTaken,
+		access.InUse: quota.InUse, access.Full: quota.Full, access.Conflict: quota.InUse,
+		access.LastAdministrator: quota.InUse, access.Unauthenticated: quota.Unauthenticated,
+	}
+	text := err.Text
+	if err.Allowed != "" {
+		text += "; " + err.Allowed
+	}
+	return quota.Errorf(kinds[err.Kind], err.Field, "%s", text)
+}
+
+// SetAccess gives the ledger a book. It must be called before AddTree.
+func (ld *Restorer) SetAccess(s access.State) error {
+	book, err := access.Load(s)
+	if err != nil {
+		return err
+	}
+	ld.ledger.book = book
+	return nil
+}

@@ -1,0 +1,43 @@
+package ledger
+
+import (
+	"github.com/quorate/quorate/access"
+)
+
+// AccessPath are the tables of bindings that count at a node: its own, those of the nodes above and that of the
+// cluster. With an empty tree it is that of the cluster alone. Of a node that does not exist they are those of the
+// nearest above it, and of a tree that does not exist that of the cluster; then it reports false.
+func (v View) AccessPath(tree, node string) (access.Path, bool) {
+	n := v.ledger.forest.nearestNode(tree, node)
+	return v.pathAt(n), tree == "" && node == "" || n != nil && n.path == node
+}
+
+// pathAt are the tables from a node up, and that of the cluster; readers that share the ledger each have their own.
+func (v View) pathAt(n *node) access.Path {
+	var path access.Path
+	for ; n != nil; n = n.parent {
+		path = append(path, n.bindings)
+	}
+	return append(path, v.ledger.book.Cluster())
+}
+
+// PlacedBindings are the bindings of one node.
+type PlacedBindings struct {
+	Path     string
+	Bindings []access.Binding
+}
+
+// BindingsAbove are the bindings of a node and of those above it, the nearest first; none if it does not exist.
+func (v View) BindingsAbove(tree, node string) []PlacedBindings {
+	var list []PlacedBindings
+	n := v.ledger.forest.nearestNode(tree, node)
+	if n == nil || n.path != node {
+		return nil
+	}
+	for ; n != nil; n = n.parent {
+		if len(n.spec.Bindings) > 0 {
+			list = append(list, PlacedBindings{n.path, n.spec.Bindings})
+		}
+	}
+	return list
+}

@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// guard decides what the caller of a command may do, and changes the book. It is to access what planner is to the
+// configuration.
+type guard struct{ *Ledger }
+
+// caller is who asks for the command that is being carried out. The zero value may do everything.
+type caller struct {
+	// who is nil if nothing is known of the caller.
+	who *access.Caller
+	// rights is nil if rights are not asked: in an open ledger, and for the ledger's own questions.
+	rights *access.Identity
+	// refusal, in a watching ledger, is the first reason for which a guarded one would have refused the command.
+	refusal *quota.Error
+}
+
+// beginCaller sets the caller of a command. A guarded ledger refuses one whose credential does not hold; a watching one
+// notes it.
+func (l guard) beginCaller(from Origin) *quota.Error {
+	l.caller = caller{who: from.Caller}
+	if l.book.Mode() == access.Open {
+		return nil
+	}
+	if from.Caller == nil {
+		return l.forbid(quota.Errorf(quota.Unauthenticated, "", "the command does not say who asks for it"))
+	}
+	if l.identified.holds(from.Caller, l.book, l.now.Wall) {
+		l.caller.rights = l.identified.id
+		return nil
+	}
+	id, err := l.book.Identify(from.Caller, l.now.Wall)
+	if err != nil {
+		return l.forbid(quota.Errorf(quota.Unauthenticated, "", "%s", err.Error()))
+	}
+	l.caller.rights = id
+	l.identified = identified{from.Caller, l.book, l.now.Wall, id}
+	return nil
+}
+
+// identified is the last identity, because the commands behind each other are often of one caller. It is not part of
+// the state.
+type identified struct {
+	who  *access.Caller
+	book *access.Book
+	wall int64
+	id   *access.Identity
+}
+
+// holds is true if identifying the caller again would give the same identity. The same book accepts what it accepted
+// until the token ends: its refusals end with time, and do not begin. An earlier time decides anew.
+func (i *identified) holds(who *access.Caller, book *access.Book, wall int64) bool {
+	return i.who == who && i.book == book && wall >= i.wall && i.id.HoldsAt(wall)
+}
+
+// endCaller forgets the caller of a command, and answers what a guarded ledger would have refused.
+func (l guard) endCaller() *quota.Error {
+	refusal := l.caller.refusal
+	l.caller = caller{}
+	return refusal
+}
+
+// forbid returns a refusal that counts in a guarded ledger. A watching one notes the first of a command.
+func (l guard) forbid(err *quota.Error) *quota.Error {
+	if err == nil || l.book.Mode() == access.Guarded {
+		return err
+	}
+	if l.caller.refusal == nil {
+		l.caller.refusal = err
+	}
+	return nil
+}
+
+// user is the name of the caller's user; empty if it is not known.
+func (c *caller) user() string {
+	if c.who == nil {
+		return ""
+	}
+	return c.who.User
+}
+
+// ownerName is the owner of what the caller is granted.
+func (l guard) ownerName() string {
+	user := l.caller.user()
+	if user == "" {
+		return ""
+	}
+	if l.owners == nil || len(l.owners) >= maxOwners {
+		l.owners = map[string]string{}
+	}
+	if known, found := l.owners[user]; found {
+		return known
+	}
+	l.owners[user] = user
+	return user
+}
+
+// maxOwners bounds the names of owners that allocations share.
+const maxOwners = 10_000
+
+// name is the caller in refusals.
+func (c *caller) name() string {
+	switch {
+	case c.who == nil || c.who.Kind == access.Anonymous:
+		return "a caller without a credential"
+	case c.who.User == "":
+		return c.who.Kind.String()
+	}
+	return c.who.User
+}
+
+// pathOf are the tables of bindings from a node up, and that of the cluster. It is valid until the next call.
+func (l guard) pathOf(n *node) access.Path {
+	l.accessPath = l.accessPath[:0]
+	for ; n != nil; n = n.parent {
+		l.accessPath = append(l.accessPath, n.bindings)
+	}
+	l.accessPath = append(l.accessPath, l.book.Cluster())
+	return l.accessPath
+}
+
+// may is true if the caller has a verb at a node, or on the cluster if the node is nil.
+func (l guard) may(verb access.Verb, n *node) bool {
+	id := l.caller.rights
+	return id == nil || access.Allows(id, verb, l.now.Wall, l.pathOf(n))
+}
+
+// sees is true if the caller has any right at a node. To others the node does not exist.
+func (l guard) sees(n *node) bool {
+	id := l.caller.rights
+	return id == nil || access.VerbsAt(id, l.now.Wall, l.pathOf(n))&access.NodeVerbs != 0
+}
+
+// nearestNode is the node at a place, or the nearest above it that exists; nil in a tree that does not exist.
+func (f *forest) nearestNode(tree, path string) *node {
+	if t := f.trees[tree]; t != nil {
+		return t.nearest(path)
+	}
+	return nil
+}
+
+// needVerb refuses a caller without a verb at a place, which need not exist. It says what is missing only to callers
+// who have some right there; for others the place is one that does not exist.
+func (l guard) needVerb(verb access.Verb, tree, path, field string) *quota.Error {
+	n := l.forest.nearestNode(tree, path)
+	switch {
+	case l.may(verb, n):
+		return nil
+	case n == nil || !l.sees(n):
+		return l.hiddenPlace(tree, path, field)
+	}
+	return l.lacksVerb(verb, quota.Place(tree, path), field)
+}
+
+// lacksVerb is the refusal of a caller who sees a place and may not do something there.
+func (l guard) lacksVerb(verb access.Verb, place, field string) *quota.Error {
+	return quota.Errorf(quota.Forbidden, field, "%s lacks the right %s at %s; ask an administrator of it for a role",
+		l.caller.name(), verb, place)
+}
+
+// hiddenPlace is the refusal of a place that does not exist, or that the caller may not see.
+func (l guard) hiddenPlace(tree, path, field string) *quota.Error {
+	return quota.Errorf(quota.NotFound, field, "there is no %s, or %s may not see it", quota.Place(tree, quota.Clip(path)),
+		l.caller.name())
+}
+
+// needCluster refuses a caller without a verb on the cluster.
+func (l guard) needCluster(verb access.Verb) *quota.Error {
+	if l.may(verb, nil) {
+		return nil
+	}
+	return l.lacksVerb(verb, "the cluster", "")
+}

@@ -1,0 +1,189 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// changedNode is where a change of the configuration stands, before it is made: rights are those before the change.
+type changedNode struct {
+	// was is the node, above the nearest one that exists above where it will be. A new node has only above; a node of a
+	// new tree has neither.
+	was, above *node
+	isRoot     bool
+	// isNewTree is true if the tree is added or removed.
+	isNewTree bool
+}
+
+// permitPlan refuses a change of the configuration that its caller may not make: each difference asks for what the
+// table of package access says, and who gives a role must have all of it there.
+func (l guard) permitPlan(p plan) *quota.Error {
+	if l.caller.rights == nil {
+		return nil
+	}
+	for _, c := range p.changes {
+		if err := l.forbid(l.permitDifference(c, p.locate)); err != nil {
+			return err
+		}
+	}
+	if err := l.forbid(l.permitSection(p.access)); err != nil {
+		return err
+	}
+	for _, given := range p.given {
+		if err := l.forbid(l.permitGiven(given)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permitDifference asks for what one difference needs.
+func (l guard) permitDifference(c quota.Change, locate func(quota.Change) changedNode) *quota.Error {
+	if c.Tree == "" {
+		if strings.HasPrefix(c.Field, "policy ") { // rules for every tree that names it
+			return l.needCluster(access.PolicySet)
+		}
+		return l.needCluster(access.AccessManage)
+	}
+	if c.Field == "admins" && c.After != "" {
+		return quota.Errorf(quota.Invalid, "", "admins of %s count for nothing in a guarded cluster; write bindings instead",
+			quota.Place(c.Tree, c.Node))
+	}
+	at := locate(c)
+	change := access.FieldChange{
+		Field: l.fieldOf(c), IsRoot: at.isRoot, IsNewTree: at.isNewTree, ByParentOnly: at.parentDecides(),
+	}
+	if err := l.askFor(c, change, at.path(l)); err != nil || change.Field != access.PathField || at.isNewTree {
+		return err
+	}
+	return l.askFor(c, change, at.newPath(l)) // a move is asked for at both places
+}
+
+// askFor refuses a difference if the caller lacks any of what it asks for.
+func (l guard) askFor(c quota.Change, change access.FieldChange, path access.Path) *quota.Error {
+	ask, denied := change.FirstDenied(l.caller.rights, l.now.Wall, path)
+	if !denied {
+		return nil
+	}
+	if access.VerbsAt(l.caller.rights, l.now.Wall, path)&access.NodeVerbs == 0 {
+		return l.hiddenPlace(c.Tree, c.Node, "")
+	}
+	place := quota.Place(c.Tree, c.Node)
+	return quota.Errorf(quota.Forbidden, "", "%s may not change %q of %s: it lacks the right %s at %s",
+		l.caller.name(), c.Field, place, ask.Verb, describePlace(ask.Place, c))
+}
+
+// describePlace says in words where a right is missing.
+func describePlace(p access.Place, c quota.Change) string {
+	switch p {
+	case access.AtNode:
+		return quota.Place(c.Tree, c.Node)
+	case access.AtParent:
+		return "its parent " + quota.Place(c.Tree, quota.ParentPath(c.Node)) + " itself"
+	case access.AtAncestor:
+		return quota.Place(c.Tree, quota.ParentPath(c.Node)) + " or above"
+	case access.AtRoot:
+		return "the root of tree " + c.Tree
+	case access.AtCluster:
+	}
+	return "the cluster"
+}
+
+// parentDecides is true if the policy above lets the parent alone set limits.
+func (n changedNode) parentDecides() bool {
+	parent := n.above
+	if n.was != nil {
+		parent = n.was.parent
+	}
+	return parent != nil && parent.policy.LimitSetters == policy.SetByParent
+}
+
+// path are the tables from the node up, where it is now. A new node has none of its own.
+func (n changedNode) path(l guard) access.Path {
+	switch {
+	case n.isNewTree:
+		return l.pathOf(nil)
+	case n.was != nil:
+		return l.pathOf(n.was)
+	}
+	return n.newPath(l)
+}
+
+// newPath are the tables from where the node will be.
+func (n changedNode) newPath(l guard) access.Path {
+	return append(access.Path{nil}, l.pathOf(n.above)...)
+}
+
+// fieldOf is the row of the table of rules for a difference; 0, which nobody may change, if there is none.
+func (l guard) fieldOf(c quota.Change) access.Field {
+	word, rest, _ := strings.Cut(c.Field, " ")
+	switch word {
+	case "tree":
+		if c.Kind == quota.Removed {
+			return access.TreeRemoved
+		}
+		return access.TreeAdded
+	case "node":
+		if c.Kind == quota.Removed {
+			return access.NodeRemoved
+		}
+		return access.NodeAdded
+	case "binding":
+		if role, known := l.book.Roles().Find(rest); known && !role.IsConfiguring() {
+			return access.BindingsField
+		}
+		return access.ConfiguringField
+	}
+	return changeFields[word]
+}
+
+// changeFields are the fields of differences by the first word of their text.
+var changeFields = map[string]access.Field{
+	"limit": access.LimitField, "hard": access.HardField, "borrow": access.BorrowField, "lend": access.LendField,
+	"applications": access.ApplicationsField, "path": access.PathField, "policy": access.PolicyField,
+	"default": access.DefaultField, "principals": access.PrincipalsField, "queueing": access.QueueingField,
+	"label": access.LabelsField, "admins": access.ConfiguringField, "resource": access.ResourcesField,
+	"unit": access.ResourcesField, "items": access.ItemsField, "lease": access.LeasesField,
+	"overtake": access.OvertakeField, "forest": access.ForestField, "require_reason": access.RequireReasonField,
+	"maintenance": access.MaintenanceField,
+}
+
+// givenRights are bindings that a change adds at a node.
+type givenRights struct {
+	tree, path string
+	at         changedNode
+	added      []access.Binding
+	roles      access.Roles
+}
+
+// permitGiven refuses bindings that give more than the caller has itself.
+func (l guard) permitGiven(g givenRights) *quota.Error {
+	for _, b := range g.added {
+		role, _ := g.roles.Find(b.Role)
+		missing := access.Covers(l.caller.rights, l.now.Wall, g.at.path(l), access.NodeScope, role, b)
+		if !missing.IsEmpty() {
+			return quota.Errorf(quota.Forbidden, "", "%s may not give the role %s at %s, because it lacks %s there",
+				l.caller.name(), b.Role, quota.Place(g.tree, g.path), missing.String())
+		}
+	}
+	return nil
+}
+
+// permitSection refuses an access section that gives more than the caller has itself.
+func (l guard) permitSection(c *access.Change) *quota.Error {
+	if c == nil || c.IsEmpty() {
+		return nil
+	}
+	missing, err := l.book.CoversSection(l.caller.rights, l.now.Wall, c.After.Section())
+	switch {
+	case err != nil:
+		return accessRefusal(err)
+	case !missing.IsEmpty():
+		return quota.Errorf(quota.Forbidden, "access", "%s may not give roles on the cluster, because it lacks %s there",
+			l.caller.name(), missing.String())
+	}
+	return nil
+}

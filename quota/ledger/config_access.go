@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// accessPlan is the wanted access section. change is nil if the section stays as it is.
+type accessPlan struct {
+	change *access.Change
+	// roles are those after the change.
+	roles   access.Roles
+	changes []quota.Change
+}
+
+// keepAccess leaves the access section as it is.
+func (l guard) keepAccess() accessPlan { return accessPlan{roles: l.book.Roles()} }
+
+// planAccess checks a new access section; nil leaves it as it is.
+func (l guard) planAccess(section *access.Section) (accessPlan, *quota.Error) {
+	if section == nil {
+		return l.keepAccess(), nil
+	}
+	change, err := l.book.Apply(access.ReplaceSection{Section: *section}, l.accessMoment())
+	if err != nil {
+		return accessPlan{}, accessRefusal(err)
+	}
+	p := accessPlan{change: &change, roles: change.After.Roles()}
+	d := differ{}
+	for _, difference := range change.Differences {
+		field := "access " + difference.Object
+		if difference.Object != "binding" && difference.Name != "" { // a binding has no name
+			field += " " + difference.Name
+		}
+		d.add("", field, difference.Before, difference.After)
+	}
+	p.changes = d.changes
+	return p, nil
+}
+
+// undo is the section before the change; nil if it stays.
+func (p accessPlan) undo() *access.Section {
+	if len(p.changes) == 0 {
+		return nil
+	}
+	before := p.change.Before.Section()
+	return &before
+}
+
+// checkBindings checks the bindings of a specification with the roles of the change, and compiles them in its draft.
+func (p accessPlan) checkBindings(draft *tree, field string, specs []quota.NodeSpec) *quota.Error {
+	for i, spec := range specs {
+		if len(spec.Bindings) == 0 {
+			continue
+		}
+		err := access.CheckBindings(spec.Bindings, p.roles, access.NodeScope)
+		switch {
+		case err != nil:
+			refused := accessRefusal(err)
+			refused.Field = nodeField(field, i) + "." + refused.Field
+			return refused
+		case !slices.IsSortedFunc(spec.Bindings, access.Binding.Compare):
+			return quota.Errorf(quota.Invalid, nodeField(field, i)+".bindings", "the bindings are not in canonical order")
+		}
+		n := draft.byPath[spec.Path]
+		n.bindings = access.Compile(spec.Bindings, p.roles, access.NodeScope)
+	}
+	return nil
+}
+
+// checkOthers checks the bindings of trees that a change does not name, if it changes roles: a role that loses verbs
+// may no longer go with the terms of its bindings.
+func (pl planner) checkOthers(p accessPlan, named map[string]bool) *quota.Error {
+	if p.change == nil || !p.change.ChangesRoles() {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(pl.forest.trees)) {
+		if named[name] {
+			continue
+		}
+		var refused *quota.Error
+		pl.forest.trees[name].root.walk(func(n *node) bool {
+			if err := access.CheckBindings(n.spec.Bindings, p.roles, access.NodeScope); err != nil {
+				refused = accessRefusal(err)
+				refused.Field, refused.Text = "access.roles", n.place()+": "+refused.Text
+			}
+			return refused == nil
+		})
+		if refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// givenBy lists the bindings that a change of one tree adds.
+func (s *treeTransition) givenBy(roles access.Roles) []givenRights {
+	if s.draft == nil {
+		return nil
+	}
+	var list []givenRights
+	s.draft.root.walk(func(n *node) bool {
+		var before []access.Binding
+		if n.from != nil {
+			before = n.from.spec.Bindings
+		}
+		if added := access.AddedBindings(before, n.spec.Bindings); len(added) > 0 {
+			list = append(list, givenRights{tree: s.draft.name, path: n.path, at: s.locateNode(n), added: added, roles: roles})
+		}
+		return true
+	})
+	return list
+}
+
+// locate finds where a difference stands before the change.
+func (s *treeTransition) locate(c quota.Change) changedNode {
+	if s.old == nil || s.draft == nil {
+		return changedNode{isRoot: c.Node == "", isNewTree: true}
+	}
+	if c.Kind == quota.Removed && c.Field == "node" {
+		n := s.old.byPath[c.Node]
+		return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
+	}
+	return s.locateNode(s.draft.byPath[c.Node])
+}
+
+// locateNode finds a node of the draft before the change.
+func (s *treeTransition) locateNode(n *node) changedNode {
+	at := changedNode{was: n.from, isRoot: n.parent == nil, isNewTree: s.old == nil}
+	for up := n.parent; up != nil && at.above == nil; up = up.parent {
+		at.above = up.from
+	}
+	return at
+}
+
+// countDraftBindings counts the bindings of a tree that may be nil.
+func countDraftBindings(t *tree) int {
+	count := 0
+	if t != nil {
+		t.root.walk(func(n *node) bool {
+			count += len(n.spec.Bindings)
+			return true
+		})
+	}
+	return count
+}
+
+// checkBindingRoom bounds the bindings of all nodes and of the cluster together.
+func (pl planner) checkBindingRoom(ofNodes int, section accessPlan) *quota.Error {
+	book := pl.book
+	if section.change != nil {
+		book = section.change.After
+	}
+	if all := ofNodes + len(book.Section().Bindings); all > access.MaxAllBindings && ofNodes > pl.forest.countBindings() {
+		return quota.Errorf(quota.Full, "trees", "there would be %d bindings; at most %d are allowed: bind groups instead",
+			all, access.MaxAllBindings)
+	}
+	return nil
+}
+
+// bindings lists the differences of two lists of bindings, role by role.
+func (d *differ) bindings(path string, before, after []access.Binding) {
+	was, is := bindingTexts(before), bindingTexts(after)
+	roles := slices.Collect(maps.Keys(was))
+	for role := range is {
+		if _, both := was[role]; !both {
+			roles = append(roles, role)
+		}
+	}
+	slices.Sort(roles)
+	for _, role := range roles {
+		d.add(path, "binding "+role, was[role], is[role])
+	}
+}
+
+// bindingTexts are the texts of bindings by their roles.
+func bindingTexts(list []access.Binding) map[string]string {
+	texts := map[string]string{}
+	for _, b := range list {
+		if before := texts[b.Role]; before != "" {
+			texts[b.Role] = before + "; "
+		}
+		texts[b.Role] += bindingText(b)
+	}
+	return texts
+}
+
+// bindingText says to whom a binding gives its role, and on which terms.
+func bindingText(b access.Binding) string {
+	names := make([]string, len(b.To))
+	for i, s := range b.To {
+		names[i] = s.String()
+	}
+	text := strings.Join(names, ", ")
+	if b.MaxPriority != 0 {
+		text += " max-priority " + strconv.FormatInt(b.MaxPriority, 10)
+	}
+	if b.Unpreemptable {
+		text += " unpreemptable"
+	}
+	if holders := b.HoldAs.String(); holders != "" {
+		text += " hold-as " + holders
+	}
+	if b.IDs != "" {
+		text += " ids " + b.IDs
+	}
+	if b.Until != 0 {
+		text += " until " + strconv.FormatInt(b.Until, 10)
+	}
+	return text
+}
+
+// bindingsSize is the size of bindings, see quota.Sizes.
+func bindingsSize(list []access.Binding) int64 {
+	n := int64(0)
+	for _, b := range list {
+		n += bindingBytes + int64(len(b.Role)+len(b.IDs)) + sizeOfTexts(b.HoldAs.Names)
+		for _, s := range b.To {
+			n += subjectBytes + int64(len(s.Name))
+		}
+	}
+	return n
+}
+
+// Estimated bytes of a binding and of one of its subjects, with the compiled form.
+const (
+	bindingBytes = 256
+	subjectBytes = 128
+)

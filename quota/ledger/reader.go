@@ -1,0 +1,250 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// Reader is read-only access to a ledger for one caller. In a guarded ledger its answers have only what the caller may
+// see: what is hidden is as if it did not exist. It is valid only as long as its lender allows.
+//
+// A caller sees a node if it has any right there. Of the nodes above one that it sees it learns names, limits and
+// totals, because its requests are counted there too.
+type Reader struct {
+	view View
+	// id is nil if everything may be seen.
+	id *access.Identity
+}
+
+// ReaderOf returns the reader of a caller; nil is one of whom nothing is known. The error is Unauthenticated if its
+// credential does not hold.
+func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
+	if v.ledger.book.Mode() != access.Guarded {
+		return Reader{view: v}, nil
+	}
+	if by == nil {
+		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "the call does not say who asks for it")
+	}
+	id, err := v.ledger.book.Identify(by, v.ledger.now.Wall)
+	if err != nil {
+		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
+	}
+	if id.Kind() == access.System {
+		id = nil
+	}
+	return Reader{v, id}, nil
+}
+
+// IsFiltered reports whether answers may lack what exists: the caller may not read everything.
+func (r Reader) IsFiltered() bool {
+	return !r.May(access.DataRead, "", "") || !r.May(access.ConfigRead, "", "")
+}
+
+// May reports whether the caller has a verb at a node, or at the nearest above it that exists; with an empty tree, on
+// the cluster.
+func (r Reader) May(verb access.Verb, tree, node string) bool {
+	return r.mayAt(verb, r.view.ledger.forest.nearestNode(tree, node))
+}
+
+func (r Reader) mayAt(verb access.Verb, n *node) bool {
+	return r.id == nil || access.Allows(r.id, verb, r.view.ledger.now.Wall, r.view.pathAt(n))
+}
+
+// seesNode is true if the caller has any right at a node.
+func (r Reader) seesNode(n *node) bool {
+	return r.id == nil || access.VerbsAt(r.id, r.view.ledger.now.Wall, r.view.pathAt(n))&access.NodeVerbs != 0
+}
+
+// seesBelow is true if the caller sees a node or one below it.
+func (r Reader) seesBelow(n *node) bool {
+	return r.seesNode(n) || slices.ContainsFunc(n.children, r.seesBelow)
+}
+
+// need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist.
+func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
+	n := r.view.ledger.forest.nearestNode(tree, path)
+	switch {
+	case r.mayAt(verb, n):
+		return nil
+	case n == nil || !r.seesNode(n):
+		return hiddenPlace(tree, path)
+	}
+	return quota.Errorf(quota.Forbidden, "", "you lack the right %s at %s; ask an administrator of it for a role", verb,
+		quota.Place(tree, quota.Clip(path)))
+}
+
+func hiddenPlace(tree, path string) *quota.Error {
+	return quota.Errorf(quota.NotFound, "", "there is no %s, or you may not see it", quota.Place(tree, quota.Clip(path)))
+}
+
+// Now is ledger time.
+func (r Reader) Now() quota.Instant { return r.view.Now() }
+
+// Revision is the number of the present configuration.
+func (r Reader) Revision() uint64 { return r.view.Revision() }
+
+// TombstoneSpan is how long an ended allocation keeps its id.
+func (r Reader) TombstoneSpan() quota.Span { return r.view.TombstoneSpan() }
+
+// Counts are the sizes of the ledger, Cells and AllCells the nodes times resources of a tree and of all. They are for
+// deciding how to read, and not for answers.
+func (r Reader) Counts() quota.Counts { return r.view.Counts() }
+
+// Cells is described with Counts.
+func (r Reader) Cells(tree string) int { return r.view.Cells(tree) }
+
+// AllCells is described with Counts.
+func (r Reader) AllCells() int { return r.view.AllCells() }
+
+// Book is that of the ledger. Answers about it need rights of their own.
+func (r Reader) Book() *access.Book { return r.view.Book() }
+
+// AccessPath and BindingsAbove are those of a View. Answers about them need rights of their own.
+func (r Reader) AccessPath(tree, node string) (access.Path, bool) {
+	return r.view.AccessPath(tree, node)
+}
+
+// BindingsAbove is described with AccessPath.
+func (r Reader) BindingsAbove(tree, node string) []PlacedBindings {
+	return r.view.BindingsAbove(tree, node)
+}
+
+// Allocation returns an allocation that the caller owns, or of which it may read the holder. For others the id does not
+// exist.
+func (r Reader) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
+	info, err := r.view.Allocation(id)
+	if err == nil && !r.sees(&info) {
+		return quota.AllocationInfo{}, r.view.unknownAllocation(id)
+	}
+	return r.redacted(info), err
+}
+
+// Shown is what the caller may see of a record; false if it may not see it at all.
+func (r Reader) Shown(a *Allocation) (quota.AllocationInfo, bool) {
+	info := a.Info()
+	return r.redacted(info), r.sees(&info)
+}
+
+func (r Reader) sees(a *quota.AllocationInfo) bool {
+	if r.id == nil || r.id.Is(a.Owner) {
+		return true
+	}
+	return r.mayAtClaims(access.HoldersRead, a.Claims)
+}
+
+func (r Reader) mayAtClaims(verb access.Verb, claims []quota.ClaimInfo) bool {
+	return !slices.ContainsFunc(claims, func(c quota.ClaimInfo) bool { return !r.May(verb, c.Tree, c.Node) })
+}
+
+// redacted drops user data unless the caller owns the allocation or may read data, and the names of other allocations.
+func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
+	if r.id == nil {
+		return info
+	}
+	if !r.id.Is(info.Owner) && !r.mayAtClaims(access.DataRead, info.Claims) {
+		info.Data = nil
+	}
+	if !r.mayAtClaims(access.HoldersRead, info.Claims) {
+		info.Preempted, info.PreemptedBy, info.RevokedBy = hiddenVictims(info.Preempted), "", hiddenName(info.RevokedBy)
+	}
+	return info
+}
+
+// hiddenVictims keeps how many there are, and where.
+func hiddenVictims(list []quota.Preempted) []quota.Preempted {
+	hidden := slices.Clone(list)
+	for i := range hidden {
+		hidden[i].ID = ""
+	}
+	return hidden
+}
+
+// hiddenName keeps that there is one.
+func hiddenName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "another allocation"
+}
+
+// Allocations is a page of those held allocations that the caller sees.
+func (r Reader) Allocations(f quota.AllocationFilter, after uint64, max int) (quota.AllocationPage, *quota.Error) {
+	if r.id == nil {
+		return r.view.Allocations(f, after, max)
+	}
+	page, err := r.view.seenAllocations(f, after, max, r.sees)
+	for i := range page.Allocations {
+		page.Allocations[i] = r.redacted(page.Allocations[i])
+	}
+	return page, err
+}
+
+// Items is a page of the items of a tree. It needs the right to read usage at the root; owners need that to read
+// holders there, and user data that to read data.
+func (r Reader) Items(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
+	if err := r.need(access.UsageRead, f.Tree, ""); err != nil {
+		return quota.ItemPage{}, err
+	}
+	if f.Owner != "" {
+		if err := r.need(access.HoldersRead, f.Tree, ""); err != nil {
+			return quota.ItemPage{}, err
+		}
+	}
+	page, err := r.view.Items(f, after, max, data && r.May(access.DataRead, f.Tree, ""))
+	if err == nil && !r.May(access.HoldersRead, f.Tree, "") {
+		for i := range page.Items {
+			it := &page.Items[i]
+			it.Owner, it.Allocation, it.Fence = "", "", 0
+		}
+	}
+	return page, err
+}
+
+// ItemCounts counts items by state and owner, see Items. Without the right to read holders, owners are left out.
+func (r Reader) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
+	if err := r.need(access.UsageRead, tree, ""); err != nil {
+		return nil, err
+	}
+	counts, err := r.view.ItemCounts(tree, resource)
+	if err == nil && !r.May(access.HoldersRead, tree, "") {
+		for i := range counts {
+			counts[i].Owners = nil
+		}
+	}
+	return counts, err
+}
+
+// Principals shows use and limits of users or groups in a tree. It needs the right to read holders at the root.
+func (r Reader) Principals(tree string, kind quota.HolderKind, name, after string, max int,
+) ([]quota.PrincipalUsage, bool, *quota.Error) {
+	if err := r.need(access.HoldersRead, tree, ""); err != nil {
+		return nil, false, err
+	}
+	return r.view.Principals(tree, kind, name, after, max)
+}
+
+// Events is a page of what happened lately, as far as the caller may read the holders.
+func (r Reader) Events(after uint64, kind quota.EventKind, id string, max int) quota.EventPage {
+	page := r.view.Events(after, kind, id, max)
+	if r.id == nil {
+		return page
+	}
+	page.Events = slices.DeleteFunc(slices.Clone(page.Events), func(e quota.Event) bool { return !r.seesEvent(&e) })
+	return page
+}
+
+func (r Reader) seesEvent(e *quota.Event) bool {
+	if e.Request != nil {
+		return !slices.ContainsFunc(e.Request.Claims,
+			func(c quota.Claim) bool { return !r.May(access.HoldersRead, c.Tree, c.Node) })
+	}
+	if info, err := r.view.Allocation(e.ID); err == nil {
+		return r.mayAtClaims(access.HoldersRead, info.Claims)
+	}
+	return r.May(access.HoldersRead, "", "")
+}
+
+// MayAct reports whether an activity of a node or of an itemized resource may be shown.
+func (r Reader) MayAct(tree, node string) *quota.Error { return r.need(access.UsageRead, tree, node) }

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// Trees lists the trees in which the caller sees a node. Numbers need the right to read usage at the root.
+func (r Reader) Trees() []quota.TreeSummary {
+	list := r.view.Trees()
+	if r.id == nil {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(t quota.TreeSummary) bool { return !r.seesBelow(r.rootOf(t.Name)) })
+	for i := range list {
+		if t := &list[i]; !r.May(access.UsageRead, t.Name, "") {
+			t.Nodes, t.Claims = 0, 0
+		}
+	}
+	return list
+}
+
+func (r Reader) rootOf(tree string) *node { return r.view.ledger.forest.trees[tree].root }
+
+// Tree is the configuration of a tree as far as the caller may read it: nodes that it may not read are left out, and
+// nodes above others have limits only. A tree of which it sees nothing does not exist.
+func (r Reader) Tree(name string) (quota.TreeSpec, *quota.Error) {
+	spec, err := r.view.Tree(name)
+	if r.id == nil {
+		return spec, err
+	}
+	if err != nil || !r.seesBelow(r.rootOf(name)) {
+		return quota.TreeSpec{}, hiddenPlace(name, "")
+	}
+	return r.cutTree(spec), nil
+}
+
+// cutTree leaves out what the caller may not read.
+func (r Reader) cutTree(spec quota.TreeSpec) quota.TreeSpec {
+	nodes := spec.Nodes
+	spec.Nodes = nil
+	for _, n := range nodes {
+		at := r.view.ledger.forest.trees[spec.Name].byPath[n.Path]
+		switch {
+		case r.mayAt(access.ConfigRead, at):
+			spec.Nodes = append(spec.Nodes, n)
+		case r.seesBelow(at) || n.Path == "":
+			spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: n.Path, Limits: n.Limits})
+		}
+	}
+	return spec
+}
+
+// Configuration has all trees of which the caller sees something, see Tree.
+func (r Reader) Configuration() []quota.TreeSpec {
+	list := r.view.Configuration()
+	if r.id == nil {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(t quota.TreeSpec) bool { return !r.seesBelow(r.rootOf(t.Name)) })
+	for i := range list {
+		list[i] = r.cutTree(list[i])
+	}
+	return list
+}
+
+// Policies are the definitions of policies that the caller may read: all with the right to read the configuration on
+// the cluster, and otherwise those of the trees whose root it may read.
+func (r Reader) Policies() []quota.PolicySpec {
+	if r.May(access.ConfigRead, "", "") {
+		return r.view.Policies()
+	}
+	used := map[quota.PolicySpec]bool{}
+	for _, t := range r.view.Trees() {
+		for _, p := range r.PoliciesOf(t.Name) {
+			used[p] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.view.Policies()), func(p quota.PolicySpec) bool { return !used[p] })
+}
+
+// PoliciesOf are the definitions that a tree uses; none if the caller may not read its root.
+func (r Reader) PoliciesOf(tree string) []quota.PolicySpec {
+	if !r.May(access.ConfigRead, tree, "") {
+		return nil
+	}
+	return r.view.PoliciesOf(tree)
+}
+
+// Access is the access section; nil for callers that may not read it.
+func (r Reader) Access() *access.Section {
+	if !r.May(access.AccessRead, "", "") {
+		return nil
+	}
+	section := r.view.Book().Section()
+	return &section
+}
+
+// Usage is the usage of a node, or of its subtree, as far as the caller may read usage. Of a node above one that the
+// caller sees it has limits and totals.
+func (r Reader) Usage(tree, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
+	n := r.view.ledger.forest.nearestNode(tree, path)
+	if n != nil && r.mayAt(access.UsageRead, n) {
+		return r.view.Usage(tree, path, subtree, more, after, max)
+	}
+	if n == nil || n.path != path || !r.seesBelow(n) {
+		return quota.UsagePage{}, hiddenPlace(tree, path)
+	}
+	return r.view.shownUsage(tree, path, subtree, more, after, max, r.shownUsage)
+}
+
+// shownUsage is the usage of a node without what it holds itself, if the caller only sees a node below it; false for a
+// node that the caller does not see.
+func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
+	switch {
+	case r.mayAt(access.UsageRead, n):
+		return n.usage(), true
+	case !r.seesBelow(n):
+		return quota.NodeUsage{}, false
+	}
+	usage := n.usage()
+	usage.Applications = 0
+	for i := range usage.Resources {
+		usage.Resources[i].Own = 0
+	}
+	return usage, true
+}
+
+// Revisions are the newest changes of the configuration before a revision. Without the right to read the history or the
+// configuration on the cluster, only changes at nodes whose configuration the caller may read are shown, and revisions
+// without one are left out.
+func (r Reader) Revisions(before uint64, max int) []quota.Revision {
+	if r.May(access.HistoryRead, "", "") || r.May(access.ConfigRead, "", "") {
+		return r.view.Revisions(before, max)
+	}
+	var seen []quota.Revision
+	for _, revision := range r.view.Revisions(before, 1<<30) {
+		revision.Changes = slices.DeleteFunc(slices.Clone(revision.Changes), func(c quota.Change) bool {
+			return c.Tree == "" || !r.May(access.ConfigRead, c.Tree, c.Node)
+		})
+		if len(revision.Changes) == 0 {
+			continue
+		}
+		revision.ChangeCount = len(revision.Changes)
+		if seen = append(seen, revision); len(seen) == max {
+			break
+		}
+	}
+	return seen
+}

@@ -1,0 +1,138 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// SandboxReader is a Reader with exclusive access, see Sandbox.
+type SandboxReader struct {
+	Reader
+	sandbox Sandbox
+	by      *access.Caller
+}
+
+// ReaderOf is that of a View.
+func (s Sandbox) ReaderOf(by *access.Caller) (SandboxReader, *quota.Error) {
+	r, err := s.View.ReaderOf(by)
+	return SandboxReader{r, s, by}, err
+}
+
+// DryRun decides a command of the caller, see [Sandbox.DryRunFrom].
+func (s SandboxReader) DryRun(c quota.Command) Outcome {
+	return s.RedactOutcome(s.sandbox.DryRunFrom(Origin{Caller: s.by}, c))
+}
+
+// Explain is that of a Sandbox, for a request that the caller may make.
+func (s SandboxReader) Explain(c quota.Allocate) Outcome {
+	if s.id != nil {
+		if out := s.sandbox.DryRunFrom(Origin{Caller: s.by}, c); out.Refused != nil {
+			return out
+		}
+	}
+	return s.RedactOutcome(s.sandbox.Explain(c))
+}
+
+// ExplainID is that of a Sandbox, for an allocation or a denial that the caller sees.
+func (s SandboxReader) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
+	d, a, at, err := s.sandbox.ExplainID(id)
+	if err != nil || s.id == nil {
+		return d, a, at, err
+	}
+	if a != nil && !s.sees(a) || a == nil && !s.May(access.HoldersRead, "", "") {
+		return quota.Decision{}, nil, nil, unknownQuestion(id)
+	}
+	if a != nil {
+		seen := s.redacted(*a)
+		a = &seen
+	}
+	return s.redactDecision(d), a, at, nil
+}
+
+// Waiting is a page of the queue, as far as the caller may see the requests.
+func (s SandboxReader) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
+	page, err := s.sandbox.Waiting(f, after, max)
+	if err != nil || s.id == nil {
+		return page, err
+	}
+	var seen []quota.QueuedInfo
+	for _, q := range page.Requests {
+		if s.sees(&q.Allocation) {
+			q.Allocation, q.Decision = s.redacted(q.Allocation), s.redactDecision(q.Decision)
+			seen = append(seen, q)
+		}
+	}
+	page.Requests = seen
+	return page, nil
+}
+
+// RedactOutcome leaves out of an outcome what the caller may not see.
+func (r Reader) RedactOutcome(o Outcome) Outcome {
+	if r.id == nil {
+		return o
+	}
+	if d := o.Decision; d != nil && (len(d.Preempted) > 0 || d.Remedy != nil) {
+		seen := r.redactDecision(*d)
+		o.Decision = &seen
+	}
+	if c := o.Configuration; c != nil && (c.Effects != nil || len(c.Over) > 0) {
+		seen := r.redactConfiguration(*c)
+		o.Configuration = &seen
+	}
+	if len(o.Restored) > 0 {
+		o.Restored = slices.DeleteFunc(slices.Clone(o.Restored), func(id string) bool {
+			info, err := r.view.Allocation(id)
+			return err != nil || !r.sees(&info)
+		})
+	}
+	return o
+}
+
+// redactConfiguration hides what a change means at places where the caller may not read usage, and for whom.
+func (r Reader) redactConfiguration(c quota.Configuration) quota.Configuration {
+	c.Over = slices.DeleteFunc(slices.Clone(c.Over), func(o quota.Overuse) bool {
+		verb := access.UsageRead
+		if o.Holder.Name != "" {
+			verb = access.HoldersRead
+		}
+		return !r.May(verb, o.Tree, o.Node)
+	})
+	if c.Effects == nil {
+		return c
+	}
+	effects := *c.Effects
+	effects.Rooms = slices.DeleteFunc(slices.Clone(effects.Rooms), func(room quota.RoomChange) bool {
+		return !r.May(access.UsageRead, room.Tree, room.Node)
+	})
+	if !r.May(access.HoldersRead, "", "") {
+		effects.Admitted = nil
+	}
+	c.Effects = &effects
+	return c
+}
+
+// redactDecision hides the names of other allocations, and who may set limits where the caller may not read the
+// configuration.
+func (r Reader) redactDecision(d quota.Decision) quota.Decision {
+	hidden := func(tree, node string) bool { return !r.May(access.HoldersRead, tree, node) }
+	if slices.ContainsFunc(d.Preempted, func(p quota.Preempted) bool { return hidden(p.Tree, p.Node) }) {
+		d.Preempted = hiddenVictims(d.Preempted)
+	}
+	if d.Remedy == nil {
+		return d
+	}
+	remedy := *d.Remedy
+	if slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return hidden(v.Tree, v.Node) }) {
+		remedy.Releases = nil
+	}
+	remedy.Raises = slices.Clone(remedy.Raises)
+	for i := range remedy.Raises {
+		if raise := &remedy.Raises[i]; !r.May(access.ConfigRead, raise.Tree, raise.Node) {
+			raise.Setters = nil
+		}
+	}
+	d.Remedy = &remedy
+	return d
+}
