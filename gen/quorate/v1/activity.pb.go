@@ -267,7 +267,7 @@ var File_quorate_v1_activity_proto protoreflect.FileDescriptor
 const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/activity.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xa3\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xa3\x01\n" +
 	"\x12GetActivityRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -287,9 +287,10 @@ const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"o\n" +
 	"\x13GetActivityResponse\x12.\n" +
 	"\x05steps\x18\x01 \x03(\v2\x18.quorate.v1.ActivityStepR\x05steps\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read2f\n" +
-	"\x0fActivityService\x12S\n" +
-	"\vGetActivity\x12\x1e.quorate.v1.GetActivityRequest\x1a\x1f.quorate.v1.GetActivityResponse\"\x03\x90\x02\x01B\x9d\x01\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read2x\n" +
+	"\x0fActivityService\x12e\n" +
+	"\vGetActivity\x12\x1e.quorate.v1.GetActivityRequest\x1a\x1f.quorate.v1.GetActivityResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
+	"usage.read\x90\x02\x01B\x9d\x01\n" +
 	"\x0ecom.quorate.v1B\rActivityProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -337,6 +338,7 @@ func file_quorate_v1_activity_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
+	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

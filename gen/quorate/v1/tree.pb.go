@@ -479,7 +479,9 @@ type Node struct {
 	// every actor may.
 	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
 	// Whether later requests may overtake those that wait here.
-	Queueing      Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	Queueing Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	// Roles that are given at this node and everything below it.
+	Bindings      []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +598,13 @@ func (x *Node) GetQueueing() Queueing {
 		return x.Queueing
 	}
 	return Queueing_QUEUEING_UNSPECIFIED
+}
+
+func (x *Node) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
 }
 
 // PrincipalLimit limits users and groups in the subtree of a node. Each of them gets the whole amount for itself.
@@ -904,7 +913,9 @@ type Tree struct {
 	Queueing Queueing `protobuf:"varint,16,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// With best effort: how long the first waiting request may be overtaken, in milliseconds of ledger time; 0 means
 	// 300,000 (five minutes).
-	OvertakeMs    int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	OvertakeMs int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	// Roles that are given at the root and everywhere in the tree, see Node.
+	Bindings      []*Binding `protobuf:"bytes,18,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1067,13 @@ func (x *Tree) GetOvertakeMs() int64 {
 		return x.OvertakeMs
 	}
 	return 0
+}
+
+func (x *Tree) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
 }
 
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
@@ -1351,8 +1369,10 @@ type ApplyTreesRequest struct {
 	Policies []*Policy `protobuf:"bytes,8,rep,name=policies,proto3" json:"policies,omitempty"`
 	// Names of defined policies to remove; refused while a tree uses one, not_found if one is not defined.
 	RemovePolicies []string `protobuf:"bytes,9,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The access section, complete; absent leaves it as it is. Then trees may be empty.
+	Access        *AccessSection `protobuf:"bytes,10,opt,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyTreesRequest) Reset() {
@@ -1444,6 +1464,13 @@ func (x *ApplyTreesRequest) GetPolicies() []*Policy {
 func (x *ApplyTreesRequest) GetRemovePolicies() []string {
 	if x != nil {
 		return x.RemovePolicies
+	}
+	return nil
+}
+
+func (x *ApplyTreesRequest) GetAccess() *AccessSection {
+	if x != nil {
+		return x.Access
 	}
 	return nil
 }
@@ -3364,7 +3391,9 @@ type GetConfigurationResponse struct {
 	// The log position and consistency of the answer.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// The policies that the configuration defines, by name.
-	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	// The access section; absent for callers without access.read on the cluster, and while it is empty.
+	Access        *AccessSection `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3423,6 +3452,13 @@ func (x *GetConfigurationResponse) GetRead() *ReadInfo {
 func (x *GetConfigurationResponse) GetPolicies() []*Policy {
 	if x != nil {
 		return x.Policies
+	}
+	return nil
+}
+
+func (x *GetConfigurationResponse) GetAccess() *AccessSection {
+	if x != nil {
+		return x.Access
 	}
 	return nil
 }
@@ -3742,7 +3778,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"\x8c\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/rule.proto\"\x8c\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -3766,7 +3802,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xe4\a\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x9f\b\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -3783,7 +3819,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\n" +
 	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
 	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
-	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x1aL\n" +
+	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
+	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -3825,7 +3862,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xd0\b\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\t\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12?\n" +
@@ -3849,7 +3886,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
 	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
-	"overtakeMs\x1aL\n" +
+	"overtakeMs\x129\n" +
+	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -3882,7 +3920,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
 	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\"\xa9\x03\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\"\xdc\x03\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -3894,7 +3932,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05prune\x18\a \x01(\bR\x05prune\x128\n" +
 	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\b\xbaH\x05\x92\x01\x02\x10dR\bpolicies\x129\n" +
 	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePoliciesB\x14\n" +
+	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
+	"\x06access\x18\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06accessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +
@@ -4051,12 +4091,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x10RollBackResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"F\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb8\x01\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xeb\x01\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"\x8b\x02\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x121\n" +
+	"\x06access\x18\x05 \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\"\x8b\x02\n" +
 	"\x15ListPrincipalsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x126\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.quorate.v1.HolderKindB\n" +
@@ -4112,22 +4153,25 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CHANGE_KIND_ADDED\x10\x01\x12\x17\n" +
 	"\x13CHANGE_KIND_CHANGED\x10\x02\x12\x17\n" +
-	"\x13CHANGE_KIND_REMOVED\x10\x032\xd9\a\n" +
-	"\vTreeService\x12K\n" +
+	"\x13CHANGE_KIND_REMOVED\x10\x032\xb1\t\n" +
+	"\vTreeService\x12S\n" +
 	"\n" +
-	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\x12H\n" +
-	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\x12E\n" +
-	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\x12W\n" +
-	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\x12E\n" +
-	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\x12b\n" +
-	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x03\x90\x02\x01\x12\\\n" +
-	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x03\x90\x02\x01\x12K\n" +
+	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
+	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
+	"limits.set\x12[\n" +
+	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12p\n" +
+	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12M\n" +
+	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
+	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12n\n" +
+	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
+	"usage.read\x90\x02\x01\x12`\n" +
 	"\n" +
-	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\x12G\n" +
-	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x03\x90\x02\x01\x12J\n" +
-	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x03\x90\x02\x01\x12Y\n" +
-	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x03\x90\x02\x01B\x99\x01\n" +
+	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\"\x13\xa2\xa0\x19\x0f\b\x03\x12\vtree.create\x12Z\n" +
+	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12`\n" +
+	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12\\\n" +
+	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
+	"usage.read\x90\x02\x01\x12l\n" +
+	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01B\x99\x01\n" +
 	"\x0ecom.quorate.v1B\tTreeProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -4206,12 +4250,14 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	nil,                              // 56: quorate.v1.PrincipalUsage.GroupsEntry
 	nil,                              // 57: quorate.v1.PrincipalNode.UsedEntry
 	nil,                              // 58: quorate.v1.PrincipalNode.LimitsEntry
-	(ViolationKind)(0),               // 59: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 60: quorate.v1.HolderKind
-	(*ReadOptions)(nil),              // 61: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 62: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 63: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 64: google.protobuf.Timestamp
+	(*Binding)(nil),                  // 59: quorate.v1.Binding
+	(ViolationKind)(0),               // 60: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 61: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 62: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 63: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 64: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 65: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
@@ -4225,100 +4271,104 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	49, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
 	50, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	51, // 11: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
-	5,  // 12: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	52, // 13: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	6,  // 14: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	53, // 15: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	7,  // 16: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	54, // 17: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	9,  // 18: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
-	11, // 19: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
-	1,  // 20: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	2,  // 21: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	59, // 22: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	60, // 23: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	10, // 24: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	8,  // 25: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	16, // 26: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	12, // 27: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	13, // 28: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	17, // 29: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	55, // 30: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	16, // 31: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 32: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	61, // 33: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 34: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	62, // 35: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 36: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	61, // 37: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,  // 38: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	25, // 39: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	62, // 40: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 41: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	61, // 42: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	29, // 43: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 44: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	63, // 45: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	63, // 46: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	28, // 47: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	62, // 48: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	61, // 49: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	64, // 50: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	12, // 51: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	32, // 52: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	62, // 53: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	16, // 54: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 55: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 56: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	61, // 57: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 58: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	62, // 59: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 60: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	60, // 61: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	61, // 62: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	44, // 63: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	62, // 64: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	56, // 65: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	45, // 66: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	57, // 67: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	58, // 68: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	63, // 69: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	63, // 70: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	63, // 71: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	63, // 72: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	63, // 73: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	63, // 74: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	63, // 75: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	14, // 76: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	18, // 77: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	34, // 78: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	36, // 79: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38, // 80: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	40, // 81: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	42, // 82: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	20, // 83: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	22, // 84: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	24, // 85: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	27, // 86: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	31, // 87: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	15, // 88: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	19, // 89: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	35, // 90: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	37, // 91: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39, // 92: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	41, // 93: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	43, // 94: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	21, // 95: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	23, // 96: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	26, // 97: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	30, // 98: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	33, // 99: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	88, // [88:100] is the sub-list for method output_type
-	76, // [76:88] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	59, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	51, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	5,  // 13: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	52, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	6,  // 15: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	53, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	7,  // 17: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	54, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	9,  // 19: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	11, // 20: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	1,  // 21: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
+	59, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	2,  // 23: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
+	60, // 24: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	61, // 25: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	10, // 26: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	8,  // 27: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	62, // 28: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	16, // 29: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	12, // 30: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	13, // 31: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	17, // 32: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	55, // 33: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	16, // 34: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 35: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	63, // 36: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 37: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	64, // 38: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 39: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	63, // 40: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,  // 41: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	25, // 42: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	64, // 43: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 44: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	63, // 45: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	29, // 46: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 47: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	65, // 48: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	65, // 49: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	28, // 50: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	64, // 51: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	63, // 52: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	66, // 53: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	12, // 54: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	32, // 55: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	64, // 56: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	16, // 57: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 58: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16, // 59: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	63, // 60: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 61: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	64, // 62: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 63: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	62, // 64: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	61, // 65: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	63, // 66: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	44, // 67: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	64, // 68: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	56, // 69: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	45, // 70: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	57, // 71: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	58, // 72: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	65, // 73: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	65, // 74: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	65, // 75: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	65, // 76: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	65, // 77: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	65, // 78: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	65, // 79: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	14, // 80: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	18, // 81: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	34, // 82: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	36, // 83: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38, // 84: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	40, // 85: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	42, // 86: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	20, // 87: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	22, // 88: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	24, // 89: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	27, // 90: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	31, // 91: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	15, // 92: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	19, // 93: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	35, // 94: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	37, // 95: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39, // 96: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	41, // 97: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	43, // 98: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	21, // 99: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	23, // 100: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	26, // 101: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	30, // 102: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	33, // 103: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	92, // [92:104] is the sub-list for method output_type
+	80, // [80:92] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4326,8 +4376,10 @@ func file_quorate_v1_tree_proto_init() {
 	if File_quorate_v1_tree_proto != nil {
 		return
 	}
+	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
+	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[14].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[15].OneofWrappers = []any{}

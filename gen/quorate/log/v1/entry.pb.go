@@ -38,6 +38,9 @@ type Entry struct {
 	RaiseLevel uint32 `protobuf:"varint,5,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	// Each replica records the digest of its state after this entry.
 	Checkpoint bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// Since format 7: who asked for the commands. Empty if none of them has a caller; otherwise the runs divide all
+	// commands in their order.
+	Callers []*CallerRun `protobuf:"bytes,7,rep,name=callers,proto3" json:"callers,omitempty"`
 	// Since format 4: the entry is a step of a replacement of the whole state and carries no command.
 	Replacement   *Replacement `protobuf:"bytes,20,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -116,11 +119,164 @@ func (x *Entry) GetCheckpoint() bool {
 	return false
 }
 
+func (x *Entry) GetCallers() []*CallerRun {
+	if x != nil {
+		return x.Callers
+	}
+	return nil
+}
+
 func (x *Entry) GetReplacement() *Replacement {
 	if x != nil {
 		return x.Replacement
 	}
 	return nil
+}
+
+// CallerRun says who asked for the next commands of an entry. Since format 7.
+type CallerRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least 1.
+	Commands uint32 `protobuf:"varint,1,opt,name=commands,proto3" json:"commands,omitempty"`
+	// Not set for commands without a caller.
+	Caller        *Caller `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerRun) Reset() {
+	*x = CallerRun{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerRun) ProtoMessage() {}
+
+func (x *CallerRun) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerRun.ProtoReflect.Descriptor instead.
+func (*CallerRun) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CallerRun) GetCommands() uint32 {
+	if x != nil {
+		return x.Commands
+	}
+	return 0
+}
+
+func (x *CallerRun) GetCaller() *Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
+// Caller is who asks. Since format 7.
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 the cluster itself, 2 an account, 3 an external user, 4 anonymous.
+	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// ISSUER/NAME; empty for the cluster itself and for anonymous callers.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Sorted.
+	Groups []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// 16 bytes, or empty if all of them are 0.
+	Credential []byte `protobuf:"bytes,4,opt,name=credential,proto3" json:"credential,omitempty"`
+	// The front end that the call came through.
+	Via string `protobuf:"bytes,5,opt,name=via,proto3" json:"via,omitempty"`
+	// The id of the call.
+	Request       string `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Caller) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Caller) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Caller) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Caller) GetCredential() []byte {
+	if x != nil {
+		return x.Credential
+	}
+	return nil
+}
+
+func (x *Caller) GetVia() string {
+	if x != nil {
+		return x.Via
+	}
+	return ""
+}
+
+func (x *Caller) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // Replacement is one step of replacing the present state by that of a backup (docs/adr/0039). The log carries the
@@ -147,7 +303,7 @@ type Replacement struct {
 
 func (x *Replacement) Reset() {
 	*x = Replacement{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -159,7 +315,7 @@ func (x *Replacement) String() string {
 func (*Replacement) ProtoMessage() {}
 
 func (x *Replacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -172,7 +328,7 @@ func (x *Replacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replacement.ProtoReflect.Descriptor instead.
 func (*Replacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{1}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Replacement) GetId() string {
@@ -285,6 +441,7 @@ type Command struct {
 	//	*Command_Renew
 	//	*Command_UpdateItems
 	//	*Command_ResetItems
+	//	*Command_ChangeAccess
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -292,7 +449,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +461,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +474,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Command) GetCommand() isCommand_Command {
@@ -453,6 +610,15 @@ func (x *Command) GetResetItems() *ResetItems {
 	return nil
 }
 
+func (x *Command) GetChangeAccess() *ChangeAccess {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ChangeAccess); ok {
+			return x.ChangeAccess
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -515,6 +681,11 @@ type Command_ResetItems struct {
 	ResetItems *ResetItems `protobuf:"bytes,14,opt,name=reset_items,json=resetItems,proto3,oneof"`
 }
 
+type Command_ChangeAccess struct {
+	// Since format 7.
+	ChangeAccess *ChangeAccess `protobuf:"bytes,15,opt,name=change_access,json=changeAccess,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -543,6 +714,8 @@ func (*Command_UpdateItems) isCommand_Command() {}
 
 func (*Command_ResetItems) isCommand_Command() {}
 
+func (*Command_ChangeAccess) isCommand_Command() {}
+
 // Amount is one component of a vector.
 type Amount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -554,7 +727,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +739,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +752,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Amount) GetResource() string {
@@ -615,7 +788,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +800,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +813,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Claim) GetTree() string {
@@ -707,7 +880,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +892,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +905,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Pick) GetResource() string {
@@ -782,7 +955,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +967,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +980,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Principal) GetUser() string {
@@ -842,7 +1015,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +1027,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +1040,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Label) GetKey() string {
@@ -909,7 +1082,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1094,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1107,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Allocate) GetId() string {
@@ -1026,7 +1199,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1211,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1224,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Release) GetId() string {
@@ -1087,7 +1260,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1272,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1285,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ItemName) GetTree() string {
@@ -1150,7 +1323,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1335,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1348,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -1214,7 +1387,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1399,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1412,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Renew) GetId() string {
@@ -1287,7 +1460,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1472,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1485,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -1336,7 +1509,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1521,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1534,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -1409,7 +1582,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1594,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1607,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Confirm) GetId() string {
@@ -1454,7 +1627,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1639,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1652,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Cancel) GetId() string {
@@ -1500,7 +1673,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1685,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1698,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -1548,7 +1721,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1733,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1746,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Limit) GetResource() string {
@@ -1611,7 +1784,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1796,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1809,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Resource) GetName() string {
@@ -1681,7 +1854,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1866,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1879,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -1791,7 +1964,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1976,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1989,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Turn) GetFrom() string {
@@ -1860,14 +2033,16 @@ type Node struct {
 	// Sorted.
 	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
 	// Since format 3: 0 the parent's, 1 strict, 2 best effort.
-	Queueing      uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
+	Queueing uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
+	// Since format 7. In canonical order.
+	Bindings      []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +2054,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +2067,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Node) GetPath() string {
@@ -1979,6 +2154,13 @@ func (x *Node) GetQueueing() uint32 {
 	return 0
 }
 
+func (x *Node) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
+}
+
 // PrincipalLimit limits users and groups at a node. Since format 2.
 type PrincipalLimit struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1994,7 +2176,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2188,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2201,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -2068,7 +2250,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2262,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2275,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Move) GetFrom() string {
@@ -2132,7 +2314,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2326,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2339,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Tree) GetName() string {
@@ -2235,7 +2417,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2429,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2442,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2299,7 +2481,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2493,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2506,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -2373,13 +2555,15 @@ type ApplyTrees struct {
 	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	// Names of defined policies, sorted.
 	RemovePolicies []string `protobuf:"bytes,5,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Since format 7: the access section; absent leaves it as it is.
+	Access        *AccessSection `protobuf:"bytes,6,opt,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2575,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2588,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -2442,6 +2626,13 @@ func (x *ApplyTrees) GetRemovePolicies() []string {
 	return nil
 }
 
+func (x *ApplyTrees) GetAccess() *AccessSection {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
 // Policy defines a policy: a built-in one with other values of some switches. Values are the words of manifests; empty
 // keeps the value of the base. Since format 6.
 type Policy struct {
@@ -2462,7 +2653,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2665,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2678,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Policy) GetName() string {
@@ -2573,7 +2764,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2776,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2789,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2641,7 +2832,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2844,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2857,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -2701,7 +2892,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2904,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2917,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -2756,7 +2947,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2959,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2972,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -2823,7 +3014,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +3026,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3039,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -2869,7 +3060,7 @@ var File_quorate_log_v1_entry_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\"\x86\x02\n" +
+	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\"\xbb\x02\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x17\n" +
@@ -2879,8 +3070,21 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"raiseLevel\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\bR\n" +
-	"checkpoint\x12=\n" +
-	"\vreplacement\x18\x14 \x01(\v2\x1b.quorate.log.v1.ReplacementR\vreplacement\"\xa8\x01\n" +
+	"checkpoint\x123\n" +
+	"\acallers\x18\a \x03(\v2\x19.quorate.log.v1.CallerRunR\acallers\x12=\n" +
+	"\vreplacement\x18\x14 \x01(\v2\x1b.quorate.log.v1.ReplacementR\vreplacement\"W\n" +
+	"\tCallerRun\x12\x1a\n" +
+	"\bcommands\x18\x01 \x01(\rR\bcommands\x12.\n" +
+	"\x06caller\x18\x02 \x01(\v2\x16.quorate.log.v1.CallerR\x06caller\"\x94\x01\n" +
+	"\x06Caller\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\tR\x06groups\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x04 \x01(\fR\n" +
+	"credential\x12\x10\n" +
+	"\x03via\x18\x05 \x01(\tR\x03via\x12\x18\n" +
+	"\arequest\x18\x06 \x01(\tR\arequest\"\xa8\x01\n" +
 	"\vReplacement\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x04size\x18\x02 \x01(\x04H\x00R\x04size\x12\x14\n" +
@@ -2888,7 +3092,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xc1\x06\n" +
+	"\x04step\"\x86\a\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -2908,7 +3112,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x05renew\x18\f \x01(\v2\x15.quorate.log.v1.RenewH\x00R\x05renew\x12@\n" +
 	"\fupdate_items\x18\r \x01(\v2\x1b.quorate.log.v1.UpdateItemsH\x00R\vupdateItems\x12=\n" +
 	"\vreset_items\x18\x0e \x01(\v2\x1a.quorate.log.v1.ResetItemsH\x00R\n" +
-	"resetItemsB\t\n" +
+	"resetItems\x12C\n" +
+	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccessB\t\n" +
 	"\acommand\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
@@ -3008,7 +3213,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04Turn\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
-	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xc9\x03\n" +
+	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xfe\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
@@ -3024,7 +3229,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\fapplications\x18\n" +
 	" \x01(\x03R\fapplications\x12\x16\n" +
 	"\x06admins\x18\v \x03(\tR\x06admins\x12\x1a\n" +
-	"\bqueueing\x18\f \x01(\rR\bqueueing\"\xb4\x01\n" +
+	"\bqueueing\x18\f \x01(\rR\bqueueing\x123\n" +
+	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\"\xb4\x01\n" +
 	"\x0ePrincipalLimit\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12.\n" +
@@ -3058,14 +3264,15 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12 \n" +
 	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\xdb\x01\n" +
+	"\x12_expected_revision\"\x92\x02\n" +
 	"\n" +
 	"ApplyTrees\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12*\n" +
 	"\x05trees\x18\x02 \x03(\v2\x14.quorate.log.v1.TreeR\x05trees\x12\x14\n" +
 	"\x05prune\x18\x03 \x01(\bR\x05prune\x122\n" +
 	"\bpolicies\x18\x04 \x03(\v2\x16.quorate.log.v1.PolicyR\bpolicies\x12'\n" +
-	"\x0fremove_policies\x18\x05 \x03(\tR\x0eremovePolicies\"\x93\x02\n" +
+	"\x0fremove_policies\x18\x05 \x03(\tR\x0eremovePolicies\x125\n" +
+	"\x06access\x18\x06 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\x06access\"\x93\x02\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\x12\x14\n" +
@@ -3117,100 +3324,110 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),          // 0: quorate.log.v1.Entry
-	(*Replacement)(nil),    // 1: quorate.log.v1.Replacement
-	(*Command)(nil),        // 2: quorate.log.v1.Command
-	(*Amount)(nil),         // 3: quorate.log.v1.Amount
-	(*Claim)(nil),          // 4: quorate.log.v1.Claim
-	(*Pick)(nil),           // 5: quorate.log.v1.Pick
-	(*Principal)(nil),      // 6: quorate.log.v1.Principal
-	(*Label)(nil),          // 7: quorate.log.v1.Label
-	(*Allocate)(nil),       // 8: quorate.log.v1.Allocate
-	(*Release)(nil),        // 9: quorate.log.v1.Release
-	(*ItemName)(nil),       // 10: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),     // 11: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),          // 12: quorate.log.v1.Renew
-	(*UpdateItems)(nil),    // 13: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),     // 14: quorate.log.v1.ResetItems
-	(*Confirm)(nil),        // 15: quorate.log.v1.Confirm
-	(*Cancel)(nil),         // 16: quorate.log.v1.Cancel
-	(*Expire)(nil),         // 17: quorate.log.v1.Expire
-	(*Limit)(nil),          // 18: quorate.log.v1.Limit
-	(*Resource)(nil),       // 19: quorate.log.v1.Resource
-	(*ItemSpec)(nil),       // 20: quorate.log.v1.ItemSpec
-	(*Turn)(nil),           // 21: quorate.log.v1.Turn
-	(*Node)(nil),           // 22: quorate.log.v1.Node
-	(*PrincipalLimit)(nil), // 23: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),           // 24: quorate.log.v1.Move
-	(*Tree)(nil),           // 25: quorate.log.v1.Tree
-	(*Leases)(nil),         // 26: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),     // 27: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),     // 28: quorate.log.v1.ApplyTrees
-	(*Policy)(nil),         // 29: quorate.log.v1.Policy
-	(*MoveNode)(nil),       // 30: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil), // 31: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),       // 32: quorate.log.v1.RollBack
-	(*SetLimits)(nil),      // 33: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),     // 34: quorate.log.v1.DeleteTree
+	(*CallerRun)(nil),      // 1: quorate.log.v1.CallerRun
+	(*Caller)(nil),         // 2: quorate.log.v1.Caller
+	(*Replacement)(nil),    // 3: quorate.log.v1.Replacement
+	(*Command)(nil),        // 4: quorate.log.v1.Command
+	(*Amount)(nil),         // 5: quorate.log.v1.Amount
+	(*Claim)(nil),          // 6: quorate.log.v1.Claim
+	(*Pick)(nil),           // 7: quorate.log.v1.Pick
+	(*Principal)(nil),      // 8: quorate.log.v1.Principal
+	(*Label)(nil),          // 9: quorate.log.v1.Label
+	(*Allocate)(nil),       // 10: quorate.log.v1.Allocate
+	(*Release)(nil),        // 11: quorate.log.v1.Release
+	(*ItemName)(nil),       // 12: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),     // 13: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),          // 14: quorate.log.v1.Renew
+	(*UpdateItems)(nil),    // 15: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),     // 16: quorate.log.v1.ResetItems
+	(*Confirm)(nil),        // 17: quorate.log.v1.Confirm
+	(*Cancel)(nil),         // 18: quorate.log.v1.Cancel
+	(*Expire)(nil),         // 19: quorate.log.v1.Expire
+	(*Limit)(nil),          // 20: quorate.log.v1.Limit
+	(*Resource)(nil),       // 21: quorate.log.v1.Resource
+	(*ItemSpec)(nil),       // 22: quorate.log.v1.ItemSpec
+	(*Turn)(nil),           // 23: quorate.log.v1.Turn
+	(*Node)(nil),           // 24: quorate.log.v1.Node
+	(*PrincipalLimit)(nil), // 25: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),           // 26: quorate.log.v1.Move
+	(*Tree)(nil),           // 27: quorate.log.v1.Tree
+	(*Leases)(nil),         // 28: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),     // 29: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),     // 30: quorate.log.v1.ApplyTrees
+	(*Policy)(nil),         // 31: quorate.log.v1.Policy
+	(*MoveNode)(nil),       // 32: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil), // 33: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),       // 34: quorate.log.v1.RollBack
+	(*SetLimits)(nil),      // 35: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),     // 36: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),   // 37: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),        // 38: quorate.log.v1.Binding
+	(*AccessSection)(nil),  // 39: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
-	2,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
-	1,  // 1: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
-	8,  // 2: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	9,  // 3: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	28, // 4: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	33, // 5: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	34, // 6: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	15, // 7: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	16, // 8: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	17, // 9: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	30, // 10: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	31, // 11: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	32, // 12: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	12, // 13: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	13, // 14: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	14, // 15: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	3,  // 16: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	5,  // 17: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	4,  // 18: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	7,  // 19: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	6,  // 20: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	7,  // 21: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	10, // 22: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	10, // 23: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	7,  // 24: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	7,  // 25: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	11, // 26: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	11, // 27: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	20, // 28: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	21, // 29: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	18, // 30: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	7,  // 31: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	23, // 32: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	18, // 33: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	18, // 34: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	18, // 35: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	3,  // 36: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	19, // 37: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	22, // 38: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	24, // 39: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	26, // 40: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	27, // 41: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	25, // 42: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	29, // 43: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	27, // 44: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 45: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 46: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 47: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	18, // 48: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	27, // 49: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
+	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
+	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
+	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
+	10, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	11, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	30, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	35, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	36, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	17, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	18, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	19, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	32, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	33, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	34, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	14, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	15, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	16, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	37, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	5,  // 19: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	7,  // 20: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	6,  // 21: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	9,  // 22: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	8,  // 23: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	9,  // 24: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	12, // 25: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	12, // 26: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	9,  // 27: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	9,  // 28: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	13, // 29: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	13, // 30: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	22, // 31: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	23, // 32: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	20, // 33: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	9,  // 34: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	25, // 35: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	20, // 36: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	20, // 37: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	20, // 38: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	38, // 39: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	5,  // 40: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	21, // 41: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	24, // 42: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	26, // 43: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	28, // 44: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	29, // 45: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 46: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	31, // 47: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	39, // 48: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	29, // 49: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	29, // 50: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	29, // 51: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	29, // 52: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	20, // 53: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	29, // 54: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3218,13 +3435,14 @@ func file_quorate_log_v1_entry_proto_init() {
 	if File_quorate_log_v1_entry_proto != nil {
 		return
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[1].OneofWrappers = []any{
+	file_quorate_log_v1_access_proto_init()
+	file_quorate_log_v1_entry_proto_msgTypes[3].OneofWrappers = []any{
 		(*Replacement_Size)(nil),
 		(*Replacement_Part)(nil),
 		(*Replacement_Digest)(nil),
 		(*Replacement_Abandoned)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[2].OneofWrappers = []any{
+	file_quorate_log_v1_entry_proto_msgTypes[4].OneofWrappers = []any{
 		(*Command_Allocate)(nil),
 		(*Command_Release)(nil),
 		(*Command_ApplyTrees)(nil),
@@ -3239,15 +3457,16 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Renew)(nil),
 		(*Command_UpdateItems)(nil),
 		(*Command_ResetItems)(nil),
+		(*Command_ChangeAccess)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[27].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is one element of a snapshot: a header, then policies, trees, revisions, items, held and ended allocations,
-// waiting requests, events, then a trailer.
+// Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
+// revisions, items, held and ended allocations, waiting requests, events, then a trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -38,6 +38,10 @@ type Record struct {
 	//	*Record_Item
 	//	*Record_Waiting
 	//	*Record_Policy
+	//	*Record_Access
+	//	*Record_Account
+	//	*Record_Token
+	//	*Record_Refused
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,6 +174,42 @@ func (x *Record) GetPolicy() *Policy {
 	return nil
 }
 
+func (x *Record) GetAccess() *AccessRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Access); ok {
+			return x.Access
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetAccount() *Account {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Account); ok {
+			return x.Account
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetToken() *TokenRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Token); ok {
+			return x.Token
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetRefused() *Refused {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Refused); ok {
+			return x.Refused
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -217,6 +257,23 @@ type Record_Policy struct {
 	Policy *Policy `protobuf:"bytes,10,opt,name=policy,proto3,oneof"`
 }
 
+type Record_Access struct {
+	// Since format 7. The last three follow access, each in the order of package access.
+	Access *AccessRecord `protobuf:"bytes,11,opt,name=access,proto3,oneof"`
+}
+
+type Record_Account struct {
+	Account *Account `protobuf:"bytes,12,opt,name=account,proto3,oneof"`
+}
+
+type Record_Token struct {
+	Token *TokenRecord `protobuf:"bytes,13,opt,name=token,proto3,oneof"`
+}
+
+type Record_Refused struct {
+	Refused *Refused `protobuf:"bytes,14,opt,name=refused,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -236,6 +293,14 @@ func (*Record_Item) isRecord_Record() {}
 func (*Record_Waiting) isRecord_Record() {}
 
 func (*Record_Policy) isRecord_Record() {}
+
+func (*Record_Access) isRecord_Record() {}
+
+func (*Record_Account) isRecord_Record() {}
+
+func (*Record_Token) isRecord_Record() {}
+
+func (*Record_Refused) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -400,6 +465,190 @@ func (x *Header) GetTreeVersion() uint64 {
 	return 0
 }
 
+// AccessRecord is the access book but for its long lists. It is left out if access was never changed. Since format 7.
+type AccessRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 open, 1 watching, 2 guarded.
+	Mode       uint32 `protobuf:"varint,1,opt,name=mode,proto3" json:"mode,omitempty"`
+	Revision   uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Recoveries uint64 `protobuf:"varint,3,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
+	// SHA-256 of the secret that was used last for a bootstrap; empty if none was.
+	Spent         []byte         `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
+	Section       *AccessSection `protobuf:"bytes,5,opt,name=section,proto3" json:"section,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRecord) Reset() {
+	*x = AccessRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRecord) ProtoMessage() {}
+
+func (x *AccessRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRecord.ProtoReflect.Descriptor instead.
+func (*AccessRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AccessRecord) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *AccessRecord) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *AccessRecord) GetRecoveries() uint64 {
+	if x != nil {
+		return x.Recoveries
+	}
+	return 0
+}
+
+func (x *AccessRecord) GetSpent() []byte {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+func (x *AccessRecord) GetSection() *AccessSection {
+	if x != nil {
+		return x.Section
+	}
+	return nil
+}
+
+// TokenRecord is a token of an account. Since format 7.
+type TokenRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 8 bytes.
+	Id      []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Account string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	// SHA-256 of the secret.
+	Hash        []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	CreatedMs   int64  `protobuf:"varint,4,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
+	EndsMs      int64  `protobuf:"varint,5,opt,name=ends_ms,json=endsMs,proto3" json:"ends_ms,omitempty"`
+	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
+	// Verbs.
+	Ceiling uint64 `protobuf:"varint,7,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
+	// Index of the log entry that revoked it; 0 if it was not.
+	Revoked       uint64 `protobuf:"varint,8,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenRecord) Reset() {
+	*x = TokenRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenRecord) ProtoMessage() {}
+
+func (x *TokenRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
+func (*TokenRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TokenRecord) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *TokenRecord) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *TokenRecord) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *TokenRecord) GetCreatedMs() int64 {
+	if x != nil {
+		return x.CreatedMs
+	}
+	return 0
+}
+
+func (x *TokenRecord) GetEndsMs() int64 {
+	if x != nil {
+		return x.EndsMs
+	}
+	return 0
+}
+
+func (x *TokenRecord) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *TokenRecord) GetCeiling() uint64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
+}
+
+func (x *TokenRecord) GetRevoked() uint64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
 // TreeRecord is a tree with the identities of its nodes.
 type TreeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -418,7 +667,7 @@ type TreeRecord struct {
 
 func (x *TreeRecord) Reset() {
 	*x = TreeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +679,7 @@ func (x *TreeRecord) String() string {
 func (*TreeRecord) ProtoMessage() {}
 
 func (x *TreeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +692,7 @@ func (x *TreeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeRecord.ProtoReflect.Descriptor instead.
 func (*TreeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TreeRecord) GetTree() *Tree {
@@ -507,7 +756,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +768,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +781,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -639,7 +888,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +900,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +913,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -743,7 +992,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +1004,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +1017,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -836,7 +1085,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1097,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1110,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -921,14 +1170,16 @@ type RevisionRecord struct {
 	Undo     []*TreeUndo `protobuf:"bytes,9,rep,name=undo,proto3" json:"undo,omitempty"`
 	Undoable bool        `protobuf:"varint,10,opt,name=undoable,proto3" json:"undoable,omitempty"`
 	// Since format 6: how to take the definitions of policies back.
-	UndoPolicies  []*PolicyUndo `protobuf:"bytes,11,rep,name=undo_policies,json=undoPolicies,proto3" json:"undo_policies,omitempty"`
+	UndoPolicies []*PolicyUndo `protobuf:"bytes,11,rep,name=undo_policies,json=undoPolicies,proto3" json:"undo_policies,omitempty"`
+	// Since format 7: the access section before a revision that replaced it; absent if it did not.
+	UndoAccess    *AccessSection `protobuf:"bytes,12,opt,name=undo_access,json=undoAccess,proto3" json:"undo_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1191,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1204,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1033,6 +1284,13 @@ func (x *RevisionRecord) GetUndoPolicies() []*PolicyUndo {
 	return nil
 }
 
+func (x *RevisionRecord) GetUndoAccess() *AccessSection {
+	if x != nil {
+		return x.UndoAccess
+	}
+	return nil
+}
+
 // PolicyUndo is the definition of a policy before a revision that changed or removed it. Since format 6.
 type PolicyUndo struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1045,7 +1303,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1315,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1328,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -1114,7 +1372,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1384,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1397,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -1272,14 +1530,16 @@ type AllocationRecord struct {
 	// Set for a lease that was granted from the queue and is not claimed by its caller yet.
 	Unclaimed bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
 	// What else the end of a reservation needs to restore the state from before it. Since format 5.
-	Undo          *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
+	Undo *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
+	// The user of the caller that made the request; empty if it had none. Since format 7.
+	Owner         string `protobuf:"bytes,25,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1551,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1564,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -1475,6 +1735,13 @@ func (x *AllocationRecord) GetUndo() *ReservationUndo {
 	return nil
 }
 
+func (x *AllocationRecord) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // ReservationUndo is what the end of a reservation needs to restore the state from before it. Since format 5.
 type ReservationUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1494,7 +1761,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1773,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1786,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -1569,7 +1836,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1848,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1861,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -1630,7 +1897,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1909,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1922,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -1696,7 +1963,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1975,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1988,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -1765,7 +2032,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +2044,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +2057,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -1826,7 +2093,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2105,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2118,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -1893,7 +2160,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2172,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2185,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Displacement) GetId() string {
@@ -1982,7 +2249,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2261,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2274,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2091,7 +2358,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2370,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2383,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -2209,7 +2476,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2488,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2501,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -2255,7 +2522,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\xaf\x04\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\x86\x06\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -2267,7 +2534,11 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04item\x18\b \x01(\v2\x1a.quorate.log.v1.ItemRecordH\x00R\x04item\x129\n" +
 	"\awaiting\x18\t \x01(\v2\x1d.quorate.log.v1.WaitingRecordH\x00R\awaiting\x120\n" +
 	"\x06policy\x18\n" +
-	" \x01(\v2\x16.quorate.log.v1.PolicyH\x00R\x06policyB\b\n" +
+	" \x01(\v2\x16.quorate.log.v1.PolicyH\x00R\x06policy\x126\n" +
+	"\x06access\x18\v \x01(\v2\x1c.quorate.log.v1.AccessRecordH\x00R\x06access\x123\n" +
+	"\aaccount\x18\f \x01(\v2\x17.quorate.log.v1.AccountH\x00R\aaccount\x123\n" +
+	"\x05token\x18\r \x01(\v2\x1b.quorate.log.v1.TokenRecordH\x00R\x05token\x123\n" +
+	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefusedB\b\n" +
 	"\x06record\"\xe7\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
@@ -2284,7 +2555,25 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
-	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xa2\x01\n" +
+	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xad\x01\n" +
+	"\fAccessRecord\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1e\n" +
+	"\n" +
+	"recoveries\x18\x03 \x01(\x04R\n" +
+	"recoveries\x12\x14\n" +
+	"\x05spent\x18\x04 \x01(\fR\x05spent\x127\n" +
+	"\asection\x18\x05 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\asection\"\xd9\x01\n" +
+	"\vTokenRecord\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\x12\x1d\n" +
+	"\n" +
+	"created_ms\x18\x04 \x01(\x03R\tcreatedMs\x12\x17\n" +
+	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
+	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\xa2\x01\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
@@ -2336,7 +2625,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\x9a\x03\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\xda\x03\n" +
 	"\x0eRevisionRecord\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -2350,7 +2639,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04undo\x18\t \x03(\v2\x18.quorate.log.v1.TreeUndoR\x04undo\x12\x1a\n" +
 	"\bundoable\x18\n" +
 	" \x01(\bR\bundoable\x12?\n" +
-	"\rundo_policies\x18\v \x03(\v2\x1a.quorate.log.v1.PolicyUndoR\fundoPolicies\"R\n" +
+	"\rundo_policies\x18\v \x03(\v2\x1a.quorate.log.v1.PolicyUndoR\fundoPolicies\x12>\n" +
+	"\vundo_access\x18\f \x01(\v2\x1d.quorate.log.v1.AccessSectionR\n" +
+	"undoAccess\"R\n" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
@@ -2370,7 +2661,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
 	"\x06leases\x18\v \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
 	"\vovertake_ms\x18\f \x01(\x03R\n" +
-	"overtakeMs\"\xbe\x06\n" +
+	"overtakeMs\"\xd4\x06\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -2399,7 +2690,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04data\x18\x15 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x124\n" +
 	"\x05items\x18\x16 \x03(\v2\x1e.quorate.log.v1.HeldItemRecordR\x05items\x12\x1c\n" +
 	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\x123\n" +
-	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\"\xe2\x01\n" +
+	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\x12\x14\n" +
+	"\x05owner\x18\x19 \x01(\tR\x05owner\"\xe2\x01\n" +
 	"\x0fReservationUndo\x121\n" +
 	"\x05trees\x18\x01 \x03(\v2\x1b.quorate.log.v1.TreeVersionR\x05trees\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.quorate.log.v1.DynamicNodeR\x05nodes\x120\n" +
@@ -2478,78 +2770,89 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
-	(*TreeRecord)(nil),       // 2: quorate.log.v1.TreeRecord
-	(*ItemRecord)(nil),       // 3: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),    // 4: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),       // 5: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),     // 6: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),   // 7: quorate.log.v1.RevisionRecord
-	(*PolicyUndo)(nil),       // 8: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),         // 9: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil), // 10: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),  // 11: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),      // 12: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),      // 13: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),       // 14: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),   // 15: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),  // 16: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 17: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 18: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 19: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 20: quorate.log.v1.Trailer
-	(*Policy)(nil),           // 21: quorate.log.v1.Policy
-	(*Tree)(nil),             // 22: quorate.log.v1.Tree
-	(*Label)(nil),            // 23: quorate.log.v1.Label
-	(*Resource)(nil),         // 24: quorate.log.v1.Resource
-	(*Node)(nil),             // 25: quorate.log.v1.Node
-	(*Move)(nil),             // 26: quorate.log.v1.Move
-	(*Leases)(nil),           // 27: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 28: quorate.log.v1.Allocate
+	(*AccessRecord)(nil),     // 2: quorate.log.v1.AccessRecord
+	(*TokenRecord)(nil),      // 3: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),       // 4: quorate.log.v1.TreeRecord
+	(*ItemRecord)(nil),       // 5: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),    // 6: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),       // 7: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),     // 8: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),   // 9: quorate.log.v1.RevisionRecord
+	(*PolicyUndo)(nil),       // 10: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),         // 11: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil), // 12: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),  // 13: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),      // 14: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),      // 15: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),       // 16: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),   // 17: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),  // 18: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 19: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 20: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 21: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 22: quorate.log.v1.Trailer
+	(*Policy)(nil),           // 23: quorate.log.v1.Policy
+	(*Account)(nil),          // 24: quorate.log.v1.Account
+	(*Refused)(nil),          // 25: quorate.log.v1.Refused
+	(*AccessSection)(nil),    // 26: quorate.log.v1.AccessSection
+	(*Tree)(nil),             // 27: quorate.log.v1.Tree
+	(*Label)(nil),            // 28: quorate.log.v1.Label
+	(*Resource)(nil),         // 29: quorate.log.v1.Resource
+	(*Node)(nil),             // 30: quorate.log.v1.Node
+	(*Move)(nil),             // 31: quorate.log.v1.Move
+	(*Leases)(nil),           // 32: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 33: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	2,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	7,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	10, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	10, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	20, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	18, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	3,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	4,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	21, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
-	22, // 10: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	23, // 11: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	10, // 12: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	5,  // 13: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	6,  // 14: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	9,  // 15: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	8,  // 16: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	21, // 17: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	24, // 18: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	25, // 19: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	26, // 20: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	27, // 21: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	28, // 22: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	16, // 23: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	17, // 24: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	23, // 25: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	15, // 26: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	11, // 27: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	12, // 28: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	13, // 29: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	14, // 30: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	3,  // 31: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	28, // 32: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	19, // 33: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	4,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	9,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	12, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	12, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	22, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	20, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	5,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	6,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	23, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
+	24, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	3,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
+	25, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	26, // 14: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	27, // 15: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	28, // 16: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	12, // 17: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	7,  // 18: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	8,  // 19: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	11, // 20: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	10, // 21: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	26, // 22: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	23, // 23: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	29, // 24: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	30, // 25: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	31, // 26: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	32, // 27: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	33, // 28: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	18, // 29: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	19, // 30: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	28, // 31: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	17, // 32: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	13, // 33: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	14, // 34: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	15, // 35: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	16, // 36: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	5,  // 37: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	33, // 38: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	21, // 39: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -2557,6 +2860,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 	if File_quorate_log_v1_snapshot_proto != nil {
 		return
 	}
+	file_quorate_log_v1_access_proto_init()
 	file_quorate_log_v1_entry_proto_init()
 	file_quorate_log_v1_snapshot_proto_msgTypes[0].OneofWrappers = []any{
 		(*Record_Header)(nil),
@@ -2569,6 +2873,10 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Item)(nil),
 		(*Record_Waiting)(nil),
 		(*Record_Policy)(nil),
+		(*Record_Access)(nil),
+		(*Record_Account)(nil),
+		(*Record_Token)(nil),
+		(*Record_Refused)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2576,7 +2884,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -70,7 +70,8 @@ const (
 // ClusterServiceClient is a client for the quorate.v1.ClusterService service.
 type ClusterServiceClient interface {
 	// GetStatus returns the serving node's view of the cluster. It needs no leader. Members that do not answer within a
-	// second lack the fields that only they can report.
+	// second lack the fields that only they can report. Callers without cluster.read get no more than served_by,
+	// leader_id, cluster_name, and a problem without its cause.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
@@ -84,7 +85,8 @@ type ClusterServiceClient interface {
 	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
 	// ListMembers returns the leader's view of the health of all nodes, members or not. A follower relays the call to the
-	// leader; without a leader it returns its own view and names itself as the source.
+	// leader; without a leader it returns its own view and names itself as the source. Callers without cluster.read get
+	// no more than served_by and leader_id.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
 	// JoinMember dials a gossip address, to find a node that was started without a join address, or adds a waiting node
 	// as a non-voter, if that is not done automatically.
@@ -300,7 +302,8 @@ func (c *clusterServiceClient) TransferLeader(ctx context.Context, req *v1.Trans
 // ClusterServiceHandler is an implementation of the quorate.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	// GetStatus returns the serving node's view of the cluster. It needs no leader. Members that do not answer within a
-	// second lack the fields that only they can report.
+	// second lack the fields that only they can report. Callers without cluster.read get no more than served_by,
+	// leader_id, cluster_name, and a problem without its cause.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
@@ -314,7 +317,8 @@ type ClusterServiceHandler interface {
 	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
 	// ListMembers returns the leader's view of the health of all nodes, members or not. A follower relays the call to the
-	// leader; without a leader it returns its own view and names itself as the source.
+	// leader; without a leader it returns its own view and names itself as the source. Callers without cluster.read get
+	// no more than served_by and leader_id.
 	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
 	// JoinMember dials a gossip address, to find a node that was started without a join address, or adds a waiting node
 	// as a non-voter, if that is not done automatically.
