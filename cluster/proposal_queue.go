@@ -93,7 +93,7 @@ func (l *proposalList) addProposal(p *proposal) {
 
 func (l *proposalList) adjustCounts(p *proposal, sign int) {
 	l.commands += sign * p.commands
-	l.bytes += sign * len(p.part.Data)
+	l.bytes += sign * p.part.Size()
 }
 
 // removeMatching removes the proposals for which matches returns true.
@@ -124,7 +124,7 @@ func (q *proposalQueue) enqueue(proposals []*proposal, batched bool) *Error {
 	commands, bytes := 0, 0
 	for _, p := range proposals {
 		commands += p.commands
-		bytes += len(p.part.Data)
+		bytes += p.part.Size()
 	}
 	list, shares := &q.small, 1
 	if bytes > largeCall {
@@ -247,12 +247,12 @@ func (e *batchBuilder) fillFrom(list *proposalList, limit int) {
 	count := 0
 	for _, p := range list.proposals[:limit] {
 		full := e.commands+p.commands > fsm.MaxEntryCommands ||
-			e.bytes+len(p.part.Data)+entryOverhead > fsm.MaxEntryBytes
+			e.bytes+p.part.Size()+entryOverhead > fsm.MaxEntryBytes
 		if full && len(e.batch) > 0 {
 			break
 		}
 		e.commands += p.commands
-		e.bytes += len(p.part.Data)
+		e.bytes += p.part.Size()
 		e.batch = append(e.batch, p)
 		list.adjustCounts(p, -1)
 		count++

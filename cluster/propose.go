@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -22,8 +23,9 @@ const entriesInFlight = 4
 // into several entries, each applied atomically, and small calls can overtake it. Only the established leader accepts
 // proposals; other nodes return NotLeader or NoLeader.
 //
-// A refusal by the ledger is an outcome. An error is an *Error: unless it says NotApplied, any of the commands may have
-// taken effect or may still do so, and the caller should retry with the same ids.
+// The commands have the caller that WithCaller put into the context, or none. A refusal by the ledger is an outcome. An
+// error is an *Error: unless it says NotApplied, any of the commands may have taken effect or may still do so, and the
+// caller should retry with the same ids.
 func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, false)
 }
@@ -48,7 +50,7 @@ func (l *leadership) propose(ctx context.Context, commands []quota.Command,
 	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
 	}
-	proposals, err := splitCommands(commands)
+	proposals, err := splitCommands(l.node.callerFor(ctx), commands)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -80,21 +82,24 @@ func (n *Node) notLeaderError() *Error {
 	return e
 }
 
-// splitCommands encodes commands into proposals that each fit into one entry. It runs on the caller's goroutine. Calls
-// larger than largestPart are split too, so that proposals behind them do not wait long.
-func splitCommands(commands []quota.Command) ([]*proposal, error) {
+// splitCommands encodes the commands of a caller, nil for none, into proposals that each fit into one entry. It runs on
+// the goroutine of the call. Calls larger than largestPart are split too, so that proposals behind them do not wait
+// long.
+func splitCommands(by *access.Caller, commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, newError(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	pieces := 2
 	if len(commands) <= fsm.MaxEntryCommands {
-		part, err := fsm.EncodeCommands(commands)
-		size := len(part.Data) + entryOverhead
+		part, err := fsm.EncodeCommands(by, commands)
+		size := part.Size() + entryOverhead
 		switch {
 		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
 			return []*proposal{{commands: len(commands), part: part, done: make(chan proposalResult, 1)}}, nil
+		case len(commands) == 1 && err != nil:
+			return nil, newError(TooLarge, true, err, "the command cannot be written as a log entry")
 		case len(commands) == 1:
-			return nil, newError(TooLarge, true, err,
+			return nil, newError(TooLarge, true, nil,
 				"one command takes more than the %d bytes of a log entry; divide it",
 				fsm.MaxEntryBytes-entryOverhead)
 		}
@@ -102,7 +107,7 @@ func splitCommands(commands []quota.Command) ([]*proposal, error) {
 	}
 	var all []*proposal
 	for piece := range slices.Chunk(commands, (len(commands)+pieces-1)/pieces) {
-		proposals, err := splitCommands(piece)
+		proposals, err := splitCommands(by, piece)
 		if err != nil {
 			return nil, err
 		}

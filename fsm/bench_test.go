@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 )
@@ -78,11 +79,18 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkDecodeEntry measures the decoding part of BenchmarkApply, and the decoder for all other entries beside it.
 func BenchmarkDecodeEntry(b *testing.B) {
-	data := mustEncode(b, benchCommands()...)
 	var scanner entryScanner
 	for name, decode := range map[string]func([]byte) (decoded, error){
-		"quick": scanner.decodeEntry, "standard": decodeEntry,
+		"quick": scanner.decodeEntry, "standard": decodeEntry, "callers": scanner.decodeEntry,
 	} {
+		data := mustEncode(b, benchCommands()...)
+		if name == "callers" { // each command of another call, of two users
+			var parts []Part
+			for i, c := range benchCommands() {
+				parts = append(parts, partOf(b, []*access.Caller{ciCaller, evaCaller}[i%2], c))
+			}
+			data = joined(b, parts...)
+		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N / 64 {
@@ -98,7 +106,23 @@ func BenchmarkDecodeEntry(b *testing.B) {
 func BenchmarkEncodeCommands(b *testing.B) {
 	commands := benchCommands()
 	for name, encode := range map[string]func() error{
-		"quick": func() error { _, err := EncodeCommands(commands); return err },
+		"quick": func() error { _, err := EncodeCommands(nil, commands); return err },
+		"callers": func() error { // for each command
+			for i := range commands {
+				if _, err := EncodeCommands(evaCaller, commands[i:i+1]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"single": func() error {
+			for i := range commands {
+				if _, err := EncodeCommands(nil, commands[i:i+1]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		"standard": func() error {
 			_, err := marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
 			return err

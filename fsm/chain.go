@@ -38,6 +38,9 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 			numbers = appendNumbers(numbers, uint64(n.Kind), n.Allocation.Fence())
 		}
 	}
+	if f.format >= seventhFormat {
+		numbers = appendNumbers(numbers, f.ledger.View().Book().Revision())
+	}
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)

@@ -15,6 +15,8 @@ type decoded struct {
 	format   uint32
 	stamp    quota.Stamp
 	commands []quota.Command
+	// callers divide the commands; nil if none of them has a caller.
+	callers []callerRun
 	// level is the new feature level; 0 keeps the present one.
 	level      uint32
 	checkpoint bool
@@ -55,9 +57,13 @@ func decodeEntry(data []byte) (decoded, error) {
 		}
 		commands[i] = command
 	}
+	callers, err := decodeCallers(&entry)
+	if err != nil {
+		return decoded{}, err
+	}
 	return decoded{
 		format: entry.GetFormat(), stamp: stampOf(&entry),
-		commands: commands, level: entry.GetRaiseLevel(), checkpoint: entry.GetCheckpoint(),
+		commands: commands, callers: callers, level: entry.GetRaiseLevel(), checkpoint: entry.GetCheckpoint(),
 	}, nil
 }
 
@@ -113,6 +119,7 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		return quota.ApplyTrees{
 			Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree),
 			Prune: a.GetPrune(), Policies: each(a.GetPolicies(), decodePolicy), RemovePolicies: a.GetRemovePolicies(),
+			Access: decodeOptionalSection(a.GetAccess()),
 		}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits
@@ -130,6 +137,8 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		return quota.RollBack{Meta: decodeMeta(c.RollBack.GetMeta()), Revision: c.RollBack.GetRevision()}, nil
 	case *logv1.Command_DeleteTree:
 		return quota.DeleteTree{Meta: decodeMeta(c.DeleteTree.GetMeta()), Tree: c.DeleteTree.GetTree()}, nil
+	case *logv1.Command_ChangeAccess:
+		return decodeChangeAccess(c.ChangeAccess)
 	}
 	return nil, errors.New("this version does not know it; run a newer version")
 }
@@ -224,7 +233,7 @@ func decodeNode(n *logv1.Node) quota.NodeSpec {
 		Defaults: each(n.GetDefaults(), decodeLimit),
 		Borrow:   each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
 		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
-		Queueing: decodeQueueing(n.GetQueueing()),
+		Queueing: decodeQueueing(n.GetQueueing()), Bindings: each(n.GetBindings(), decodeBinding),
 	}
 }
 

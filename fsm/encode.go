@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 )
@@ -26,7 +27,14 @@ type Part struct {
 	// Level and Checkpoint are set in parts without commands: see RaiseLevel and Checkpoint.
 	Level      uint32
 	Checkpoint bool
+
+	// commands is the number of commands in Data, and caller who asks for them, encoded; nil for no caller.
+	commands int
+	caller   []byte
 }
+
+// Size is the largest number of bytes that the part adds to an entry.
+func (p Part) Size() int { return len(p.Data) + len(p.caller) + runOverhead }
 
 // RaiseLevel is the part of an entry that permits formats up to level in the log from then on. A member that does not
 // know the level halts there.
@@ -35,13 +43,21 @@ func RaiseLevel(level uint32) Part { return Part{Format: fourthFormat, Level: le
 // Checkpoint is the part of an entry after which each replica computes the digest of its state.
 func Checkpoint() Part { return Part{Format: fourthFormat, Checkpoint: true} }
 
-// EncodeCommands encodes commands as a part of a log entry. Encoding is most of the work of a proposal, and callers can
-// do it concurrently, before the commands are assigned to an entry. It fails for more than MaxEntryCommands.
-func EncodeCommands(commands []quota.Command) (Part, error) {
+// EncodeCommands encodes the commands of one caller, nil for none, as a part of a log entry. Encoding is most of the
+// work of a proposal, and callers of this function can do it concurrently, before the commands are assigned to an
+// entry. It fails for more than MaxEntryCommands, and for a caller that [access.Caller.Check] refuses.
+func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
 	}
-	part := Part{Format: firstFormat}
+	caller, err := encodeCaller(by)
+	if err != nil {
+		return Part{}, err
+	}
+	part := Part{Format: firstFormat, commands: len(commands), caller: caller}
+	if by != nil {
+		part.Format = CallerFormat
+	}
 	for _, c := range commands {
 		part.Format = max(part.Format, formatOf(c))
 	}
@@ -49,17 +65,17 @@ func EncodeCommands(commands []quota.Command) (Part, error) {
 		part.Data = data
 		return part, nil
 	}
-	var err error
 	part.Data, err = marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
 	return part, err
 }
 
 // JoinEntry joins parts from EncodeCommands, in their order, into the data of one log entry. They share the stamp and
-// get the newest of their formats. It fails if the entry would exceed MaxEntryBytes; the caller must bound the number
-// of commands.
+// get the newest of their formats; each command keeps its caller. It fails if the entry would exceed MaxEntryBytes,
+// which it never does if the sizes of the parts and 64 more are no more than that. The caller of this function must
+// bound the number of commands.
 func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 	head := &logv1.Entry{Format: firstFormat, TimeMs: int64(s.At), WallMs: s.Wall}
-	pieces := make([][]byte, 1, 1+len(parts))
+	pieces := make([][]byte, 1, 2+len(parts))
 	for _, p := range parts {
 		head.Format, head.RaiseLevel = max(head.GetFormat(), p.Format), max(head.GetRaiseLevel(), p.Level)
 		head.Checkpoint = head.GetCheckpoint() || p.Checkpoint
@@ -70,16 +86,16 @@ func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 		return nil, err
 	}
 	// Concatenated encodings of a repeated field encode the concatenated list.
-	data := slices.Concat(pieces...)
+	data := slices.Concat(append(pieces, appendRuns(nil, parts))...)
 	if len(data) > MaxEntryBytes {
 		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
 	}
 	return data, nil
 }
 
-// EncodeEntry combines EncodeCommands and JoinEntry.
+// EncodeEntry combines EncodeCommands, without a caller, and JoinEntry.
 func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
-	part, err := EncodeCommands(commands)
+	part, err := EncodeCommands(nil, commands)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +147,7 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
 			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree), Prune: c.Prune,
 			Policies: each(c.Policies, encodePolicy), RemovePolicies: c.RemovePolicies,
+			Access: encodeOptionalSection(c.Access),
 		}}}
 	case quota.SetLimits:
 		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{
@@ -152,6 +169,8 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_DeleteTree{DeleteTree: &logv1.DeleteTree{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree,
 		}}}
+	case quota.ChangeAccess:
+		return &logv1.Command{Command: &logv1.Command_ChangeAccess{ChangeAccess: encodeChangeAccess(c)}}
 	}
 	panic("fsm: a command outside the closed list")
 }
@@ -245,6 +264,7 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 		Hard: n.Hard, Principals: each(n.Principals, encodePrincipalLimit), Defaults: each(n.Defaults, encodeLimit),
 		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: uint32(n.Queueing),
+		Bindings: each(n.Bindings, encodeBinding),
 	}
 }
 

@@ -143,13 +143,18 @@ func (n *nameCache) find(text []byte) string {
 	if len(text) == 0 || len(text) > cachedLength {
 		return string(text)
 	}
-	hash := uint32(2166136261) // FNV-1a
-	for _, b := range text {
-		hash = (hash ^ uint32(b)) * 16777619
-	}
-	slot := &n[hash%cachedNames]
+	slot := &n[hashBytes(text)%cachedNames]
 	if *slot != string(text) { // compares without a copy
 		*slot = string(text)
 	}
 	return *slot
+}
+
+// hashBytes is FNV-1a.
+func hashBytes(text []byte) uint32 {
+	hash := uint32(2166136261)
+	for _, b := range text {
+		hash = (hash ^ uint32(b)) * 16777619
+	}
+	return hash
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 6
+const EntryFormat uint32 = 7
 
 const (
 	firstFormat  uint32 = 1
@@ -20,7 +20,12 @@ const (
 	fifthFormat uint32 = 5
 	// sixthFormat adds policies that the configuration defines.
 	sixthFormat uint32 = 6
+	// seventhFormat adds callers of commands, changes of access, and bindings of nodes.
+	seventhFormat uint32 = 7
 )
+
+// CallerFormat is the first format whose entries say who asks for their commands.
+const CallerFormat = seventhFormat
 
 // RaisedFrom is the first format that needs an entry which raises the feature level. Entries of earlier formats may be
 // written as soon as all members understand them.
@@ -40,7 +45,12 @@ func formatOf(c quota.Command) uint32 {
 		return oldestFormat(false, len(c.Items) > 0 || c.ItemState != "")
 	case quota.Allocate:
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
+	case quota.ChangeAccess:
+		return seventhFormat
 	case quota.ApplyTrees:
+		if c.Access != nil || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
+			return seventhFormat
+		}
 		if len(c.Policies)+len(c.RemovePolicies) > 0 {
 			return sixthFormat
 		}
@@ -92,6 +102,10 @@ func treeNeedsThird(t quota.TreeSpec) bool {
 		slices.ContainsFunc(
 			t.Resources, func(r quota.Resource) bool { return r.Unit == quota.Items || r.Items != nil }) ||
 		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return n.Queueing != quota.InheritQueueing })
+}
+
+func treeNeedsSeventh(t quota.TreeSpec) bool {
+	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return len(n.Bindings) > 0 })
 }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,

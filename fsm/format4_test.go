@@ -15,7 +15,7 @@ import (
 // fourthParts are entries with the fields of the fourth format, alone and beside commands.
 func fourthParts(t testing.TB) map[string][]Part {
 	t.Helper()
-	commands, err := EncodeCommands([]quota.Command{quota.Release{ID: "i"}, quota.Confirm{ID: "i"}})
+	commands, err := EncodeCommands(nil, []quota.Command{quota.Release{ID: "i"}, quota.Confirm{ID: "i"}})
 	if err != nil {
 		t.Fatal(err)
 	}

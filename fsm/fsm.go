@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -56,6 +58,9 @@ type FSM struct {
 	// appliedChanged is closed and replaced whenever applied grows, dueChanged whenever the time of the next Expire
 	// changes.
 	appliedChanged, dueChanged chan struct{}
+
+	// book is the access book of the ledger, for readers without the lock.
+	book atomic.Pointer[access.Book]
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -67,10 +72,12 @@ func New(o Options) *FSM {
 	}
 	ledger := ledger.New(o.Bounds)
 	ledger.SetLevel(firstFormat)
-	return &FSM{
+	f := &FSM{
 		options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}),
 		dueChanged: make(chan struct{}),
 	}
+	f.publishBook()
+	return f
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -98,7 +105,16 @@ func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	f.feed.append(f.newEvents, f.applied, f.ledger.View().Now())
 	clear(f.newEvents) // do not keep their records alive
 	f.newEvents = f.newEvents[:0]
+	f.publishBook()
 	f.notifyWaiters(before)
+}
+
+// publishBook must be called before anybody learns that an entry was applied: a token works as soon as the call that
+// made it has returned.
+func (f *FSM) publishBook() {
+	if book := f.ledger.View().Book(); f.book.Load() != book {
+		f.book.Store(book)
+	}
 }
 
 // notifyWaiters wakes callers of WaitApplied, and those of NextDue if its answer changed. The lock must be held.
@@ -140,8 +156,9 @@ func (f *FSM) apply(entry *raft.Log) any {
 		return f.applyReplacement(entry, e)
 	}
 	outcomes, before := make(Outcomes, len(e.commands)), len(f.newEvents)
+	run := callerCursor{runs: e.callers}
 	for i, c := range e.commands {
-		outcomes[i] = f.ledger.Apply(e.stamp, c)
+		outcomes[i] = f.ledger.ApplyFrom(e.stamp, ledger.Origin{Caller: run.next(), Index: entry.Index}, c)
 		for _, fact := range f.ledger.TakeFacts() {
 			number := uint32(len(f.newEvents) - before + 1)
 			f.newEvents = append(f.newEvents, WatchEvent{Position{entry.Index, number}, fact, outcomes[i].Now})

@@ -51,6 +51,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	if format == sixthFormat {
 		return sixthGoldens(t)
 	}
+	if format == seventhFormat {
+		return seventhGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM
@@ -201,6 +204,12 @@ func describeEntry(t testing.TB, e decoded) string {
 	}
 	for _, c := range e.commands {
 		text += strings.TrimPrefix(fmt.Sprintf("%T ", c), "quota.") + indent(t, c)
+		if change, is := c.(quota.ChangeAccess); is {
+			text += strings.TrimPrefix(fmt.Sprintf("by %T", change.Change), "access.") + " {}\n"
+		}
+	}
+	for _, run := range e.callers {
+		text += "callers " + indent(t, map[string]any{"Commands": run.commands, "Caller": run.caller})
 	}
 	if e.level > 0 || e.checkpoint {
 		text += "behind them " + indent(t, map[string]any{"RaiseLevel": e.level, "Checkpoint": e.checkpoint})
@@ -217,6 +226,9 @@ func describeImage(t testing.TB, image *ledger.Snapshot) string {
 		}
 	}
 	text := indent(t, image.Header)
+	if book := image.Book(); book.Revision() > 0 {
+		text += "access " + indent(t, book.State())
+	}
 	if len(image.Policies()) > 0 {
 		text += indent(t, image.Policies())
 	}

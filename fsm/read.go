@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -57,6 +58,10 @@ func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	return applied, nil
 }
 
+// Book is the access book after the entries that the last batch or restore applied. It takes no lock. A book never
+// changes, so callers may keep it.
+func (f *FSM) Book() *access.Book { return f.book.Load() }
+
 // Applied is the index of the last entry that reached the state machine. Raft does not pass its own no-op and barrier
 // entries on.
 func (f *FSM) Applied() uint64 {
@@ -65,7 +70,6 @@ func (f *FSM) Applied() uint64 {
 	return f.applied
 }
 
-// Now is the present ledger time.
 // Now is the ledger time that was applied last.
 func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()

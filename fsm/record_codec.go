@@ -78,6 +78,7 @@ func appendAllocation(to []byte, a ledger.AllocationImage, field protowire.Numbe
 	w.writePacked(16, a.Seats)
 	w.writeNumber(18, uint64(a.Expires))
 	w.writeNumber(19, uint64(a.TTL))
+	w.writeText(25, a.Owner)
 	w.endMessage(record)
 	return w.data, !w.invalid
 }
@@ -129,6 +130,7 @@ func (s *entryScanner) scanAllocation(data []byte) (a ledger.AllocationImage, en
 	a.Forced, a.By = forced == 1, string(r.readText(12))
 	a.Seats = s.scanPacked(&r, 16)
 	a.Expires, a.TTL = quota.Instant(r.readNumber(18)), quota.Span(r.readNumber(19))
+	a.Owner = s.names.find(r.readText(25))
 	r.leaveMessage(rest)
 	return a, ended, r.isDone()
 }

@@ -41,6 +41,7 @@ func randomAllocation(field protowire.Number) *rapid.Generator[ledger.Allocation
 			Until:       quota.Instant(number("until")), Forced: rapid.Bool().Draw(t, "forced"),
 			By:      rapid.SampledFrom([]string{"", "other"}).Draw(t, "by"),
 			Expires: quota.Instant(number("expires")), TTL: quota.Span(number("ttl")),
+			Owner: rapid.SampledFrom([]string{"", "account/ci"}).Draw(t, "owner"),
 		}
 		if field == endedRecord {
 			a.Ended = &quota.Stamp{At: quota.Instant(number("end")), Wall: number("end wall")}
@@ -125,7 +126,7 @@ func sampleRecord() []byte {
 		}}},
 		Fence: 7, Granted: quota.Stamp{At: 1, Wall: 2}, Placed: []uint64{300, 0}, PlacedPaths: []string{"a", ""},
 		State: quota.Reserved, Until: 9, Forced: true, By: "b", Seats: []uint64{1}, Expires: 4, TTL: 500,
-		Ended: &quota.Stamp{At: 3, Wall: 4},
+		Ended: &quota.Stamp{At: 3, Wall: 4}, Owner: "corp/eva",
 	}, endedRecord)
 	return data
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -85,8 +86,8 @@ func decodeReplacement(entry *logv1.Entry) (decoded, error) {
 	switch step := entry.GetReplacement(); {
 	case entry.GetFormat() < fourthFormat:
 		return decoded{}, fmt.Errorf("it replaces the state, which format %d does not know", entry.GetFormat())
-	case len(entry.GetCommands()) > 0:
-		return decoded{}, errors.New("it carries commands beside a step of a replacement")
+	case len(entry.GetCommands())+len(entry.GetCallers()) > 0:
+		return decoded{}, errors.New("it carries commands or callers beside a step of a replacement")
 	case step.GetStep() == nil:
 		return decoded{}, errors.New("this version does not know this step of a replacement; run a newer version")
 	}
@@ -162,7 +163,8 @@ func (r *replacement) addPart(part []byte) error {
 	return nil
 }
 
-// finishReplacement replaces the ledger. An error means that this node cannot do what the other replicas do.
+// finishReplacement replaces the ledger but for the access book, see bookAfterReplacement. Bindings of nodes are a part
+// of the configuration and come from the backup. An error means that this node cannot do what the other replicas do.
 func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replaced, error) {
 	r := f.replacement
 	if r.have != r.size || !bytes.Equal(r.digest.Sum(nil), digest) {
@@ -172,7 +174,7 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	for i, part := range r.parts {
 		readers[i] = bytes.NewReader(part)
 	}
-	ledger, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds)
+	ledger, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds, f.bookAfterReplacement)
 	if err != nil {
 		return Replaced{}, err
 	}
@@ -183,6 +185,17 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	f.newEvents = f.newEvents[:0]
 	f.feed.restart(index, ledger.View().Now())
 	return Replaced{Done: true, Header: ledger.Header(), level: header.GetEntryFormat()}, nil
+}
+
+// bookAfterReplacement is the access book after a replacement: the present one, so that no backup brings back an
+// account, a token, a right or a mode that was taken away after it. If access was never changed here, it is the book of
+// the backup without its tokens, because nobody knows which of them have been revoked since.
+func (f *FSM) bookAfterReplacement(backup access.State) access.State {
+	if book := f.ledger.View().Book(); book.Revision() > 0 {
+		return book.State()
+	}
+	backup.Tokens = nil
+	return backup
 }
 
 // extendChainByStep adds a replacement step and its outcome to the chain.

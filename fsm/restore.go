@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -26,7 +27,7 @@ const maxRecord = 256 << 20
 // A halted state machine stays halted, because its node is stopping.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
-	ledger, header, err := loadSnapshot(source, f.options.Bounds)
+	ledger, header, err := loadSnapshot(source, f.options.Bounds, nil)
 	if err != nil {
 		return err
 	}
@@ -41,18 +42,22 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
 	f.feed.restart(f.applied, f.ledger.View().Now())
+	f.publishBook()
 	f.notifyWaiters(before)
 	return nil
 }
 
 // CheckSnapshot verifies a snapshot without keeping it: format, records, digest, and every invariant of the ledger.
 func CheckSnapshot(source io.Reader) error {
-	_, _, err := loadSnapshot(source, quota.DefaultBounds())
+	_, _, err := loadSnapshot(source, quota.DefaultBounds(), nil)
 	return err
 }
 
-func loadSnapshot(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header, error) {
+// loadSnapshot reads a snapshot to its end. If chosen is not nil, it replaces the state of the access book.
+func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.State) access.State,
+) (*ledger.Ledger, *logv1.Header, error) {
 	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
+	r.access.chosen = chosen
 	header, err := r.readHeader()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: %w", err)
@@ -82,6 +87,7 @@ type recordReader struct {
 	exact   bool   // the record in the buffer has only fields that this version knows
 	records uint64
 	scanner entryScanner
+	access  accessReader
 }
 
 func (r *recordReader) readHeader() (*logv1.Header, error) {
@@ -119,7 +125,7 @@ func (r *recordReader) readBody(loader *ledger.Restorer) error {
 			return err
 		}
 		if image, ended, ok := r.scanner.scanAllocation(r.payload); ok {
-			if err := addAllocation(loader, image, ended); err != nil {
+			if err := errors.Join(r.access.finish(loader), addAllocation(loader, image, ended)); err != nil {
 				return err
 			}
 			r.countRecord()
@@ -131,6 +137,15 @@ func (r *recordReader) readBody(loader *ledger.Restorer) error {
 		}
 		if !r.exact {
 			return errUnknownFields
+		}
+		if isAccess, err := r.access.addRecord(record); err != nil {
+			return err
+		} else if isAccess {
+			r.countRecord()
+			continue
+		}
+		if err := r.access.finish(loader); err != nil {
+			return err
 		}
 		if trailer := record.GetTrailer(); trailer != nil {
 			return r.checkTrailer(trailer)

@@ -21,6 +21,8 @@ type entryScanner struct {
 	amounts quota.Vector
 	labels  []quota.Label
 	numbers []uint64
+	runs    []callerRun
+	callers callerCache
 }
 
 // decodeEntry decodes the data of a log entry. After any error the node must halt.
@@ -47,6 +49,7 @@ func (s *entryScanner) scanEntry(data []byte) (decoded, bool) {
 		}
 		r.leaveMessage(rest) // fails if the command is not known
 	}
+	d.callers = s.scanRuns(&r, format, len(d.commands))
 	return d, r.isDone() && len(d.commands) > 0
 }
 

@@ -39,7 +39,7 @@ func compareDecoders(t interface {
 	if err != nil {
 		t.Fatalf("%x was accepted as %+v, and decodeEntry says %v", data, fast, err)
 	}
-	if diff := cmp.Diff(slow, fast, cmp.AllowUnexported(decoded{})); diff != "" {
+	if diff := cmp.Diff(slow, fast, cmp.AllowUnexported(decoded{}, callerRun{})); diff != "" {
 		t.Fatalf("%x, decoded (-as ever +quickly):\n%s", data, diff)
 	}
 	return true
@@ -87,7 +87,7 @@ func TestInvalidTextIsNotEncoded(t *testing.T) {
 		quota.Allocate{ID: "i", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "\xed\xa0\x80"}}}}},
 		quota.Allocate{ID: "i", Principal: quota.Principal{User: "u", Groups: []string{"\x80"}}},
 	} {
-		if _, err := EncodeCommands([]quota.Command{c}); err == nil {
+		if _, err := EncodeCommands(nil, []quota.Command{c}); err == nil {
 			t.Errorf("%+v was encoded", c)
 		}
 	}
@@ -152,7 +152,8 @@ func oddEntries(tb testing.TB) [][]byte {
 		Mode: quota.Wait, WaitFor: 5, Priority: 9, Data: []quota.Label{{Key: "d", Value: "e"}},
 	}
 	renew := quota.Renew{ID: "job", Fence: 7, TTL: 60_000, Items: []quota.ItemUpdate{{State: "dirty"}}}
-	ordinary := mustEncode(tb, allocate, quota.Release{ID: "job", Items: []quota.ItemName{{Tree: "t"}, {}}}, renew)
+	release := quota.Release{ID: "job", Items: []quota.ItemName{{Tree: "t"}, {}}}
+	ordinary := joined(tb, partOf(tb, ciCaller, allocate), partOf(tb, nil, release), partOf(tb, evaCaller, renew))
 	head := []byte{0x08, 1, 0x10, 5}
 	entry := func(fields ...byte) []byte { return append(slices.Clone(head), fields...) }
 	odd := [][]byte{
@@ -160,7 +161,9 @@ func oddEntries(tb testing.TB) [][]byte {
 		head,                                      // without a command
 		append(slices.Clone(ordinary), 0x08, 1),   // a field again, out of order
 		append([]byte{0x08, 1}, ordinary...),      // a field twice
-		append(slices.Clone(ordinary), 0x38, 1),   // an unknown field
+		append(slices.Clone(ordinary), 0x38, 1),   // a number where callers are
+		append(slices.Clone(ordinary), 0x40, 1),   // an unknown field
+		append(slices.Clone(ordinary), 0x3a, 0),   // a run without commands
 		append(slices.Clone(ordinary), 0x22, 0),   // an empty command
 		append(slices.Clone(ordinary), 0x28, 4),   // the feature level
 		append(slices.Clone(ordinary), 0x30, 1),   // a checkpoint

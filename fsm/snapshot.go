@@ -19,7 +19,7 @@ import (
 )
 
 // SnapshotFormat is the newest snapshot format that this version reads and writes.
-const SnapshotFormat uint32 = 6
+const SnapshotFormat uint32 = 7
 
 // snapshot is a captured ledger with the header of its file.
 type snapshot struct {
@@ -120,6 +120,7 @@ func (s *snapshot) write(out io.Writer) error {
 // recordLists write the lists of records in the order of snapshot.proto.
 func (s *snapshot) recordLists() []func(*recordWriter) error {
 	return []func(*recordWriter) error{
+		writeAccess(s.image.Book()),
 		writeAll(slices.Values(s.image.Policies()), func(p quota.PolicySpec) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Policy{Policy: encodePolicy(p)}}
 		}),

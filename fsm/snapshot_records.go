@@ -61,6 +61,7 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 			}
 		}),
 		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable, UndoPolicies: each(r.UndoPolicies, encodePolicyUndo),
+		UndoAccess: encodeOptionalSection(r.UndoAccess),
 	}
 }
 
@@ -106,7 +107,7 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 			}
 		}),
 		Undo: each(r.GetUndo(), decodeUndo), Undoable: r.GetUndoable(),
-		UndoPolicies: each(r.GetUndoPolicies(), decodePolicyUndo),
+		UndoPolicies: each(r.GetUndoPolicies(), decodePolicyUndo), UndoAccess: decodeOptionalSection(r.GetUndoAccess()),
 	}
 }
 
@@ -119,6 +120,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
+		Owner: a.Owner,
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -141,7 +143,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		Expires: quota.Instant(r.GetExpiresMs()), TTL: quota.Span(r.GetTtlMs()), RevokedBy: r.GetRevokedBy(),
 		Unclaimed: r.GetUnclaimed(),
 		Data:      each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
-		Undo: decodeReservationUndo(r.GetUndo()),
+		Undo: decodeReservationUndo(r.GetUndo()), Owner: r.GetOwner(),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}

@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/fsm"
+)
+
+// callerKey is the key of the caller in a context.
+type callerKey struct{}
+
+// WithCaller says who asks for what is proposed with this context. The log entry carries the caller to the ledger,
+// which decides what the caller may do. The caller must not be changed afterwards. It must satisfy
+// [access.Caller.Check]: otherwise a proposal fails with TooLarge, like all that cannot be written. Below feature level
+// 7 entries cannot carry callers, and the caller is dropped; a ledger cannot be guarded at such a level.
+func WithCaller(ctx context.Context, by *access.Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, by)
+}
+
+// withSystemCaller is WithCaller for what the cluster itself proposes.
+func withSystemCaller(ctx context.Context) context.Context {
+	system := access.SystemCaller()
+	return WithCaller(ctx, &system)
+}
+
+// callerFor returns the caller that entries may carry now; nil for none.
+func (n *Node) callerFor(ctx context.Context) *access.Caller {
+	by, _ := ctx.Value(callerKey{}).(*access.Caller)
+	if by == nil || n.ledger.Format() < fsm.CallerFormat {
+		return nil
+	}
+	return by
+}
+
+// Book is the access book as of the log entries that this node has applied. It takes no lock. A book never changes, so
+// it may be kept, but each call should ask for the present one.
+func (n *Node) Book() *access.Book { return n.ledger.Book() }

@@ -1,0 +1,256 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/quorate/quorate/access"
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+)
+
+// Callers in entries. Parts carry one caller each; JoinEntry writes runs behind all commands, one for equal callers
+// behind each other.
+
+// Fields of an entry, a run and a caller that this file writes and reads.
+const (
+	callersField  protowire.Number = 7
+	runCommands   protowire.Number = 1
+	runCaller     protowire.Number = 2
+	callerRequest protowire.Number = 6
+)
+
+// runOverhead bounds the bytes of a run beside its caller: two tags and lengths, and the number of commands.
+const runOverhead = 16
+
+// callerRun is who asks for the next commands of an entry; the caller is nil if there is none.
+type callerRun struct {
+	commands int
+	caller   *access.Caller
+}
+
+// callerCursor finds the caller of one command after the other.
+type callerCursor struct {
+	runs []callerRun
+	used int // commands of the first run
+}
+
+// next returns nil for a command without a caller, and without runs always.
+func (c *callerCursor) next() *access.Caller {
+	if len(c.runs) == 0 {
+		return nil
+	}
+	caller := c.runs[0].caller
+	if c.used++; c.used == c.runs[0].commands {
+		c.runs, c.used = c.runs[1:], 0
+	}
+	return caller
+}
+
+// encodeCaller returns nil for no caller. It writes the same bytes as the standard encoder.
+func encodeCaller(by *access.Caller) ([]byte, error) {
+	if by == nil {
+		return nil, nil
+	}
+	if err := by.Check(); err != nil {
+		return nil, fmt.Errorf("encode the caller: %w", err)
+	}
+	w := fieldWriter{data: make([]byte, 0, typicalCommand)}
+	w.writeNumber(1, uint64(by.Kind))
+	w.writeText(2, by.User)
+	w.writeTexts(3, by.Groups)
+	if by.Credential != ([16]byte{}) {
+		w.data = protowire.AppendBytes(protowire.AppendTag(w.data, 4, protowire.BytesType), by.Credential[:])
+	}
+	w.writeText(5, by.Via)
+	w.writeText(callerRequest, by.Request)
+	return w.data, nil
+}
+
+// appendRuns appends the callers of the parts of an entry as its last fields; nothing if no part has a caller.
+func appendRuns(to []byte, parts []Part) []byte {
+	if !slices.ContainsFunc(parts, func(p Part) bool { return p.caller != nil }) {
+		return to
+	}
+	w := fieldWriter{data: to}
+	for i := 0; i < len(parts); {
+		commands, caller := parts[i].commands, parts[i].caller
+		for i++; i < len(parts) && (parts[i].commands == 0 || bytes.Equal(parts[i].caller, caller)); i++ {
+			commands += parts[i].commands
+		}
+		if commands == 0 {
+			continue // a part that raises the level or asks for a checkpoint
+		}
+		run := w.beginMessage(callersField)
+		w.writeNumber(runCommands, uint64(commands))
+		if caller != nil {
+			w.data = protowire.AppendBytes(protowire.AppendTag(w.data, runCaller, protowire.BytesType), caller)
+		}
+		w.endMessage(run)
+	}
+	return w.data
+}
+
+// decodeCallers reads the runs of an entry, which has none or divides all commands.
+func decodeCallers(entry *logv1.Entry) ([]callerRun, error) {
+	runs := make([]callerRun, 0, len(entry.GetCallers()))
+	left := uint64(len(entry.GetCommands()))
+	for i, r := range entry.GetCallers() {
+		commands := uint64(r.GetCommands())
+		if commands == 0 || commands > left {
+			return nil, fmt.Errorf("run %d of its callers has %d of the last %d commands", i, commands, left)
+		}
+		left -= commands
+		caller, err := decodeCaller(r.GetCaller())
+		if err != nil {
+			return nil, fmt.Errorf("run %d of its callers: %w", i, err)
+		}
+		runs = append(runs, callerRun{int(commands), caller})
+	}
+	switch {
+	case len(runs) == 0:
+		return nil, nil
+	case left > 0:
+		return nil, fmt.Errorf("its callers leave out the last %d commands", left)
+	case entry.GetFormat() < seventhFormat:
+		return nil, fmt.Errorf("it has format %d, and callers, which came with format %d", entry.GetFormat(),
+			seventhFormat)
+	}
+	return runs, nil
+}
+
+func decodeCaller(c *logv1.Caller) (*access.Caller, error) {
+	if c == nil {
+		return nil, nil
+	}
+	caller := &access.Caller{
+		Kind: access.CallerKind(min(c.GetKind(), math.MaxUint8)), User: c.GetUser(), Groups: c.GetGroups(),
+		Via: c.GetVia(), Request: c.GetRequest(),
+	}
+	if err := decodeFixed(caller.Credential[:], c.GetCredential(), "the credential"); err != nil {
+		return nil, err
+	}
+	if err := caller.Check(); err != nil {
+		return nil, err
+	}
+	return caller, nil
+}
+
+// scanRuns reads the runs of an entry of commands; like decodeCallers, but it only fails.
+func (s *entryScanner) scanRuns(r *fieldReader, format uint64, commands int) []callerRun {
+	if !r.hasField(callersField) {
+		return nil
+	}
+	s.runs = s.runs[:0]
+	for r.hasField(callersField) {
+		rest := r.enterMessage()
+		count := r.readNumber(runCommands)
+		r.failIf(count == 0 || count > uint64(commands))
+		run := callerRun{commands: int(min(count, MaxEntryCommands))}
+		commands -= run.commands
+		if r.hasField(runCaller) {
+			run.caller = s.callers.scan(r, r.readContent(), &s.names)
+		}
+		r.leaveMessage(rest)
+		s.runs = append(s.runs, run)
+	}
+	r.failIf(commands != 0 || format < uint64(seventhFormat))
+	return exactCopy(s.runs)
+}
+
+const (
+	// cachedCallers is how many callers a callerCache keeps, cachedCaller their longest encoding, and hashedTail how many
+	// of its last bytes choose the place.
+	cachedCallers = 256
+	cachedCaller  = 2048
+	hashedTail    = 24
+)
+
+// callerCache keeps decoded callers by the bytes of everything but the id of the call, which is the last field: one
+// user asks for many commands. It is bounded, and has no influence on what is decoded.
+type callerCache struct {
+	slots []cachedEntry // nil before the first caller
+}
+
+type cachedEntry struct {
+	encoded []byte
+	caller  *access.Caller
+}
+
+// scan reads a caller. It makes r fail for bytes that encodeCaller does not write.
+func (c *callerCache) scan(r *fieldReader, encoded []byte, names *nameCache) *access.Caller {
+	if r.failed {
+		return nil
+	}
+	identity, request := splitRequest(encoded)
+	caller := c.find(r, identity, names)
+	if caller == nil || len(request) == 0 {
+		return caller
+	}
+	one := fieldReader{data: request}
+	called := *caller
+	called.Request = string(one.readText(callerRequest))
+	// The rest was checked before.
+	check := access.Caller{Kind: access.System, Request: called.Request}
+	r.failIf(!one.isDone() || check.Check() != nil)
+	return &called
+}
+
+// splitRequest divides an encoded caller before its last field, if that is the id of the call.
+func splitRequest(encoded []byte) (identity, request []byte) {
+	rest := fieldReader{data: encoded}
+	for len(rest.data) > 0 && !rest.hasField(callerRequest) {
+		if rest.data[0] == 1<<3 { // the kind; everything else has a length
+			rest.readNumber(1)
+			continue
+		}
+		rest.readContent()
+	}
+	at := len(encoded) - len(rest.data)
+	return encoded[:at], encoded[at:]
+}
+
+func (c *callerCache) find(r *fieldReader, identity []byte, names *nameCache) *access.Caller {
+	if len(identity) > cachedCaller {
+		return scanIdentity(r, identity, names)
+	}
+	if c.slots == nil {
+		c.slots = make([]cachedEntry, cachedCallers)
+	}
+	// The credential is at the end, so a few bytes tell most callers apart.
+	slot := &c.slots[hashBytes(identity[max(0, len(identity)-hashedTail):])%cachedCallers]
+	if slot.caller != nil && bytes.Equal(slot.encoded, identity) {
+		return slot.caller
+	}
+	caller := scanIdentity(r, identity, names)
+	if caller != nil {
+		slot.encoded, slot.caller = bytes.Clone(identity), caller
+	}
+	return caller
+}
+
+// scanIdentity reads a caller without the id of the call. It returns nil, and makes r fail, for bytes that encodeCaller
+// does not write.
+func scanIdentity(r *fieldReader, identity []byte, names *nameCache) *access.Caller {
+	one := fieldReader{data: identity}
+	kind := one.readNumber(1)
+	one.failIf(kind > math.MaxUint8)
+	caller := &access.Caller{Kind: access.CallerKind(kind), User: names.find(one.readText(2))}
+	for one.hasField(3) {
+		caller.Groups = append(caller.Groups, names.find(one.readElement()))
+	}
+	if one.hasField(4) {
+		credential := one.readContent()
+		one.failIf(len(credential) != len(caller.Credential) || encodeFixed(credential) == nil)
+		copy(caller.Credential[:], credential)
+	}
+	caller.Via = names.find(one.readText(5))
+	if !one.isDone() || caller.Check() != nil {
+		r.failIf(true)
+		return nil
+	}
+	return caller
+}

@@ -1,0 +1,222 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/access"
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// Callers of the tests, of each kind that has an identity.
+var (
+	ciCaller = &access.Caller{
+		Kind: access.AccountCaller, User: "account/ci", Credential: [16]byte{1, 2, 3, 4, 5, 6, 7, 8},
+		Groups: []string{"robots"}, Request: "req-1",
+	}
+	evaCaller = &access.Caller{
+		Kind: access.External, User: "corp/eva", Groups: []string{"corp/ops", "corp/sre"},
+		Credential: [16]byte{9, 8, 7}, Via: "boskos",
+	}
+	systemCaller = &access.Caller{Kind: access.System}
+)
+
+// seventhBindings have every field of a binding.
+var seventhBindings = access.CanonicalBindings([]access.Binding{
+	{
+		Role: "broker", To: []access.Subject{{Kind: access.User, Name: "corp/eva"}, {Kind: access.Group, Name: "robots"}},
+		MaxPriority: -5, Unpreemptable: true, HoldAs: access.Holders{Names: []string{"corp/adam"}}, IDs: "ci/",
+		Until: 1_900_000_000_000,
+	},
+	{Role: "broker", To: []access.Subject{{Kind: access.AccountSubject, Name: "ci"}}, HoldAs: access.Holders{Any: true}},
+	{Role: "viewer", To: []access.Subject{{Kind: access.Everyone}}},
+})
+
+// seventhSection has every field of a section.
+func seventhSection() access.Section {
+	return access.Section{
+		Roles: []access.Role{{Name: "planner", Description: "plans", Verbs: access.SetOf(access.LimitsSet)}},
+		Issuers: []access.Issuer{{
+			Name: "corp", URL: "https://idp.example", KeysURL: "https://idp.example/keys", Audience: "quorate", User: "sub",
+			Require:    []access.ClaimRule{{Claim: "org", Values: []string{"a", "b"}}},
+			Groups:     []access.GroupRule{{Group: "sre", Match: []access.ClaimRule{{Claim: "team", Values: []string{"x"}}}}},
+			Algorithms: []string{"ES256"}, MaxAge: 60_000,
+		}},
+		Certificates: []access.CertificateRule{{DNS: "zuul.example", User: "zuul"}, {Name: "host", User: "host"}},
+		Bindings:     []access.Binding{{Role: "root", To: []access.Subject{{Kind: access.AccountSubject, Name: "ci"}}}},
+		TokenLife:    86_400_000,
+	}.Canonical()
+}
+
+// accessSamples are all commands that change access, by name.
+func accessSamples() map[string]access.Command {
+	account := access.Account{Name: "ci", Description: "builds", Groups: []string{"robots"}, Disabled: true}
+	token := access.NewToken{ID: access.TokenID{1, 2, 3}, Hash: [32]byte{4, 5, 6}, Ends: 1_800_000_900_000}
+	key := access.RefusedKey{Kind: access.RefusedJTI, Issuer: "corp", Name: "j1"}
+	return map[string]access.Command{
+		"create-account": access.CreateAccount{Account: account},
+		"update-account": access.UpdateAccount{Account: account},
+		"delete-account": access.DeleteAccount{Name: "ci"},
+		"create-token": access.CreateToken{
+			Account: "ci", Token: token, Description: "for builds", Ceiling: access.SetOf(access.Hold, access.AuditRead),
+		},
+		"rotate-token": access.RotateToken{Old: access.TokenID{9}, Token: token, Overlap: 3_600_000},
+		"revoke-token": access.RevokeToken{ID: access.TokenID{1, 2, 3}},
+		"refuse": access.Refuse{Refused: access.Refused{
+			RefusedKey:   access.RefusedKey{Kind: access.RefusedUser, Name: "corp/eva"},
+			IssuedBefore: 1_800_000_000_000, Until: 1_900_000_000_000, Reason: "left",
+		}},
+		"unrefuse":        access.Unrefuse{Key: key},
+		"set-mode":        access.SetMode{Mode: access.Guarded},
+		"replace-section": access.ReplaceSection{Section: seventhSection()},
+		"bootstrap": access.Bootstrap{
+			Secret: [32]byte{7}, IsRecovery: true, Recoveries: 3, Account: "admin", Token: token,
+		},
+	}
+}
+
+// boundTree is a configuration with bindings.
+var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "bound", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+	Nodes: []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a", Bindings: seventhBindings[:1]}},
+}}}
+
+// newSection replaces the access section by one with another life of tokens.
+func newSection(before access.Section) quota.ApplyTrees {
+	before.TokenLife = 86_400_000
+	return quota.ApplyTrees{Access: &before}
+}
+
+// anyCommand is a command of any kind, those that change access included.
+func anyCommand() *rapid.Generator[quota.Command] {
+	change := rapid.OneOf(
+		asChange(rapid.Make[access.CreateAccount]()), asChange(rapid.Make[access.UpdateAccount]()),
+		asChange(rapid.Make[access.DeleteAccount]()), asChange(rapid.Make[access.CreateToken]()),
+		asChange(rapid.Make[access.RotateToken]()), asChange(rapid.Make[access.RevokeToken]()),
+		asChange(rapid.Make[access.Refuse]()), asChange(rapid.Make[access.Unrefuse]()),
+		asChange(rapid.Make[access.SetMode]()), asChange(rapid.Make[access.ReplaceSection]()),
+		asChange(rapid.Make[access.Bootstrap]()),
+	)
+	bound := rapid.Custom(func(t *rapid.T) quota.Command {
+		list := rapid.SliceOfN(rapid.Make[access.Binding](), 0, 3).Draw(t, "bindings")
+		return quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Nodes: []quota.NodeSpec{{Bindings: list}}}}}
+	})
+	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound)
+}
+
+func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command {
+		return quota.ChangeAccess{
+			Reason: rapid.SampledFrom([]string{"", "why"}).Draw(t, "reason"), Change: of.Draw(t, fmt.Sprintf("%T", *new(C))),
+		}
+	})
+}
+
+// seventhEntry has every message of the seventh format.
+func seventhEntry() *logv1.Entry {
+	samples := map[string]quota.Command{"tree": boundTree}
+	for name, change := range accessSamples() {
+		samples[name] = quota.ChangeAccess{Reason: "test", Change: change}
+	}
+	entry := entryOf(seventhFormat, samples)
+	caller := &logv1.Caller{Kind: uint32(access.External), User: "corp/eva", Groups: evaCaller.Groups}
+	entry.Callers = []*logv1.CallerRun{{Commands: uint32(len(samples)), Caller: caller}}
+	return entry
+}
+
+// seventhGoldens are entries with callers, bindings and changes of access, and a snapshot with all of them.
+func seventhGoldens(t testing.TB) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{
+		"entry-v7-raise-level.bin": joined(t, RaiseLevel(seventhFormat)),
+		"entry-v7-bindings.bin":    joined(t, partOf(t, evaCaller, boundTree)),
+		"entry-v7-callers.bin": joined(t, partOf(t, ciCaller, quota.Release{ID: "i"}, quota.Confirm{ID: "i"}),
+			partOf(t, nil, quota.Release{ID: "j"}), Checkpoint(), partOf(t, evaCaller, quota.Release{ID: "k"}),
+			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9})),
+		"snapshot-v7.bin": snapshotOf(t, seventhFSM(t)),
+	}
+	for name, change := range accessSamples() {
+		files["entry-v7-"+name+".bin"] = joined(t, partOf(t, evaCaller, quota.ChangeAccess{Reason: "test", Change: change}))
+	}
+	return files
+}
+
+func partOf(t testing.TB, by *access.Caller, commands ...quota.Command) Part {
+	t.Helper()
+	part, err := EncodeCommands(by, commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part
+}
+
+// sampleBook has every kind of record.
+func sampleBook(t testing.TB) *access.Book {
+	t.Helper()
+	book := access.NewBook(access.Open)
+	token := func(id byte) access.NewToken {
+		return access.NewToken{ID: access.TokenID{id}, Hash: [32]byte{id, 1}, Ends: 1_800_000_900_000}
+	}
+	section := seventhSection()
+	section.Bindings = append(section.Bindings, access.Binding{
+		Role: access.RoleRoot, To: []access.Subject{{Kind: access.AccountSubject, Name: "admin"}},
+	})
+	for i, c := range []access.Command{
+		access.Bootstrap{Secret: [32]byte{7}, Account: "admin", Token: token(9)},
+		access.CreateAccount{Account: access.Account{Name: "ci", Description: "builds", Groups: []string{"robots"}}},
+		access.CreateAccount{Account: access.Account{Name: "old", Disabled: true}},
+		access.CreateToken{Account: "ci", Token: token(5), Ceiling: access.SetOf(access.Hold), Description: "first"},
+		access.CreateToken{Account: "ci", Token: token(1), Ceiling: access.AllVerbs},
+		access.RevokeToken{ID: access.TokenID{5}},
+		accessSamples()["refuse"],
+		access.ReplaceSection{Section: section},
+		access.SetMode{Mode: access.Guarded},
+	} {
+		change, refused := book.Apply(c, access.Moment{Wall: 1_800_000_000_000, Index: uint64(i + 1)})
+		if refused != nil {
+			t.Fatalf("%T: %v", c, refused)
+		}
+		book = change.After
+	}
+	return book
+}
+
+// withBook returns a state machine like f with another book.
+func withBook(t testing.TB, f *FSM, book *access.Book) *FSM {
+	t.Helper()
+	data := snapshotOf(t, f)
+	loaded, _, err := loadSnapshot(bytes.NewReader(data), f.options.Bounds, func(access.State) access.State {
+		return book.State()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := restored(t, data)
+	g.ledger = loaded
+	g.setFormat(g.format)
+	g.publishBook()
+	return g
+}
+
+func seventhFSM(t testing.TB) *FSM {
+	t.Helper()
+	f := sixthFSM(t)
+	applyData(f, f.applied+1, joined(t, RaiseLevel(seventhFormat)))
+	f = withBook(t, f, sampleBook(t))
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, boundTree)))
+	section := f.ledger.View().Book().Section()
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, newSection(section))))
+	held := quota.Allocate{ID: "ci/1", Claims: []quota.Claim{{
+		Tree: "bound", Node: "a", Amounts: quota.Vector{{Resource: "cores", Amount: 2}},
+	}}}
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, held)))
+	if found, refused := f.ledger.View().Allocation("ci/1"); refused != nil || found.Owner != evaCaller.User {
+		t.Fatalf("ci/1 is %+v, %v", found, refused)
+	}
+	return f
+}
