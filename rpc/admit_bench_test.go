@@ -22,14 +22,18 @@ func BenchmarkAdmit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	token := cluster.guard(b, nil)
 	empty := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	steps := server.screenCalls(server.clientRoutes(b.Context(), empty, Config{Metrics: empty}))
 	body := strings.Repeat(" ", 200)
 	for _, c := range []struct {
-		name    string
-		handler http.Handler
+		name          string
+		handler       http.Handler
+		authorization string
 	}{
-		{"nothing", empty},
-		{"steps", server.screenCalls(server.clientRoutes(b.Context(), empty, Config{Metrics: empty}))},
+		{"nothing", empty, ""},
+		{"steps", steps, ""},
+		{"steps with a token", steps, "Bearer " + token.Reveal()},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -38,6 +42,9 @@ func BenchmarkAdmit(b *testing.B) {
 				r.ContentLength = int64(len(body))
 				r.Header.Set("Content-Type", "application/proto")
 				r.Header.Set("Connect-Timeout-Ms", "5000")
+				if c.authorization != "" {
+					r.Header.Set("Authorization", c.authorization)
+				}
 				c.handler.ServeHTTP(httptest.NewRecorder(), r)
 			}
 		})

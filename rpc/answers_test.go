@@ -25,10 +25,10 @@ func TestAnswersMustBeTaken(t *testing.T) {
 	d := oneNode(t)
 	mux := http.NewServeMux()
 	mux.Handle("/", d.Handler())
-	mux.Handle("/large", d.FrontEnd(func(Services) http.Handler {
+	mux.Handle("/large", d.FrontEnd(FrontEnd{Name: "test", New: func(Services) http.Handler {
 		return http.HandlerFunc(
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
-	}))
+	}}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
 	mux.Handle(restorePath, d.newPipeline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(1500 * time.Millisecond)

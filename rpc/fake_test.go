@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -25,6 +26,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/relay"
 )
 
@@ -32,23 +34,29 @@ import (
 type fakeCluster struct {
 	mu      sync.Mutex
 	ledger  *ledger.Ledger
+	wall    int64
 	index   uint64
 	leader  string
 	members []cluster.Member
 	changed chan struct{}
+	// book is the access book of all nodes.
+	book atomic.Pointer[access.Book]
 	// news are all facts so far; the first "forgotten" ones are no longer readable.
 	news      []cluster.WatchEvent
 	forgotten cluster.Position
 	more      chan struct{}
+	// bootstrapSecret is that of all servers.
+	bootstrapSecret [32]byte
 	// hangUp closes idle connections. Without it, the shutdown of every server waits a second for them.
 	hangUp []func()
 }
 
 func newFakeCluster() *fakeCluster {
-	return &fakeCluster{
-		ledger: ledger.New(quota.DefaultBounds()), changed: make(chan struct{}),
+	c := &fakeCluster{
+		ledger: ledger.New(quota.DefaultBounds()), wall: 1_700_000_000_000, changed: make(chan struct{}),
 		more: make(chan struct{}),
 	}
+	return c
 }
 
 // lead makes a node the leader; an empty id leaves the cluster without a leader.
@@ -66,12 +74,21 @@ func (c *fakeCluster) apply(commands ...quota.Command) ([]ledger.Outcome, uint64
 
 // applyAt applies a command at an instant of ledger time, or now if that is later.
 func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]ledger.Outcome, uint64) {
+	system := access.SystemCaller()
+	return c.applyFrom(&system, at, commands...)
+}
+
+// applyFrom is applyAt for commands of a caller.
+func (c *fakeCluster) applyFrom(
+	by *access.Caller, at quota.Instant, commands ...quota.Command,
+) ([]ledger.Outcome, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index++
 	outcomes, number := make([]ledger.Outcome, len(commands)), uint32(0)
 	for i, command := range commands {
-		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
+		outcomes[i] = c.ledger.ApplyFrom(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: c.wall},
+			ledger.Origin{Caller: by, Index: c.index}, command)
 		for _, fact := range c.ledger.TakeFacts() {
 			number++
 			c.news = append(
@@ -131,6 +148,21 @@ type fakeNode struct {
 	refused string
 	// patient is the number of calls of ProposeBatched.
 	patient atomic.Int64
+	// behind is the book of this node, if it has not caught up with the cluster.
+	behind atomic.Pointer[access.Book]
+}
+
+// Book is that of the ledger, unless a test has set another one.
+func (n *fakeNode) Book() *access.Book {
+	if behind := n.behind.Load(); behind != nil {
+		return behind
+	}
+	if set := n.book.Load(); set != nil {
+		return set
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ledger.View().Book()
 }
 
 func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
@@ -142,7 +174,7 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]le
 	if !n.IsLeader() {
 		return nil, 0, &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: n.id + " does not lead"}
 	}
-	outcomes, index := n.apply(commands...)
+	outcomes, index := n.applyFrom(identify.CallerOf(ctx), 0, commands...)
 	return outcomes, index, nil
 }
 
@@ -282,6 +314,13 @@ func openWith(t testing.TB, c *fakeCluster, id string, limits admission.Limits) 
 
 func openOn(t testing.TB, c *fakeCluster, id string, limits admission.Limits, network relay.Network) *testServer {
 	t.Helper()
+	return openSecured(t, c, id, limits, network, Security{})
+}
+
+func openSecured(
+	t testing.TB, c *fakeCluster, id string, limits admission.Limits, network relay.Network, security Security,
+) *testServer {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +334,8 @@ func openOn(t testing.TB, c *fakeCluster, id string, limits admission.Limits, ne
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Limits: limits, Network: network,
+		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret,
+		Security: security,
 	})
 	if err != nil {
 		t.Fatal(err)

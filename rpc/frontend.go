@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/inprocess"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
@@ -29,11 +30,17 @@ type Services struct {
 	Items       quoratev1connect.ItemServiceClient
 }
 
-// FrontEnd serves the protocol of another system on the API's port, by calling the API
+// FrontEnd serves the protocol of another system by calling the API
 // (docs/adr/0010-front-ends-speak-the-public-api.md).
 type FrontEnd struct {
-	// Pattern is one of [http.ServeMux], for example "/ws/v1/".
+	// Name is that of the system in the callers that come through the front end, for example "boskos". It is a name as
+	// those of nodes: letters, digits and _ . @ + -.
+	Name string
+	// Pattern is one of [http.ServeMux], for example "/ws/v1/"; it is not used if the front end owns an address.
 	Pattern string
+	// WriteError writes the answer to a call that is refused before it reaches the handler, because of its credential,
+	// with the status and the text that clients of the system understand. Nil writes an error of the API.
+	WriteError func(http.ResponseWriter, *http.Request, error)
 	// New makes its handler.
 	New func(Services) http.Handler
 }
@@ -41,10 +48,12 @@ type FrontEnd struct {
 // FrontEnd is the handler of a front end behind what every call passes: a look at what carries it, observation,
 // recovery, a place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are
 // on the API's port already.
-func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
+func (s *Server) FrontEnd(f FrontEnd) http.Handler {
 	a := s.admission
-	return s.screenCalls(s.newPipeline(make(s.services),
-		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
+	return s.screenCalls(s.newPipeline(f.New(s.services),
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal,
+		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)),
+		s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
 		a.AdmitFrontEnd, setDefaultDeadline, a.LimitFrontEndBody, forbidCaching))
 }
 
@@ -54,7 +63,19 @@ func (s *Server) LimitConnections(server *http.Server) { s.admission.LimitConnec
 
 func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	for _, f := range frontEnds {
-		mux.Handle(f.Pattern, s.FrontEnd(f.New))
+		mux.Handle(f.Pattern, s.FrontEnd(f))
+	}
+}
+
+// refuseFrontEndCall writes the errors of a front end's calls whose body has not been read.
+func (s *Server) refuseFrontEndCall(f FrontEnd) func(http.ResponseWriter, *http.Request, error) {
+	if f.WriteError == nil {
+		return s.admission.RefuseCall
+	}
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		observe.CallOf(r.Context()).Code = connect.CodeOf(err).String()
+		admission.LimitRest(w, r)
+		f.WriteError(w, r, err)
 	}
 }
 
@@ -93,7 +114,8 @@ func (s *Server) localAllocations(streams context.Context, api http.Handler) quo
 func (s *Server) localTransport(streams context.Context, api http.Handler) *inprocess.Transport {
 	a := s.admission
 	handler := s.newPipeline(api,
-		observe.ShareRecord, a.ShareTicket, a.EndWithServer(streams), a.LimitTime, s.forwarder.ForwardWrites)
+		observe.ShareRecord, a.ShareTicket, identify.AttributeOwnCalls, a.EndWithServer(streams), a.LimitTime,
+		s.forwarder.ForwardWrites, s.authorizer.AuthorizeCall)
 	return &inprocess.Transport{
 		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
 	}

@@ -24,7 +24,7 @@ import (
 func TestFrontEndsWriteAnywhere(t *testing.T) {
 	follower, leader := twoNodes(t)
 	var s Services
-	handler := follower.FrontEnd(func(given Services) http.Handler {
+	handler := follower.FrontEnd(FrontEnd{Name: "test", New: func(given Services) http.Handler {
 		s = given
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, limited := r.Context().Deadline(); !limited {
@@ -32,7 +32,7 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, "served")
 		})
-	})
+	}})
 	ctx := t.Context()
 	calls := []func() error{
 		func() error { _, err := s.Allocations.Allocate(ctx, leaseOf("a", "cern:physics", 1)); return err },
@@ -128,7 +128,7 @@ func TestFrontEndsWatch(t *testing.T) {
 func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	d := fullNode(t)
 	var allocate func(ctx context.Context) error
-	handler := d.FrontEnd(func(s Services) http.Handler {
+	handler := d.FrontEnd(FrontEnd{Name: "test", New: func(s Services) http.Handler {
 		allocate = func(ctx context.Context) error {
 			_, err := s.Allocations.Allocate(ctx, patiently("b", 10*time.Second))
 			return err
@@ -143,7 +143,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusNoContent)
 		})
-	})
+	}})
 	seen := make(chan string, 1)
 	d.node.proposing = func(ctx context.Context) error {
 		seen <- observe.CallOf(ctx).RequestID

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
@@ -25,6 +26,7 @@ func handlerOptions(
 ) []connect.HandlerOption {
 	return append(codec.Options(elements), connect.WithInterceptors(append(t.HandlerInterceptors(),
 		observe.Afterwards(observe.NoteCode),
+		observe.Afterwards(identify.TellEnd),
 		observe.Afterwards(wire.BoundText),
 		observe.Afterwards(nameField),
 		validate.NewInterceptor(validate.WithValidator(validator)),

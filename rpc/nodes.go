@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/authn"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
@@ -52,8 +53,9 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
 	a := s.admission
 	return s.newPipeline(api,
-		s.observer.ObserveCall, a.IssueTicket, s.admitNode, a.AdmitMemberCall, a.EndWithServer(streams), a.LimitTime,
-		a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites, a.LimitDecoded, s.prepareCall)
+		s.observer.ObserveCall, a.IssueTicket, s.admitNode, s.identifier.Authenticate, a.AdmitMemberCall,
+		a.EndWithServer(streams), s.identifier.EndWithCredential, a.LimitTime, a.LimitBody, a.LimitElements,
+		s.forwarder.ForwardWrites, s.authorizer.AuthorizeCall, a.LimitDecoded, s.prepareCall)
 }
 
 // admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be
@@ -73,8 +75,23 @@ func (s *Server) admitNode(x *pipeline.Exchange) bool {
 			return false
 		}
 	}
+	if from.ID == "" && !s.hasNoCertificate(x) {
+		return false
+	}
 	if known.Kind == procedures.ServesClients && (from.ID != "" || r.Header.Get(wire.RelayedByHeader) == "") {
 		r.Header.Set(wire.RelayedByHeader, from.DisplayName())
+	}
+	return true
+}
+
+// hasNoCertificate refuses a call with the certificate of a client from a node that did not prove to be one: in a
+// cluster in plain text no client has shown a certificate to any node.
+func (s *Server) hasNoCertificate(x *pipeline.Exchange) bool {
+	for _, name := range []string{authn.ClientCertHeader, authn.ClientCertChainHeader} {
+		if len(x.Request.Header.Values(name)) > 0 {
+			s.refuseHeader(x, name)
+			return false
+		}
 	}
 	return true
 }
@@ -93,12 +110,16 @@ func (s *Server) refuseInternal(x *pipeline.Exchange) bool {
 		if !internal || name == wire.RelayedByHeader && s.fromEarlierNode(x.Request) {
 			continue
 		}
-		s.metrics.RefusedHeaders.Inc()
-		s.admission.RefuseCall(x.Writer, x.Request, wire.ToError(wire.InvalidField(
-			name, "the header %s is for nodes among themselves; send the request without it", name)))
+		s.refuseHeader(x, name)
 		return false
 	}
 	return true
+}
+
+func (s *Server) refuseHeader(x *pipeline.Exchange, name string) {
+	s.metrics.RefusedHeaders.Inc()
+	s.admission.RefuseCall(x.Writer, x.Request, wire.ToError(wire.InvalidField(
+		name, "the header %s is for nodes among themselves; send the request without it", name)))
 }
 
 // fromEarlierNode reports whether a request may come from a member that does not know the listener for nodes.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -22,8 +23,10 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/authorize"
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/inprocess"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
@@ -55,7 +58,7 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 }
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups,
-// Network, Browsers and Peers are required.
+// Network, Browsers, Peers and BootstrapSecret are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -83,6 +86,8 @@ type Config struct {
 	Network Network
 	// Peers carries calls to other nodes instead of a network, for clusters that have none.
 	Peers http.RoundTripper
+	// BootstrapSecret is the SHA-256 of the secret for the first administrator; zero if this server has none.
+	BootstrapSecret [32]byte
 }
 
 // Server serves the API of one node on one port.
@@ -94,7 +99,9 @@ type Server struct {
 	traces     observe.Traces
 	forwarder  *relay.Forwarder
 	procedures procedures.Table
+	authorizer *authorize.Authorizer
 	transport  *relay.RenewingTransport
+	identifier *identify.Identifier
 	peers      relay.Peers
 	services   Services
 	// streams makes the calls of AllocateStream.
@@ -137,9 +144,13 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	options := handlerOptions(validator, elements, spans)
-	known := procedures.New()
+	known, err := procedures.New()
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of the API: %w", err)
+	}
 	s := &Server{
 		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known,
+		network: c.Network, grants: handlers.NewGrantNotifier(c.Node),
 		transport: relay.NewRenewingTransport(
 			relay.TransportConfig{Security: c.Security, Network: c.Network, Peers: c.Peers}), traces: spans,
 		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
@@ -154,7 +165,12 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.network, s.grants = c.Network, handlers.NewGrantNotifier(c.Node)
+	if s.identifier, err = s.newIdentifier(c); err != nil {
+		return nil, err
+	}
+	if s.authorizer, err = s.newAuthorizer(c); err != nil {
+		return nil, err
+	}
 	s.peers = relay.Peers{
 		Self: s.id, Transport: s.transport, Security: c.Security, Network: c.Network != nil,
 		Level: func() uint32 { return c.Node.Level().Current },
@@ -167,14 +183,21 @@ func New(c Config) (*Server, error) {
 	if c.Network != nil {
 		s.forwarder.Streams = relay.NewCallStreams(s.peers)
 	}
+	s.validator = validator
+	s.assembleHandlers(c, options)
+	return s, nil
+}
+
+// assembleHandlers puts the services behind the pipelines of both listeners.
+func (s *Server) assembleHandlers(c Config, options []connect.HandlerOption) {
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
 	base := handlers.Service{
-		ID: s.id, Node: c.Node, Validator: validator, Traces: spans,
-		Expensive: s.admission.Expensive,
+		ID: s.id, Node: c.Node, Validator: s.validator, Traces: s.traces,
+		Expensive: s.admission.Expensive, Access: s.authorizer,
 	}
-	s.validator, s.direct = validator, directCalls(s.allocationService(base), handlers.ItemService{Service: base})
+	s.direct = directCalls(s.allocationService(base), handlers.ItemService{Service: base})
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
 	s.streams.Client = s.localAllocations(streams, api)
@@ -183,7 +206,6 @@ func New(c Config) (*Server, error) {
 	s.admission.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
 	s.admission.KeyByMember(s.nodes, func(ctx context.Context) string { return relay.NodeCallOf(ctx).ID })
-	return s, nil
 }
 
 // newHTTPServer returns a server for HTTP/1.1 and HTTP/2, with and without TLS. It has no handler yet.
@@ -208,6 +230,8 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewClusterServiceHandler(
 		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewAccessServiceHandler(
+		handlers.AccessService{Service: base, BootstrapSecret: c.BootstrapSecret, Random: rand.Reader}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
@@ -264,13 +288,15 @@ func (h serviceHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Config) http.Handler {
 	a := s.admission
 	calls := s.newPipeline(api,
-		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.traces.LimitAsked(a.IsRelayed), a.AdmitCall,
-		a.EndWithServer(streams), a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
-		a.DecodeInTurn, a.LimitDecoded, s.prepareCall)
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.identifier.Authenticate,
+		s.traces.LimitAsked(a.IsRelayed), a.AdmitCall, a.EndWithServer(streams), s.identifier.EndWithCredential,
+		a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
+		s.authorizer.AuthorizeCall, a.DecodeInTurn, a.LimitDecoded, s.prepareCall)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
-	mux.Handle("GET /metrics", s.admission.LimitScrapes(c.Metrics))
+	mux.Handle("GET /metrics", s.newPipeline(s.admission.LimitScrapes(c.Metrics),
+		s.identifier.AuthenticateFrontEnd("", s.admission.RefuseCall), s.authorizer.AuthorizeScrape))
 	mux.Handle("/", calls)
 	s.mountFrontEnds(mux, c.FrontEnds)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -327,6 +353,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.forwarder.Streams.Close()
 	}
 	s.transport.CloseIdleConnections()
+	s.identifier.Close()
 	return err
 }
 

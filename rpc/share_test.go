@@ -95,12 +95,12 @@ func TestSlowBodies(t *testing.T) {
 	d := oneNode(t)
 	d.admission.Pacing = admission.Pacing{BodyGrace: 300 * time.Millisecond, BusyBodyGrace: 300 * time.Millisecond}
 	front := http.NewServeMux()
-	front.Handle("/", d.FrontEnd(func(Services) http.Handler {
+	front.Handle("/", d.FrontEnd(FrontEnd{Name: "test", New: func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
 			_, _ = fmt.Fprintln(w, n, err)
 		})
-	}))
+	}}))
 	server := &http.Server{Handler: front, ReadHeaderTimeout: time.Minute}
 	d.admission.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,12 +159,12 @@ func TestSlowBodies(t *testing.T) {
 // TestFrontEndBodies: a complete body reaches the front end, and reading one that is too large fails there.
 func TestFrontEndBodies(t *testing.T) {
 	d := oneNode(t)
-	handler := d.FrontEnd(func(Services) http.Handler {
+	handler := d.FrontEnd(FrontEnd{Name: "test", New: func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
 			_, _ = fmt.Fprint(w, n, " ", err)
 		})
-	})
+	}})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	d.admission.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -26,7 +26,7 @@ type security struct {
 
 // tlsFiles are the files that the settings name.
 func (s Settings) tlsFiles() pki.Files {
-	return pki.Files{CA: s.TLSCA, Cert: s.TLSCert, Key: s.TLSKey}
+	return pki.Files{CA: s.TLSCA, ClientCA: s.TLSClientCA, Cert: s.TLSCert, Key: s.TLSKey}
 }
 
 // checkSecurity refuses plain text on addresses that other machines can reach, unless insecure allows it.
@@ -159,7 +159,8 @@ func (s *security) apiSecurity() rpc.Security {
 	}
 	return rpc.Security{
 		Dial: s.certificates.Dial, NodeOf: s.certificates.NodeOf, Version: s.certificates.Version,
-		CheckClient: s.certificates.CheckClient(s.auth),
+		CheckClient: s.certificates.CheckClient(s.auth), ClientChain: s.certificates.ProvedChain(s.auth),
+		ClientRoots: s.certificates.ClientRoots, ClientRequired: s.auth == pki.AuthRequire,
 	}
 }
 

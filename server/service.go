@@ -45,12 +45,17 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if err != nil {
 		return nil, err
 	}
+	secret, err := loadBootstrapSecret(s.BootstrapSecret)
+	if err != nil {
+		return nil, err
+	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
 		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
+		BootstrapSecret: secret,
 	})
 	if err != nil {
 		return nil, err
@@ -85,20 +90,25 @@ func (s *Service) RunLoops(ctx context.Context) {
 
 // apiFrontEnds speak the protocols of other systems on the API's port.
 var apiFrontEnds = []rpc.FrontEnd{
-	{Pattern: "/ws/v1/", New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) }},
+	{
+		Name: "yunikorn", Pattern: "/ws/v1/", WriteError: yunikorn.WriteError,
+		New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) },
+	},
 }
 
 // boskosFrontEnd returns the handler of the Boskos protocol and registers its metrics.
 func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
 	logger := p.Log.Named("boskos")
 	var front *boskos.Handler
-	handler := api.FrontEnd(func(s rpc.Services) http.Handler {
+	newHandler := func(s rpc.Services) http.Handler {
 		front = boskos.NewHandler(
 			boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
+				Caller: rpc.CallerName,
 				Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
 			})
 		return front
-	})
+	}
+	handler := api.FrontEnd(rpc.FrontEnd{Name: "boskos", WriteError: boskos.WriteError, New: newHandler})
 	if err := p.Telemetry.labelled.Register(front); err != nil {
 		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
 	}

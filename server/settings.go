@@ -42,7 +42,9 @@ type Settings struct {
 	TLSCA           string        `koanf:"tls-ca" yaml:"tls-ca" group:"Encryption" help:"file with the certificates of the cluster's authority; with tls-cert and tls-key it encrypts everything except gossip"`
 	TLSCert         string        `koanf:"tls-cert" yaml:"tls-cert" help:"file with this node's certificate; a renewed one is used at once, without SIGHUP"`
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate; it must not be readable by all users"`
-	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must present: none, request (a certificate of the authority, if any) or require"`
+	TLSClientCA     string        `koanf:"tls-client-ca" yaml:"tls-client-ca" help:"file with the certificates of the authority of clients of the API; that of tls-ca if empty. Nodes are never verified with it"`
+	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must present: none (certificates are ignored), request (a certificate of the authority identifies the caller, if there is one) or require"`
+	BootstrapSecret string        `koanf:"bootstrap-secret-file" yaml:"bootstrap-secret-file" help:"file with the secret that makes the first administrator (quorate access bootstrap), the same on all nodes; only its owner may read it"`
 	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the gossip keys, one per line, the first of which encrypts; SIGHUP reads it again"`
 	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"accept only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
 	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt the gossip that this node sends; false until all nodes have a key"`

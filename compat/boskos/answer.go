@@ -107,6 +107,12 @@ var statuses = map[connect.Code]int{
 	connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
 }
 
+// WriteError answers an error of the API for a call that does not reach the handler.
+func WriteError(w http.ResponseWriter, _ *http.Request, err error) {
+	f := asFailure(err)
+	http.Error(w, f.text, f.status)
+}
+
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

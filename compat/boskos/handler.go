@@ -43,6 +43,8 @@ type Trees interface {
 type Options struct {
 	// Tree is the name of the tree that holds the types; TreeName if empty. The trees Tree-2, Tree-3 and so on hold more.
 	Tree string
+	// Caller, if set, names who made a request. What one caller may see is not cached for another one.
+	Caller func(context.Context) string
 	// Notice, if set, is told of errors that no caller sees.
 	Notice func(error)
 }
@@ -82,8 +84,14 @@ func NewHandler(api API, o Options) *Handler {
 	if o.Notice == nil {
 		o.Notice = func(error) {}
 	}
-	s := &server{api: api, layout: newLayouts(api.Trees, o.Tree), arrivals: newArrivalTimes(), memory: newGrantMemory()}
-	s.metrics = newMetrics(s.layout, api.Items, o.Notice)
+	if o.Caller == nil {
+		o.Caller = func(context.Context) string { return "" }
+	}
+	s := &server{
+		api: api, layout: &layoutCaches{api: api.Trees, name: o.Tree, caller: o.Caller}, arrivals: newArrivalTimes(),
+		memory: newGrantMemory(),
+	}
+	s.metrics = newMetrics(newLayouts(api.Trees, o.Tree), api.Items, o.Notice)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.Handler{
 		"/":               http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
@@ -111,7 +119,7 @@ func (h *Handler) Collect(to chan<- prometheus.Metric) { h.metrics.collectAll(to
 // server answers from the API.
 type server struct {
 	api      API
-	layout   *layoutCache
+	layout   *layoutCaches
 	arrivals *arrivalTimes
 	memory   *grantMemory
 	metrics  *metrics

@@ -347,3 +347,13 @@ func TestOutages(t *testing.T) {
 		call(t, h, want, "release", "name=n1 dest=free owner=me")
 	}
 }
+
+// TestRefusedCallersAreToldSo: a call that is refused for its credential is 403 with a text, as in the handler. 401
+// would tell a client that another owner has the resource.
+func TestRefusedCallersAreToldSo(t *testing.T) {
+	w := httptest.NewRecorder()
+	WriteError(w, nil, connect.NewError(connect.CodeUnauthenticated, errors.New("says the test")))
+	if w.Code != http.StatusForbidden || w.Body.String() != "says the test\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+}

@@ -33,6 +33,38 @@ type place struct {
 	lifespan bool
 }
 
+// layoutCaches have a cache for each caller, because callers may see different trees.
+type layoutCaches struct {
+	api    Trees
+	name   string
+	caller func(context.Context) string
+
+	mu    sync.Mutex
+	known map[string]*layoutCache
+}
+
+// mostCallers bounds the cached layouts; beyond it all are forgotten and read again.
+const mostCallers = 256
+
+// of returns the cache of the caller of a request.
+func (c *layoutCaches) of(ctx context.Context) *layoutCache {
+	caller := c.caller(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= mostCallers && c.known[caller] == nil {
+		c.known = map[string]*layoutCache{}
+	}
+	if c.known[caller] == nil {
+		c.known[caller] = newLayouts(c.api, c.name)
+	}
+	return c.known[caller]
+}
+
+// withLayout is that of the cache of the caller.
+func (c *layoutCaches) withLayout(ctx context.Context, do func(*layout) error) error {
+	return c.of(ctx).withLayout(ctx, do)
+}
+
 // layoutCache caches the layout, which it reads from the trees.
 type layoutCache struct {
 	api  Trees

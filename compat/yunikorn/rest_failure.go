@@ -45,6 +45,15 @@ var codes = map[connect.Code]int{
 	connect.CodeDeadlineExceeded:  http.StatusGatewayTimeout,
 }
 
+// WriteError answers an error of the API for a call that does not reach the handler.
+func WriteError(w http.ResponseWriter, _ *http.Request, err error) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	if connect.CodeOf(err) == connect.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeJSON(w, nil, err)
+}
+
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

@@ -391,3 +391,14 @@ func FuzzREST(f *testing.F) {
 		}
 	})
 }
+
+// TestRefusedCallersAreToldSo: a call that is refused for its credential has the form of other errors.
+func TestRefusedCallersAreToldSo(t *testing.T) {
+	w := httptest.NewRecorder()
+	yunikorn.WriteError(w, nil, connect.NewError(connect.CodeUnauthenticated, errors.New("says the test")))
+	if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != "Bearer" ||
+		!strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") ||
+		!strings.Contains(w.Body.String(), `"message":"says the test"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}

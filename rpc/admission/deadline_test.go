@@ -31,7 +31,11 @@ func TestDeadlines(t *testing.T) {
 // TestTakeTimeout: only what LimitTime has read and the protocol accepts is taken from it.
 func TestTakeTimeout(t *testing.T) {
 	const unary, stream = "/quorate.v1.AllocationService/Allocate", "/quorate.v1.AllocationService/WatchAllocations"
-	a := Controller{procedures: procedures.New()}
+	known, err := procedures.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Controller{procedures: known}
 	for _, c := range []struct {
 		path, timeout string
 		taken         bool

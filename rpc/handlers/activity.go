@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -43,6 +44,9 @@ func (s activityService) GetActivity(
 				"every server remembers by itself what went on; ask for stale, or for nothing"))
 	}
 	key := activity.Key{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
+	if err := s.maySee(ctx, r); err != nil {
+		return nil, err
+	}
 	steps, read, err := s.log.Series(ctx, key, r.GetRead().GetMinIndex())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -55,6 +59,13 @@ func (s activityService) GetActivity(
 		answer.Steps[i] = fromActivityStep(step)
 	}
 	return answer, nil
+}
+
+// maySee refuses callers that may not read the usage of what is asked for.
+func (s activityService) maySee(ctx context.Context, r *quoratev1.GetActivityRequest) error {
+	_, err := s.readState(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
+		func(v ledger.Reader) error { return refusalOrNil(v.MayAct(r.GetTree(), r.GetNode())) })
+	return err
 }
 
 func fromActivityStep(s activity.Step) *quoratev1.ActivityStep {

@@ -176,7 +176,7 @@ func (s AllocationService) GetAllocation(
 	ctx context.Context, r *quoratev1.GetAllocationRequest,
 ) (*quoratev1.GetAllocationResponse, error) {
 	var found quota.AllocationInfo
-	read, err := s.readState(ctx, r.GetRead(), func(v ledger.View) error {
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		var unknown *quota.Error
 		found, unknown = v.Allocation(r.GetId())
 		return refusalOrNil(unknown)
@@ -204,13 +204,13 @@ func (s AllocationService) ListAllocations(
 	}
 	var page quota.AllocationPage
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
-	size := func(v ledger.View) int {
+	size := func(v ledger.Reader) int {
 		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
 			return most * allocationCost
 		}
 		return v.Counts().Held
 	}
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		page, unknown = v.Allocations(filter, after, most)
 		return refusalOrNil(unknown)

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -33,6 +34,9 @@ func (s ClusterService) GetStatus(
 	ctx context.Context, r *quoratev1.GetStatusRequest,
 ) (*quoratev1.GetStatusResponse, error) {
 	own := s.Node.Status()
+	if !s.Access.ShowsCluster(ctx, access.ClusterRead) {
+		return s.publicStatus(own), nil
+	}
 	answer := &quoratev1.GetStatusResponse{
 		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
 		ClusterName: s.ClusterName, Members: s.listMembers(ctx, own, r.GetLocal()), Problem: s.currentProblem(own),
@@ -50,6 +54,21 @@ func (s ClusterService) GetStatus(
 		answer.Problem = err.Error()
 	}
 	return answer, nil
+}
+
+// hiddenProblem stands for the problem of a node where the caller may not see its cause.
+const hiddenProblem = "this node does not serve reads and writes now; callers with cluster.read see why"
+
+// publicStatus is what every caller may see: whether the node serves, who leads, and the name of the cluster.
+func (s ClusterService) publicStatus(own cluster.NodeStatus) *quoratev1.GetStatusResponse {
+	answer := &quoratev1.GetStatusResponse{ServedBy: own.ID, ClusterName: s.ClusterName}
+	if leader, known := s.Node.Leader(); known {
+		answer.LeaderId = leader.ID
+	}
+	if s.currentProblem(own) != "" {
+		answer.Problem = hiddenProblem
+	}
+	return answer
 }
 
 // currentProblem is the reason why this node cannot serve now, or empty.

@@ -6,6 +6,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -38,6 +39,11 @@ func (s TreeService) ApplyTrees(
 	command, moved, err := wire.ToApplyTrees(r)
 	if err != nil {
 		return nil, wire.ToError(err)
+	}
+	if command.Access != nil { // the ledger checks less, because it verifies no credential
+		if err := identify.CheckSection(*command.Access); err != nil {
+			return nil, wire.ToError(wire.InvalidField("access", "%v", err))
+		}
 	}
 	result, err := s.decideChange(ctx, command, r.GetDryRun(), moved)
 	if err != nil {

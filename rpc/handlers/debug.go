@@ -99,7 +99,7 @@ func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quorate
 	defer cancel()
 	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), relay.ErrNoAddress
 	if s.peers.URLOf(m) != "" {
-		answer, err = s.peers.DebugClient(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+		answer, err = s.peers.GetDiagnostics(ctx, m)
 	}
 	if err == nil && answer.GetMember() != m.ID {
 		err = fmt.Errorf("it is the address of %s", answer.GetMember())

@@ -14,9 +14,9 @@ func (s AllocationService) Explain(
 	ctx context.Context, r *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v ledger.Sandbox) error { return explainID(v, r.GetId(), answer) }
+	question := func(v ledger.SandboxReader) error { return explainID(v, r.GetId(), answer) }
 	if r.GetRequest() != nil {
-		question = func(v ledger.Sandbox) error { return explainRequest(v, r.GetRequest(), answer) }
+		question = func(v ledger.SandboxReader) error { return explainRequest(v, r.GetRequest(), answer) }
 	}
 	read, err := s.readSandbox(ctx, r.GetRead(), question)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s AllocationService) Explain(
 }
 
 // explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
-func explainRequest(v ledger.Sandbox, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
+func explainRequest(v ledger.SandboxReader, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
 	command := wire.ToAllocate(r)
 	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
 	if command.Mode != quota.Force {
@@ -57,7 +57,7 @@ func inRequest(e *quota.Error) *quota.Error {
 }
 
 // explainID asks how a request was decided.
-func explainID(v ledger.Sandbox, id string, answer *quoratev1.ExplainResponse) error {
+func explainID(v ledger.SandboxReader, id string, answer *quoratev1.ExplainResponse) error {
 	decision, allocation, denied, unknown := v.ExplainID(id)
 	if unknown != nil {
 		return unknown
@@ -82,8 +82,8 @@ func (s AllocationService) ListEvents(
 ) (*quoratev1.ListEventsResponse, error) {
 	var page quota.EventPage
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
-	size := func(ledger.View) int { return most * eventCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	size := func(ledger.Reader) int { return most * eventCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page = v.Events(r.GetAfter(), wire.EventKinds[r.GetKind()], r.GetId(), most)
 		return nil
 	})

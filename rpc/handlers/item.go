@@ -27,7 +27,7 @@ func (s ItemService) ListItems(
 		Owner: r.GetOwner(),
 	}
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultItemPage)
-	size := func(v ledger.View) int {
+	size := func(v ledger.Reader) int {
 		switch {
 		case filter.Name != "":
 			return 1 // of each resource
@@ -37,7 +37,7 @@ func (s ItemService) ListItems(
 		return v.Counts().Items
 	}
 	var page quota.ItemPage
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		page, unknown = v.Items(filter, after, most, r.GetUserData())
 		return refusalOrNil(unknown)
@@ -57,8 +57,8 @@ func (s ItemService) CountItems(
 	ctx context.Context, r *quoratev1.CountItemsRequest,
 ) (*quoratev1.CountItemsResponse, error) {
 	var counts []quota.ItemCount
-	size := func(v ledger.View) int { return v.Counts().Items }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	size := func(v ledger.Reader) int { return v.Counts().Items }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		counts, unknown = v.ItemCounts(r.GetTree(), r.GetResource())
 		return refusalOrNil(unknown)

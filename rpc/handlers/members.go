@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/rpc/relay"
@@ -22,6 +23,10 @@ const successorPatience = 3 * time.Second
 func (s ClusterService) ListMembers(
 	ctx context.Context, r *quoratev1.ListMembersRequest,
 ) (*quoratev1.ListMembersResponse, error) {
+	if !s.Access.ShowsCluster(ctx, access.ClusterRead) {
+		status := s.publicStatus(s.Node.Status())
+		return &quoratev1.ListMembersResponse{ServedBy: status.GetServedBy(), LeaderId: status.GetLeaderId()}, nil
+	}
 	list, err := s.Node.Health(ctx)
 	if err == nil {
 		return s.fromHealth(list), nil

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -35,6 +36,8 @@ type Node interface {
 	Members() []cluster.Member
 	// Status is how this node stands.
 	Status() cluster.NodeStatus
+	// Book returns the access book as this node has applied it: the same one until it changes.
+	Book() *access.Book
 	// Ready returns nil if this node knows a leader and has caught up with it, otherwise an error with what is missing.
 	Ready() error
 	Membership

@@ -18,6 +18,8 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/authorize"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
@@ -30,6 +32,8 @@ type Service struct {
 	Validator protovalidate.Validator
 	Traces    observe.Traces
 	Expensive *admission.ExpensiveReads
+	// Access knows the caller of a call, and what it may see of the cluster.
+	Access *authorize.Authorizer
 }
 
 // proposeOne carries out one command.
@@ -59,7 +63,7 @@ func (c Service) proposeWith(
 ) ([]ledger.Outcome, uint64, error) {
 	admission.TicketOf(ctx).MarkPrepared()
 	ctx, ended := c.Traces.StartPropose(ctx, len(commands))
-	outcomes, index, err := propose(ctx, commands...)
+	outcomes, index, err := propose(cluster.WithCaller(ctx, identify.CallerOf(ctx)), commands...)
 	ended(err)
 	if err != nil {
 		return nil, 0, wire.ToError(err)
@@ -85,35 +89,52 @@ func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]
 func (c Service) dryRun(
 	ctx context.Context, options cluster.ReadOptions, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
-	outcomes := make([]ledger.Outcome, len(commands))
+	outcomes, from := make([]ledger.Outcome, len(commands)), ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendInTurn(ctx, c, options, c.Node.Sandbox, func(v ledger.Sandbox) error {
 		for i, command := range commands {
-			outcomes[i] = v.DryRun(command)
+			outcomes[i] = v.DryRunFrom(from, command)
 		}
 		return nil
 	})
 	return outcomes, info.GetIndex(), err
 }
 
-// readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
+// readState lends what the caller may see of the state to fn, as fresh as it asks. fn must not return a typed nil.
 func (c Service) readState(
-	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error,
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.Reader) error,
 ) (*quoratev1.ReadInfo, error) {
-	return lendState(ctx, c, toReadOptions(o), c.Node.Read, fn)
+	return lendState(ctx, c, toReadOptions(o), c.Node.Read, asReader(ctx, fn))
+}
+
+// asReader calls fn with what the caller of the call may see.
+func asReader(ctx context.Context, fn func(ledger.Reader) error) func(ledger.View) error {
+	return func(v ledger.View) error {
+		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
+		if refused != nil {
+			return refused
+		}
+		return fn(reader)
+	}
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
 func (c Service) readInTurn(
-	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error,
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.Reader) error,
 ) (*quoratev1.ReadInfo, error) {
-	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Read, fn)
+	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Read, asReader(ctx, fn))
 }
 
 // readSandbox is readInTurn for an fn that changes the state on its way and restores it.
 func (c Service) readSandbox(
-	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.Sandbox) error,
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.SandboxReader) error,
 ) (*quoratev1.ReadInfo, error) {
-	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Sandbox, fn)
+	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Sandbox, func(v ledger.Sandbox) error {
+		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
+		if refused != nil {
+			return refused
+		}
+		return fn(reader)
+	})
 }
 
 // SmallRead is how many records, or nodes times resources, a read may visit without waiting for its turn.
@@ -121,10 +142,10 @@ const SmallRead = 2000
 
 // readBySize is read if what size counts is little, and readInTurn if it is not.
 func (c Service) readBySize(
-	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.View) int, fn func(ledger.View) error,
+	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.Reader) int, fn func(ledger.Reader) error,
 ) (*quoratev1.ReadInfo, error) {
 	large := false
-	read, err := c.readState(ctx, o, func(v ledger.View) error {
+	read, err := c.readState(ctx, o, func(v ledger.Reader) error {
 		if large = size(v) > SmallRead; large {
 			return nil
 		}

@@ -163,8 +163,9 @@ func (s SnapshotService) relayRestore(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client := quoratev1connect.NewSnapshotServiceClient(&http.Client{Transport: s.Peers.Transport}, url,
-		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(relayMarker(s.ID)))
+	marker := relayMarker{by: s.ID, passOn: func(header http.Header) { s.Peers.PassOn(ctx, header, leader) }}
+	client := quoratev1connect.NewSnapshotServiceClient(s.Peers.HTTPClient(), url,
+		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(marker))
 	stream, err := client.Restore(ctx)
 	if err != nil {
 		return nil, relay.FailureOf(s.ID, leader, s.Peers.AddressOf(leader), err)
@@ -222,8 +223,11 @@ func relayedByOf(ctx context.Context) string {
 	return ""
 }
 
-// relayMarker marks streams as relayed, by the node of that name.
-type relayMarker string
+// relayMarker marks streams as relayed by a node and adds the credential of the caller.
+type relayMarker struct {
+	by     string
+	passOn func(http.Header)
+}
 
 // WrapUnary does nothing.
 func (m relayMarker) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
@@ -233,11 +237,12 @@ func (m relayMarker) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 	return next
 }
 
-// WrapStreamingClient adds the mark.
+// WrapStreamingClient adds both.
 func (m relayMarker) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
 		conn := next(ctx, spec)
-		conn.RequestHeader().Set(wire.RelayedByHeader, string(m))
+		conn.RequestHeader().Set(wire.RelayedByHeader, m.by)
+		m.passOn(conn.RequestHeader())
 		return conn
 	}
 }

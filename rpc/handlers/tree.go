@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 
+	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -27,8 +28,8 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 	answer := &quoratev1.GetTreeResponse{}
 	var spec quota.TreeSpec
 	var policies []quota.PolicySpec
-	size := func(v ledger.View) int { return v.Cells(r.GetName()) }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	size := func(v ledger.Reader) int { return v.Cells(r.GetName()) }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		spec, unknown = v.Tree(r.GetName())
 		answer.Revision, policies = v.Revision(), v.PoliciesOf(r.GetName())
@@ -48,8 +49,9 @@ func (s TreeService) GetConfiguration(
 	answer := &quoratev1.GetConfigurationResponse{}
 	var specs []quota.TreeSpec
 	var policies []quota.PolicySpec
-	read, err := s.readBySize(ctx, r.GetRead(), ledger.View.AllCells, func(v ledger.View) error {
-		answer.Revision, specs, policies = v.Revision(), v.Configuration(), v.Policies()
+	var section *access.Section
+	read, err := s.readBySize(ctx, r.GetRead(), ledger.Reader.AllCells, func(v ledger.Reader) error {
+		answer.Revision, specs, policies, section = v.Revision(), v.Configuration(), v.Policies(), v.Access()
 		return nil
 	})
 	if err != nil {
@@ -59,6 +61,9 @@ func (s TreeService) GetConfiguration(
 		answer.Trees = append(answer.Trees, wire.FromTreeSpec(spec))
 	}
 	answer.Policies, answer.Read = wire.FromPolicySpecs(policies), read
+	if section != nil && !section.IsEmpty() {
+		answer.Access = wire.FromSection(*section)
+	}
 	return answer, nil
 }
 
@@ -69,8 +74,8 @@ func (s TreeService) ListTrees(
 	answer := &quoratev1.ListTreesResponse{}
 	var trees []quota.TreeSummary
 	var policies []quota.PolicySpec
-	size := func(v ledger.View) int { return v.Counts().Trees * treeCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	size := func(v ledger.Reader) int { return v.Counts().Trees * treeCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		trees, policies, answer.Revision = v.Trees(), v.Policies(), v.Revision()
 		return nil
 	})
@@ -91,13 +96,13 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		return nil, wire.ToError(err)
 	}
 	var page quota.UsagePage
-	size := func(v ledger.View) int {
+	size := func(v ledger.Reader) int {
 		if r.GetSubtree() {
 			return v.Cells(r.GetTree()) * usageCost
 		}
 		return 1
 	}
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after,
 			wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
@@ -120,8 +125,8 @@ func (s TreeService) ListRevisions(
 	answer := &quoratev1.ListRevisionsResponse{}
 	var revisions []quota.Revision
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)
-	size := func(ledger.View) int { return most * revisionCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+	size := func(ledger.Reader) int { return most * revisionCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		revisions = v.Revisions(r.GetBefore(), most)
 		return nil
 	})
@@ -149,7 +154,7 @@ func (s TreeService) ListPrincipals(
 	}
 	var page []quota.PrincipalUsage
 	more := false
-	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.View) error {
+	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.Reader) error {
 		var unknown *quota.Error
 		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after,
 			wire.PageSize(r.GetPageSize(), wire.DefaultPrincipalPage))

@@ -9,6 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -60,9 +61,10 @@ func (s AllocationService) currentOutcome(
 ) (ledger.Outcome, uint64, error) {
 	command := wire.ToAllocate(r)
 	var outcome ledger.Outcome
+	from := ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox,
 		func(v ledger.Sandbox) error {
-			outcome = v.DryRun(command)
+			outcome = v.DryRunFrom(from, command)
 			outcome.Now = v.Now()
 			return nil
 		})
@@ -105,7 +107,7 @@ func (s AllocationService) ListWaiting(
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
-	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.Sandbox) error {
+	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.SandboxReader) error {
 		var unknown *quota.Error
 		page, unknown = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
 		return refusalOrNil(unknown)

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -75,7 +76,7 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 	}
 	backlog := page.Behind
 	for {
-		if err := w.sendPage(page); err != nil {
+		if err := w.sendPage(ctx, page); err != nil {
 			return err
 		}
 		if page.Behind > max(WatchLag, backlog) {
@@ -91,12 +92,13 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 }
 
 // sendPage sends what concerns the caller, and at times that there is nothing.
-func (w *Watcher) sendPage(b cluster.FeedPage) error {
-	for _, n := range b.Events {
-		if !w.filter.matchesAllocation(n.Allocation) {
-			continue
-		}
-		if err := w.sendMessage(fromNews(n)); err != nil {
+func (w *Watcher) sendPage(ctx context.Context, b cluster.FeedPage) error {
+	messages, err := w.messages(ctx, b.Events)
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if err := w.sendMessage(m); err != nil {
 			return err
 		}
 	}
@@ -104,6 +106,34 @@ func (w *Watcher) sendPage(b cluster.FeedPage) error {
 		return nil
 	}
 	return w.sendMessage(heartbeatMessage(b))
+}
+
+// messages are those of the events that concern the caller and that it may see now.
+func (w *Watcher) messages(
+	ctx context.Context, events []cluster.WatchEvent,
+) (list []*quoratev1.WatchAllocationsResponse, err error) {
+	events = slices.DeleteFunc(slices.Clone(events), func(n cluster.WatchEvent) bool {
+		return !w.filter.matchesAllocation(n.Allocation)
+	})
+	if len(events) == 0 {
+		return nil, nil
+	}
+	_, failed := w.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
+		if refused != nil {
+			err = wire.ToError(refused)
+			return
+		}
+		for _, n := range events {
+			if info, seen := reader.Shown(n.Allocation); seen {
+				list = append(list, fromNews(n, info))
+			}
+		}
+	})
+	if failed != nil {
+		return nil, wire.ToError(failed)
+	}
+	return list, err
 }
 
 func (w *Watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
@@ -144,9 +174,9 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
 }
 
-func fromNews(n cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {
 	return &quoratev1.WatchAllocationsResponse{
-		Change: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(n.Allocation.Info()),
+		Change: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(info),
 		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
 	}
 }

@@ -1,5 +1,5 @@
-// Package procedures lists the properties of each method in the descriptors of the API: its audience, whether only the
-// leader can serve it, and whether it streams.
+// Package procedures lists the properties of each method in the descriptors of the API: its audience, who may call it,
+// whether only the leader can serve it, and whether it streams.
 package procedures
 
 import (
@@ -21,6 +21,8 @@ type Table map[string]Info
 // Info is what is known of one procedure.
 type Info struct {
 	Kind Audience
+	// Rule says who may call the procedure.
+	Rule Rule
 	// ChangesState is true unless the method is declared without side effects: then only the leader can serve it.
 	// What a caller streams cannot be sent twice: such a method finds the leader by itself.
 	ChangesState bool
@@ -43,11 +45,16 @@ const (
 	ServesTools
 )
 
-// toolStreams are the procedures of gRPC's own world that stream.
-var toolStreams = []string{
-	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo",
-	"/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo",
-	"/" + grpchealth.HealthV1ServiceName + "/Watch",
+// toolStreams are the procedures of gRPC's own world that stream. The schema is for callers with an identity; that the
+// server is healthy is for everyone.
+var toolStreams = map[string]Rule{
+	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo": {
+		Scope: quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED,
+	},
+	"/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo": {
+		Scope: quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED,
+	},
+	"/" + grpchealth.HealthV1ServiceName + "/Watch": {Scope: quoratev1.RuleScope_RULE_SCOPE_PUBLIC},
 }
 
 // PublicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
@@ -57,25 +64,37 @@ func PublicFiles() []protoreflect.FileDescriptor {
 		quoratev1.File_quorate_v1_cluster_proto,
 		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto,
 		quoratev1.File_quorate_v1_debug_proto,
-		quoratev1.File_quorate_v1_snapshot_proto,
+		quoratev1.File_quorate_v1_snapshot_proto, quoratev1.File_quorate_v1_access_proto,
 	}
 }
 
-// New reads the descriptors of all services.
-func New() Table {
+// New reads the descriptors of all services. It is an error if a method has no rule, or one that contradicts itself: a
+// method that was forgotten must not be open to every caller.
+func New() (Table, error) {
+	return newTable(PublicFiles(), []protoreflect.FileDescriptor{peerv1.File_quorate_peer_v1_peer_proto})
+}
+
+func newTable(public, peers []protoreflect.FileDescriptor) (Table, error) {
 	known := Table{}
-	for _, file := range PublicFiles() {
-		known.addServices(file, true)
+	for _, file := range public {
+		if err := known.addServices(file, true); err != nil {
+			return nil, err
+		}
 	}
-	known.addServices(peerv1.File_quorate_peer_v1_peer_proto, false)
-	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = Info{Kind: ServesHealth}
-	for _, path := range toolStreams {
-		known[path] = Info{Kind: ServesTools, Streams: true, Uploads: true}
+	for _, file := range peers {
+		if err := known.addServices(file, false); err != nil {
+			return nil, err
+		}
 	}
-	return known
+	everyone := Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_PUBLIC}
+	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = Info{Kind: ServesHealth, Rule: everyone}
+	for path, rule := range toolStreams {
+		known[path] = Info{Kind: ServesTools, Rule: rule, Streams: true, Uploads: true}
+	}
+	return known, nil
 }
 
-func (p Table) addServices(file protoreflect.FileDescriptor, public bool) {
+func (p Table) addServices(file protoreflect.FileDescriptor, public bool) error {
 	kind := ServesMembers
 	if public {
 		kind = ServesClients
@@ -85,15 +104,20 @@ func (p Table) addServices(file protoreflect.FileDescriptor, public bool) {
 		methods := services.Get(i).Methods()
 		for j := range methods.Len() {
 			m := methods.Get(j)
+			rule, err := ruleOf(m, public)
+			if err != nil {
+				return err
+			}
 			options, _ := m.Options().(*descriptorpb.MethodOptions)
 			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = Info{
-				Kind: kind, ChangesState: public && !harmless && !m.IsStreamingClient(),
+				Kind: kind, Rule: rule, ChangesState: public && !harmless && !m.IsStreamingClient(),
 				Streams: m.IsStreamingClient() || m.IsStreamingServer(), Uploads: m.IsStreamingClient(),
 				Input: m.Input(),
 			}
 		}
 	}
+	return nil
 }
 
 // IsUnary reports whether the path is a known method with one request and one answer.

@@ -13,7 +13,8 @@ import (
 // MaxStreamedCalls bounds the unanswered calls of one stream between nodes. Calls beyond that are relayed on their own.
 const MaxStreamedCalls = 1000
 
-// maxStreamedMessage is the size of calls, in bytes, from which on further ones go into the next message.
+// maxStreamedMessage is the size of calls with their headers, in bytes, from which on further ones go into the next
+// message.
 const maxStreamedMessage = 256 << 10
 
 // messageStream is the client's side of RelayCalls.
@@ -160,7 +161,7 @@ func (s *callStream) takeMessage() *peerv1.RelayCallsRequest {
 		if size >= maxStreamedMessage {
 			break
 		}
-		size += len(c.message.GetBody())
+		size += len(c.message.GetBody()) + len(c.message.GetHeaders())
 		m.Calls = append(m.Calls, c.message)
 		s.sent[c.message.GetNumber()] = c
 		count++

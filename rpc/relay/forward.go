@@ -20,6 +20,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"
@@ -148,6 +149,7 @@ func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader clu
 		sent.Body = nil
 	}
 	sent.Header.Set(wire.RelayedByHeader, f.ID)
+	identify.PassOn(r.Context(), sent.Header, isForNodes(target))
 	f.Traces.InjectHeaders(traced, sent.Header)
 	answer, failed := f.exchange(target, sent) //nolint:bodyclose // it is in memory
 	if failed == nil {

@@ -47,10 +47,14 @@ func TestDeadlineDuringADial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	known, err := procedures.New()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var refused error
 	f := Forwarder{
 		ID: "n1", Node: alwaysLed{}, Peers: Peers{Self: "n1"}, Transport: &slowDial{},
-		Table: procedures.New(), Metrics: metrics,
+		Table: known, Metrics: metrics,
 		WriteError: func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err },
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*RelayPause)

@@ -16,6 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -36,7 +37,7 @@ func (p Peers) ClientOf(m cluster.Member) peerv1connect.PeerServiceClient {
 }
 
 func (p Peers) clientAt(url string) peerv1connect.PeerServiceClient {
-	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.Transport}, url,
+	return peerv1connect.NewPeerServiceClient(p.HTTPClient(), url,
 		connect.WithReadMaxBytes(codec.MaxBody))
 }
 
@@ -110,10 +111,25 @@ func NewPeerTransport(c TransportConfig) *http.Transport {
 	}
 }
 
-// DebugClient is a client of the DebugService of a member.
-func (p Peers) DebugClient(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(m),
-		connect.WithReadMaxBytes(codec.MaxBody))
+// GetDiagnostics asks a member for its diagnostics, with the credential of the caller.
+func (p Peers) GetDiagnostics(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
+	client := quoratev1connect.NewDebugServiceClient(p.HTTPClient(), p.URLOf(m), connect.WithReadMaxBytes(codec.MaxBody))
+	ctx, info := connect.NewClientContext(ctx)
+	p.PassOn(ctx, info.RequestHeader(), m)
+	return client.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+}
+
+// PassOn sets the headers of a request to another member that this node makes for a caller.
+func (p Peers) PassOn(ctx context.Context, header http.Header, to cluster.Member) {
+	identify.PassOn(ctx, header, isForNodes(p.URLOf(to)))
+}
+
+// HTTPClient follows no redirect: a request may carry the credential of a caller, and no node redirects.
+func (p Peers) HTTPClient() *http.Client {
+	return &http.Client{
+		Transport:     p.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // ListMembers asks the leader, unless the one who asks was asked itself.
@@ -124,9 +140,10 @@ func (p Peers) ListMembers(
 	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.URLOf(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.URLOf(leader),
+	client := quoratev1connect.NewClusterServiceClient(p.HTTPClient(), p.URLOf(leader),
 		connect.WithReadMaxBytes(codec.MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(wire.RelayedByHeader, p.Self)
+	p.PassOn(ctx, info.RequestHeader(), leader)
 	return client.ListMembers(ctx, r)
 }

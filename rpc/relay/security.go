@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 
@@ -21,6 +22,13 @@ type Security struct {
 	// CheckClient is an error if the certificate of a connection, or that there is none, would not be taken from a
 	// client now. Nil if nothing is asked of clients.
 	CheckClient func(*tls.ConnectionState) error
+	// ClientChain returns the certificates of a client's connection, the leaf first; the handshake proved its key. Nil if
+	// certificates do not identify callers.
+	ClientChain func(*tls.ConnectionState) []*x509.Certificate
+	// ClientRoots returns the authorities of client certificates; the same pool until they change.
+	ClientRoots func() *x509.CertPool
+	// ClientRequired is true if every client must have a certificate. A token beside it then names the caller.
+	ClientRequired bool
 	// Version rises whenever Dial would show or trust other certificates than before. Nil if that never happens.
 	Version func() uint64
 }

@@ -127,5 +127,12 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 			return quota.ApplyTrees{}, nil, err
 		}
 	}
+	if r.GetAccess() != nil {
+		section, err := ToSection("access", r.GetAccess())
+		if err != nil {
+			return quota.ApplyTrees{}, nil, err
+		}
+		command.Access = &section
+	}
 	return command, moved, nil
 }

@@ -106,6 +106,8 @@ func everySetting(t *quoratev1.Tree) {
 	n := t.GetNodes()[1]
 	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, coreLimits(2), coreLimits(3), coreLimits(4)
 	n.Applications, n.Admins = 5, []string{"ada"}
+	t.Bindings = []*quoratev1.Binding{{Role: "limit-admin", To: []string{"group corp/board"}}}
+	n.Bindings = []*quoratev1.Binding{everyTerm()}
 }
 
 func TestMovesKeepTheirOrder(t *testing.T) {

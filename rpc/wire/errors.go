@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -32,6 +33,7 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.Full:             connect.CodeResourceExhausted,
 	quota.Forbidden:        connect.CodePermissionDenied,
 	quota.FenceMismatch:    connect.CodeAborted,
+	quota.Unauthenticated:  connect.CodeUnauthenticated,
 }
 
 // nodeErrorCodes maps the errors of a node to codes.
@@ -126,7 +128,7 @@ func NodeError(e *cluster.Error) *connect.Error {
 		err.Meta().Set(AskAnotherHeader, e.Reason.String())
 	}
 	if after, passes := retryAfter[e.Reason]; passes {
-		return withRetryAfter(err, after)
+		return WithRetryAfter(err, after)
 	}
 	return err
 }
@@ -139,9 +141,12 @@ func NoLeaderError() *cluster.Error {
 // ToError turns any error into an answer.
 func ToError(err error) *connect.Error {
 	var refused *quota.Error
+	var forbidden *access.Error
 	var failed *cluster.Error
 	var answer *connect.Error
 	switch {
+	case errors.As(err, &forbidden):
+		return AccessError(forbidden)
 	case errors.As(err, &refused):
 		return RefusalError(refused)
 	case errors.As(err, &failed):
@@ -197,8 +202,8 @@ func SchemaProblem(v *validatepb.Violations) *quoratev1.Problem {
 	return detail
 }
 
-// withRetryAfter adds the retry delay as RetryInfo of gRPC's error model and as the HTTP header Retry-After.
-func withRetryAfter(err *connect.Error, after time.Duration) *connect.Error {
+// WithRetryAfter adds the retry delay as RetryInfo of gRPC's error model and as the HTTP header Retry-After.
+func WithRetryAfter(err *connect.Error, after time.Duration) *connect.Error {
 	err.Meta().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	return WithDetail(err, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }

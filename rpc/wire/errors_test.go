@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 )
@@ -34,6 +35,10 @@ func TestErrorsGolden(t *testing.T) {
 			}
 		}
 		writeLine(t, &lines, kind.String(), ToError(refused))
+	}
+	for kind := access.Invalid; kind.String() != "UNKNOWN"; kind++ {
+		refused := &access.Error{Kind: kind, Field: "bindings[1].hold-as", Text: "the text", Allowed: "what is allowed"}
+		writeLine(t, &lines, "access "+kind.String(), ToError(refused))
 	}
 	for reason := cluster.NoLeader; reason.String() != "UNKNOWN"; reason++ {
 		for _, certain := range []bool{true, false} {
@@ -107,6 +112,11 @@ func TestEveryKindHasACode(t *testing.T) {
 	for kind := quota.Invalid; kind.String() != "UNKNOWN"; kind++ {
 		if _, ok := refusalCodes[kind]; !ok {
 			t.Errorf("no code for %s", kind)
+		}
+	}
+	for kind := access.Invalid; kind.String() != "UNKNOWN"; kind++ {
+		if _, ok := accessCodes[kind]; !ok {
+			t.Errorf("no code for %s of access", kind)
 		}
 	}
 	for reason := cluster.NoLeader; reason.String() != "UNKNOWN"; reason++ {

@@ -3,8 +3,9 @@ package wire
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/quorate/quorate/access"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -34,6 +35,30 @@ func (m FieldPaths) recordOrder(list string, order []int) []int {
 	return order
 }
 
+// recordBindings records the order of the bindings of one place and of their subjects. The list has the path sorted in
+// the command, and written in the request. It has been converted without an error.
+func (m FieldPaths) recordBindings(sorted, written string, list []*quoratev1.Binding) {
+	canonical := make([]access.Binding, len(list))
+	for i := range list {
+		if one, err := ToBindings(written, list[i:i+1]); err == nil && len(one) == 1 {
+			canonical[i] = one[0]
+		}
+	}
+	order := sortedOrder(canonical, access.Binding.Compare)
+	same := func(a, b int) bool { return canonical[a].Compare(canonical[b]) == 0 }
+	for to, from := range slices.CompactFunc(order, same) {
+		here, there := fmt.Sprintf("%s[%d]", sorted, to), fmt.Sprintf("%s[%d]", written, from)
+		if here != there {
+			m[here] = there
+		}
+		for at, subject := range canonical[from].To {
+			if i := slices.Index(list[from].GetTo(), subject.String()); i != at {
+				m[fmt.Sprintf("%s.to[%d]", here, at)] = fmt.Sprintf("%s.to[%d]", there, i)
+			}
+		}
+	}
+}
+
 // RestoreField is the refusal with its field as the caller wrote it.
 func (m FieldPaths) RestoreField(e *quota.Error) *quota.Error {
 	for _, end := range elementEnds(e.Field) {
@@ -46,17 +71,15 @@ func (m FieldPaths) RestoreField(e *quota.Error) *quota.Error {
 	return e
 }
 
-// elementEnds are where the elements end that a field is in, the inner one first: in trees[0].nodes[3].path that is a
-// node of a tree. Elements of a request are at most in each other once.
+// elementEnds are where the elements end that a field is in, the innermost one first: in
+// trees[0].nodes[3].bindings[1].to[0] that is a subject of a binding of a node of a tree. An element is recorded with
+// the whole path to it.
 func elementEnds(field string) []int {
-	outer := strings.IndexByte(field, ']') + 1
-	if outer == 0 {
-		return nil
-	}
-	if _, rest, nested := strings.Cut(field, "]."); nested {
-		if inner := strings.IndexByte(rest, ']') + 1; inner > 0 {
-			return []int{len(field) - len(rest) + inner, outer}
+	var ends []int
+	for end := len(field); end > 0; end-- {
+		if field[end-1] == ']' && (end == len(field) || field[end] == '.') {
+			ends = append(ends, end)
 		}
 	}
-	return []int{outer}
+	return ends
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -29,7 +30,9 @@ func FuzzConvert(f *testing.F) {
 	setting := exampleTree()
 	everySetting(setting)
 	setting.Moves = []*quoratev1.Move{{From: "old", To: "physics"}}
-	encoded, err := proto.Marshal(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{setting}, Prune: true})
+	encoded, err := proto.Marshal(&quoratev1.ApplyTreesRequest{
+		Trees: []*quoratev1.Tree{setting}, Prune: true, Access: exampleSection(),
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -101,6 +104,10 @@ func checkTrees(t *testing.T, command quota.ApplyTrees) {
 				checkLimits(t, limits)
 			}
 			ascending(t, n.Admins, func(name string) string { return name })
+			same := func(a, b access.Binding) bool { return a.Compare(b) == 0 }
+			if !slices.EqualFunc(n.Bindings, access.CanonicalBindings(n.Bindings), same) {
+				t.Errorf("the bindings of %+v are not canonical", n)
+			}
 			for _, p := range n.Principals {
 				ascending(t, p.Limits, func(c quota.Component) string { return c.Resource })
 			}

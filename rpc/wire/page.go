@@ -16,6 +16,7 @@ const (
 	principalToken  = 'p'
 	itemToken       = 'i'
 	WaitingToken    = 'w'
+	accountToken    = 'c'
 )
 
 // Page sizes when the caller names none.
@@ -27,6 +28,7 @@ const (
 	DefaultPrincipalPage  = 100
 	DefaultItemPage       = 100
 	DefaultWaitingPage    = 100
+	DefaultAccountPage    = 1000
 )
 
 // PageSize is the size of a page, or the default if the caller names none.

@@ -52,12 +52,16 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 		spec.Moves = append(spec.Moves, quota.Move{From: m.GetFrom(), To: m.GetTo()})
 	}
 	spec.Nodes = append(spec.Nodes, first)
+	moved.recordBindings(field+".bindings", field+".bindings", t.GetBindings())
 	order := sortedOrder(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
-	for _, from := range moved.recordOrder(field+".nodes", order) {
-		node, err := toNodeSpec(t.GetNodes()[from], fmt.Sprintf("%s.nodes[%d]", field, from))
+	for to, from := range moved.recordOrder(field+".nodes", order) {
+		at := fmt.Sprintf("%s.nodes[%d]", field, from)
+		node, err := toNodeSpec(t.GetNodes()[from], at)
 		if err != nil {
 			return quota.TreeSpec{}, err
 		}
+		moved.recordBindings(
+			fmt.Sprintf("%s.nodes[%d].bindings", field, to), at+".bindings", t.GetNodes()[from].GetBindings())
 		spec.Nodes = append(spec.Nodes, node)
 	}
 	return spec, nil
@@ -98,6 +102,7 @@ func rootNode(t *quoratev1.Tree) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
 		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
+		Bindings: t.GetBindings(),
 	}
 }
 
@@ -122,7 +127,9 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 			return quota.NodeSpec{}, err
 		}
 	}
-	return spec, nil
+	var err error
+	spec.Bindings, err = ToBindings(field+".bindings", n.GetBindings())
+	return spec, err
 }
 
 // toPrincipalLimits keeps every order: it is the one in which names are looked for.
@@ -169,7 +176,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(),
 			node.GetPrincipals()
 		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
-		wire.Queueing = node.GetQueueing()
+		wire.Queueing, wire.Bindings = node.GetQueueing(), node.GetBindings()
 	}
 	return wire
 }
@@ -179,6 +186,7 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
 		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
+		Bindings: FromBindings(n.Bindings),
 	}
 	for _, l := range n.Principals {
 		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{

@@ -1,0 +1,17 @@
+package rpc
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/rpc/authorize"
+	"github.com/quorate/quorate/rpc/identify"
+)
+
+// newAuthorizer decides who may call which method, by the access book of the node.
+func (s *Server) newAuthorizer(c Config) (*authorize.Authorizer, error) {
+	return authorize.New(authorize.Config{
+		Rules: s.procedures, Books: c.Node, CallerOf: identify.CallerOf, CredentialEnds: identify.CredentialEnds,
+		Now: time.Now, Registerer: c.Registerer,
+		WriteError: s.admission.RefuseCall,
+	})
+}

@@ -1,0 +1,214 @@
+// Package authorize decides who may call which method.
+//
+// An [Authorizer] goes by the rule that the schema states for each method (package procedures). It decides rules of the
+// scopes CLUSTER and AUTHENTICATED before a handler sees the call. The ledger decides those of LEDGER while it applies
+// the command, and handlers those of ANSWER, because only they know which nodes a call concerns.
+package authorize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/access"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/pipeline"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// CallerOf returns the caller of an authenticated call. A call without one is anonymous.
+type CallerOf func(context.Context) *access.Caller
+
+// Books has the access book of the node. The book may be old: it is the one that the node has applied.
+type Books interface {
+	Book() *access.Book
+}
+
+// Config is what an Authorizer needs. All fields but CallerOf and CredentialEnds are required.
+type Config struct {
+	// Rules has the rule of each method.
+	Rules procedures.Table
+	Books Books
+	// CallerOf is nil if no call is authenticated; then every caller is anonymous.
+	CallerOf CallerOf
+	// CredentialEnds returns when the credential of a call ends, and false if it does not; nil if that is not known.
+	CredentialEnds func(context.Context) (time.Time, bool)
+	// Now is the wall clock.
+	Now func() time.Time
+	// Registerer takes the metrics.
+	Registerer prometheus.Registerer
+	// WriteError answers a call with an error.
+	WriteError func(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// Authorizer decides who may call which method. It may be used concurrently.
+type Authorizer struct {
+	config      Config
+	wouldRefuse *prometheus.CounterVec
+}
+
+// noVerb is the label of calls that need an identity and no verb.
+const noVerb = "none"
+
+// New makes an Authorizer and registers its metrics.
+func New(c Config) (*Authorizer, error) {
+	a := &Authorizer{config: c, wouldRefuse: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quorate_access_would_refuse_total",
+		Help: "Calls that a guarded cluster would have refused before they began, by the verb that the caller lacks; " +
+			"counted in the mode watching.",
+	}, []string{"verb"})}
+	a.wouldRefuse.WithLabelValues(noVerb)
+	for _, known := range c.Rules {
+		if known.Rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER {
+			a.wouldRefuse.WithLabelValues(known.Rule.Verb.String())
+		}
+	}
+	if err := c.Registerer.Register(a.wouldRefuse); err != nil {
+		return nil, fmt.Errorf("registering the metrics of access: %w", err)
+	}
+	return a, nil
+}
+
+// AuthorizeCall is the step of a pipeline that refuses calls against the rule of their method: with permission_denied,
+// or with unauthenticated if the caller has no identity. Steps before it must have authenticated the caller. Unknown
+// methods pass, because there is nothing that they could do.
+func (a *Authorizer) AuthorizeCall(x *pipeline.Exchange) bool {
+	known, found := a.config.Rules[x.Request.URL.Path]
+	if !found {
+		return true
+	}
+	if err := a.checkRule(x.Request.Context(), known.Rule); err != nil {
+		a.config.WriteError(x.Writer, x.Request, err)
+		return false
+	}
+	return true
+}
+
+// AuthorizeScrape is the step before metrics are shown.
+func (a *Authorizer) AuthorizeScrape(x *pipeline.Exchange) bool {
+	err := a.checkRule(x.Request.Context(),
+		procedures.Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_CLUSTER, Verb: access.MetricsRead})
+	if err != nil {
+		a.config.WriteError(x.Writer, x.Request, err)
+	}
+	return err == nil
+}
+
+// checkRule returns nil if the call may begin. In the mode watching it counts what it would refuse.
+func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error {
+	label := noVerb
+	if rule.Verb != 0 {
+		label = rule.Verb.String()
+	}
+	book := a.config.Books.Book()
+	if book.Mode() == access.Open {
+		return nil
+	}
+	err := a.askRule(ctx, book, rule)
+	if err == nil || book.Mode() == access.Guarded {
+		return err
+	}
+	a.wouldRefuse.WithLabelValues(label).Inc()
+	return nil
+}
+
+// askRule decides a rule as if the cluster were guarded.
+func (a *Authorizer) askRule(ctx context.Context, book *access.Book, rule procedures.Rule) error {
+	switch rule.Scope {
+	case quoratev1.RuleScope_RULE_SCOPE_PUBLIC, quoratev1.RuleScope_RULE_SCOPE_LEDGER,
+		quoratev1.RuleScope_RULE_SCOPE_ANSWER, quoratev1.RuleScope_RULE_SCOPE_NODE:
+		return nil
+	case quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED:
+		return a.askIdentity(ctx, book)
+	case quoratev1.RuleScope_RULE_SCOPE_CLUSTER:
+		return a.askCluster(ctx, book, rule.Verb)
+	case quoratev1.RuleScope_RULE_SCOPE_UNSPECIFIED: // no server starts with it
+	}
+	return connect.NewError(connect.CodePermissionDenied, errors.New("the method has no rule that says who may call it"))
+}
+
+// askIdentity refuses callers without an identity.
+func (a *Authorizer) askIdentity(ctx context.Context, book *access.Book) error {
+	caller := a.Caller(ctx)
+	if _, err := book.Identify(caller, a.wallTime()); err != nil {
+		return wire.AccessError(err)
+	}
+	if caller.Kind == access.Anonymous {
+		return wire.UnauthenticatedError("this call needs a credential")
+	}
+	return nil
+}
+
+// askCluster refuses callers without a verb on the cluster.
+func (a *Authorizer) askCluster(ctx context.Context, book *access.Book, verb access.Verb) error {
+	caller, wall := a.Caller(ctx), a.wallTime()
+	id, err := book.Identify(caller, wall)
+	switch {
+	case err != nil:
+		return wire.AccessError(err)
+	case access.Allows(id, verb, wall, access.Path{book.Cluster()}):
+		return nil
+	case caller.Kind == access.Anonymous:
+		return wire.UnauthenticatedError(fmt.Sprintf("this call needs %s on the cluster, and a credential to show it", verb))
+	}
+	return wire.RefusalError(LacksVerb(caller, verb, "the cluster"))
+}
+
+// LacksVerb is the refusal of a caller without a verb at a place.
+func LacksVerb(caller *access.Caller, verb access.Verb, place string) *quota.Error {
+	return &quota.Error{Kind: quota.Forbidden, Text: fmt.Sprintf("%s does not have %s on %s", caller.User, verb, place)}
+}
+
+// Caller returns the caller of a call; it is never nil.
+func (a *Authorizer) Caller(ctx context.Context) *access.Caller {
+	if a.config.CallerOf != nil {
+		if caller := a.config.CallerOf(ctx); caller != nil {
+			return caller
+		}
+	}
+	return &access.Caller{Kind: access.Anonymous}
+}
+
+// CredentialEnds returns when the credential of a call ends; the zero time if it does not, or if that is not known.
+func (a *Authorizer) CredentialEnds(ctx context.Context) time.Time {
+	if a.config.CredentialEnds != nil {
+		if ends, known := a.config.CredentialEnds(ctx); known {
+			return ends
+		}
+	}
+	return time.Time{}
+}
+
+// ShowsCluster reports whether the caller of a call sees what needs a verb on the cluster. Before the cluster is
+// guarded every caller does; in the mode watching, what would not be shown is counted.
+func (a *Authorizer) ShowsCluster(ctx context.Context, verb access.Verb) bool {
+	return a.RequireCluster(ctx, verb) == nil
+}
+
+// RequireCluster refuses a call whose caller does not have a verb on the cluster, by the book of this node. Before the
+// cluster is guarded it refuses none; in the mode watching it counts what it would refuse.
+func (a *Authorizer) RequireCluster(ctx context.Context, verb access.Verb) error {
+	return a.checkRule(ctx, procedures.Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_CLUSTER, Verb: verb})
+}
+
+// RequireClusterIn is RequireCluster by the book of a state that was read, so that a linearizable read is as fresh in
+// rights as in data. It counts nothing.
+func (a *Authorizer) RequireClusterIn(ctx context.Context, book *access.Book, verb access.Verb) error {
+	if book.Mode() != access.Guarded {
+		return nil
+	}
+	return a.askCluster(ctx, book, verb)
+}
+
+// wallTime is in milliseconds since 1970.
+func (a *Authorizer) wallTime() int64 { return a.config.Now().UnixMilli() }
+
+// Now is the wall clock by which rights are decided.
+func (a *Authorizer) Now() time.Time { return a.config.Now() }

@@ -1,0 +1,36 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/relay"
+)
+
+// newIdentifier makes what finds out who calls. It asks the node for the access book, and to catch up with the leader
+// when a token is not in the book yet.
+func (s *Server) newIdentifier(c Config) (*identify.Identifier, error) {
+	return identify.New(identify.Options{
+		Cluster: c.ClusterName, Log: c.Logger, Registerer: c.Registerer, Table: s.procedures, Book: c.Node.Book,
+		CatchUp: func(ctx context.Context) error {
+			_, err := c.Node.Read(ctx, cluster.ReadOptions{}, func(ledger.View) {})
+			return err
+		},
+		NodeCall: func(ctx context.Context) identify.NodeCall {
+			from := relay.NodeCallOf(ctx)
+			return identify.NodeCall{ID: from.ID, Internal: from.Internal}
+		},
+		IsRelayed: s.relayedByMember, WriteError: s.admission.RefuseCall,
+		Chain: c.Security.ClientChain, ClientRoots: c.Security.ClientRoots, CertificateRequired: c.Security.ClientRequired,
+	})
+}
+
+// CallerName is the user who made a call that a front end serves; empty for one without a credential.
+func CallerName(ctx context.Context) string {
+	if caller := identify.CallerOf(ctx); caller != nil {
+		return caller.User
+	}
+	return ""
+}

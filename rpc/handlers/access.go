@@ -1,0 +1,196 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/authn"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// AccessService changes and shows who may do what. Its writes run on the leader, as those of all services.
+type AccessService struct {
+	Service
+
+	// BootstrapSecret is the SHA-256 of the bootstrap secret; zero if this server has none.
+	BootstrapSecret [sha256.Size]byte
+	// Random is the source of secrets: crypto/rand.Reader, except in tests.
+	Random io.Reader
+}
+
+// bootstrapAccount is the account that Bootstrap makes unless the caller names another, bootstrapLife how long its
+// token lives: long enough to make accounts and bindings.
+const (
+	bootstrapAccount = "admin"
+	bootstrapLife    = access.DefaultOverlap
+)
+
+// changeBook proposes a change of the access book and returns the log index that reflects it.
+func (s AccessService) changeBook(ctx context.Context, reason string, change access.Command) (uint64, error) {
+	outcome, index, err := s.proposeOne(ctx, quota.ChangeAccess{Reason: reason, Change: change})
+	if err != nil {
+		return 0, err
+	}
+	if outcome.Refused != nil {
+		return 0, wire.AccessRefusalError(outcome.Refused)
+	}
+	return index, nil
+}
+
+// Bootstrap makes the first administrator for a caller who shows the bootstrap secret. The ledger decides whether the
+// secret is spent.
+func (s AccessService) Bootstrap(
+	ctx context.Context, r *quoratev1.BootstrapRequest,
+) (*quoratev1.BootstrapResponse, error) {
+	if s.BootstrapSecret == [sha256.Size]byte{} {
+		return nil, wire.NewProblem(connect.CodeFailedPrecondition,
+			"the leader, "+s.ID+", has no bootstrap secret; set bootstrap-secret-file on all servers",
+			&quoratev1.Problem{Reason: access.Conflict.String(), NotApplied: true})
+	}
+	shown := sha256.Sum256([]byte(r.GetSecret()))
+	if subtle.ConstantTimeCompare(shown[:], s.BootstrapSecret[:]) != 1 {
+		return nil, wire.UnauthenticatedError("the secret is not the bootstrap secret of this cluster")
+	}
+	life := bootstrapLife
+	if longest := s.longestLife(); longest > 0 {
+		life = min(life, longest)
+	}
+	made, token, err := s.makeToken(life)
+	if err != nil {
+		return nil, err
+	}
+	account := r.GetAccount()
+	if account == "" {
+		account = bootstrapAccount
+	}
+	index, err := s.changeBook(ctx, "bootstrap", access.Bootstrap{Secret: shown, Account: account, Token: token})
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.recordOf(ctx, token.ID, index)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.BootstrapResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+}
+
+// makeToken draws a token that lives so many milliseconds.
+func (s AccessService) makeToken(life int64) (authn.Token, access.NewToken, error) {
+	made, err := authn.NewToken(s.Random)
+	if err != nil {
+		return authn.Token{}, access.NewToken{}, wire.ToError(fmt.Errorf("drawing a token: %w", err))
+	}
+	return made, access.NewToken{
+		ID: access.TokenID(made.ID()), Hash: made.Hash(), Ends: wire.EndOfLife(s.Access.Now(), life),
+	}, nil
+}
+
+// recordOf shows what the cluster knows of a token that was just made.
+func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index uint64) (*quoratev1.Token, error) {
+	var record access.Token
+	found := false
+	// This node has proposed the change, so its own state at the index is enough. A linearizable read would fail if the
+	// leader changed now, and the secret would be lost.
+	own := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: index}
+	_, err := s.readState(ctx, own, func(v ledger.Reader) error {
+		record, found = v.Book().Token(id)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, wire.ToError(connect.NewError(connect.CodeAborted,
+			errors.New("the token was made, and its account was deleted since")))
+	}
+	return wire.FromToken(record), nil
+}
+
+// CreateAccount adds an account.
+func (s AccessService) CreateAccount(
+	ctx context.Context, r *quoratev1.CreateAccountRequest,
+) (*quoratev1.CreateAccountResponse, error) {
+	index, err := s.changeBook(ctx, r.GetReason(), access.CreateAccount{Account: wire.ToAccount(r.GetAccount())})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.CreateAccountResponse{Index: index}, nil
+}
+
+// UpdateAccount replaces an account.
+func (s AccessService) UpdateAccount(
+	ctx context.Context, r *quoratev1.UpdateAccountRequest,
+) (*quoratev1.UpdateAccountResponse, error) {
+	index, err := s.changeBook(ctx, r.GetReason(), access.UpdateAccount{Account: wire.ToAccount(r.GetAccount())})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.UpdateAccountResponse{Index: index}, nil
+}
+
+// DeleteAccount removes an account with its tokens.
+func (s AccessService) DeleteAccount(
+	ctx context.Context, r *quoratev1.DeleteAccountRequest,
+) (*quoratev1.DeleteAccountResponse, error) {
+	index, err := s.changeBook(ctx, r.GetReason(), access.DeleteAccount{Name: r.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.DeleteAccountResponse{Index: index}, nil
+}
+
+// RefuseCredential adds a refusal. Its reason is kept with it.
+func (s AccessService) RefuseCredential(
+	ctx context.Context, r *quoratev1.RefuseCredentialRequest,
+) (*quoratev1.RefuseCredentialResponse, error) {
+	refused, err := wire.ToRefused("refused", r.GetRefused(), s.Access.Now())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	index, err := s.changeBook(ctx, refused.Reason, access.Refuse{Refused: refused})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RefuseCredentialResponse{Index: index}, nil
+}
+
+// AllowCredential removes a refusal.
+func (s AccessService) AllowCredential(
+	ctx context.Context, r *quoratev1.AllowCredentialRequest,
+) (*quoratev1.AllowCredentialResponse, error) {
+	key, err := wire.ToRefusedKey("", r.GetKind(), r.GetIssuer(), r.GetName())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	index, err := s.changeBook(ctx, r.GetReason(), access.Unrefuse{Key: key})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.AllowCredentialResponse{Index: index}, nil
+}
+
+// SetAccessMode sets the mode. The mode before is the one that this leader saw when the call came.
+func (s AccessService) SetAccessMode(
+	ctx context.Context, r *quoratev1.SetAccessModeRequest,
+) (*quoratev1.SetAccessModeResponse, error) {
+	mode, err := wire.ToAccessMode("mode", r.GetMode())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	before := s.Node.Book().Mode()
+	index, err := s.changeBook(ctx, r.GetReason(), access.SetMode{Mode: mode})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.SetAccessModeResponse{Before: wire.FromAccessMode(before), Index: index}, nil
+}

@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/access"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// CreateToken makes a token of an account. Only its id and hash enter the log.
+func (s AccessService) CreateToken(
+	ctx context.Context, r *quoratev1.CreateTokenRequest,
+) (*quoratev1.CreateTokenResponse, error) {
+	ceiling, err := wire.ToCeiling(r.GetVerbs())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	life, err := wire.ToTokenLife(r.GetLifeMs(), s.longestLife())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	made, token, err := s.makeToken(life)
+	if err != nil {
+		return nil, err
+	}
+	index, err := s.changeBook(ctx, r.GetReason(), access.CreateToken{
+		Account: r.GetAccount(), Token: token, Description: r.GetDescription(), Ceiling: ceiling,
+	})
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.recordOf(ctx, token.ID, index)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.CreateTokenResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+}
+
+// RotateToken makes a token that replaces another one.
+func (s AccessService) RotateToken(
+	ctx context.Context, r *quoratev1.RotateTokenRequest,
+) (*quoratev1.RotateTokenResponse, error) {
+	old, err := s.tokenToRotate(ctx, r.GetId())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	overlap, err := wire.ToOverlap(r.OverlapMs)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	life, err := wire.ToTokenLife(r.GetLifeMs(), s.longestLife())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	made, token, err := s.makeToken(life)
+	if err != nil {
+		return nil, err
+	}
+	index, err := s.changeBook(ctx, r.GetReason(), access.RotateToken{Old: old, Token: token, Overlap: overlap})
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.recordOf(ctx, token.ID, index)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+}
+
+// longestLife is that of the section in milliseconds, 0 if it has none.
+func (s AccessService) longestLife() int64 { return s.Node.Book().Section().TokenLife }
+
+// tokenToRotate returns the token that a caller wants to replace: the one of the call if the id is empty. Another one
+// needs access.manage, also if it belongs to the same account: its ceiling may be higher than the caller's.
+func (s AccessService) tokenToRotate(ctx context.Context, id string) (access.TokenID, error) {
+	own, isToken := s.Access.Caller(ctx).Token()
+	if id == "" {
+		if !isToken {
+			return own, wire.InvalidField("id", "the call has no token of an account; name the token to rotate")
+		}
+		return own, nil
+	}
+	old, err := wire.ToTokenID("id", id)
+	if err != nil || isToken && old == own {
+		return old, err
+	}
+	return old, s.Access.RequireCluster(ctx, access.AccessManage)
+}
+
+// RevokeToken ends a token for good.
+func (s AccessService) RevokeToken(
+	ctx context.Context, r *quoratev1.RevokeTokenRequest,
+) (*quoratev1.RevokeTokenResponse, error) {
+	id, err := wire.ToTokenID("id", r.GetId())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	index, err := s.changeBook(ctx, r.GetReason(), access.RevokeToken{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RevokeTokenResponse{Index: index}, nil
+}

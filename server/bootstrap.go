@@ -1,0 +1,51 @@
+package server
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Lengths of a bootstrap secret in bytes. A shorter one could be guessed, and a longer one is not accepted by the API.
+const (
+	minBootstrapSecret = 32
+	maxBootstrapSecret = 128
+)
+
+// loadBootstrapSecret returns the SHA-256 of the secret in a file, without white space around it; zero for no file. It
+// refuses a file that other users than its owner can use, because the secret makes its holder an administrator.
+func loadBootstrapSecret(path string) ([sha256.Size]byte, error) {
+	var none [sha256.Size]byte
+	if path == "" {
+		return none, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return none, fmt.Errorf("bootstrap-secret-file: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return none, fmt.Errorf("bootstrap-secret-file: %w", err)
+	}
+	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
+		return none, fmt.Errorf("bootstrap-secret-file: %s (mode %04o) is not a file of its owner alone: chmod 0600 %s",
+			path, mode.Perm(), path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 2*maxBootstrapSecret))
+	if err != nil {
+		return none, fmt.Errorf("bootstrap-secret-file: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if len(secret) < minBootstrapSecret || len(secret) > maxBootstrapSecret {
+		return none, fmt.Errorf("bootstrap-secret-file: the secret in %s has %d bytes; %d to %d are allowed: %w", path,
+			len(secret), minBootstrapSecret, maxBootstrapSecret, errSecretLength)
+	}
+	return sha256.Sum256([]byte(secret)), nil
+}
+
+// errSecretLength says how to make a good secret.
+var errSecretLength = errors.New("make one with \"(umask 077; openssl rand -base64 32 > bootstrap.secret)\"")
