@@ -126,9 +126,15 @@ func (c *Client) restoreOnce(
 // WithPatience is over.
 func (c *Client) tryServers(ctx context.Context, once func(context.Context) (again bool, err error)) error {
 	pause, begun := newPauses(), time.Now()
+	replaced := false
 	for {
 		index := c.servers.currentIndex()
-		again, err := once(withServer(ctx, index))
+		attempt, sent := withSentToken(withServer(ctx, index))
+		again, err := once(attempt)
+		if again && !replaced && c.tokens.isReplaced(ctx, sent, err) {
+			replaced = true
+			continue
+		}
 		if err == nil || !isTransient(err) || !again {
 			return err
 		}

@@ -16,6 +16,8 @@
 // batch. Each caller has its own answer, error, deadline and retries, as if it had called alone; see WithoutJoining.
 //
 // Acquire waits for a lease and renews it until it is released. Watch streams the changes of allocations.
+//
+// WithTokenSource and WithTokenFile give all calls a token, WithTLS a certificate.
 package client
 
 import (
@@ -42,6 +44,9 @@ type Client struct {
 	Allocations quoratev1connect.AllocationServiceClient
 	// Items lists the items of itemized resources and changes items that are not held.
 	Items quoratev1connect.ItemServiceClient
+	// Access shows and changes who may do what: accounts, tokens, refused credentials, the mode. The calls that make
+	// tokens are repeated only while it is certain that they were not carried out.
+	Access quoratev1connect.AccessServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
 	// Cluster reads the status of the cluster and changes its members.
@@ -53,6 +58,7 @@ type Client struct {
 
 	settings
 	servers *servers
+	tokens  *tokens // nil if calls carry none
 	renewer *renewer
 }
 
@@ -74,31 +80,37 @@ func New(servers []string, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := newTokens(&s, known)
+	if err != nil {
+		return nil, err
+	}
 	if s.http == nil {
 		s.http = newHTTPClient(s.tls)
 	}
-	sender := &sender{http: s.http, servers: known}
+	sender := &sender{http: withoutRedirects(s.http), servers: known, tokens: tokens}
 	encoding := connect.WithClientOptions(
 		connect.WithCodec(Codec()),
 		connect.WithReadMaxBytes(maxResponse),
 		// Schedulers run close to their cluster, where compressing answers costs more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),
 	)
-	interceptors := append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known})
+	interceptors := append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known, tokens: tokens})
 	if s.batches > 0 {
-		interceptors = append(interceptors, newJoiner(s.batches, sender, encoding))
+		interceptors = append(interceptors, newJoiner(s.batches, sender, tokens, encoding))
 	}
 	calls := []connect.ClientOption{connect.WithInterceptors(interceptors...), encoding}
 	c := &Client{
 		Trees:       &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
 		Allocations: &allocationsWithIDs{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
 		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
+		Access:      quoratev1connect.NewAccessServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),
 		Snapshots:   quoratev1connect.NewSnapshotServiceClient(sender, placeholder, calls...),
 		settings:    s,
 		servers:     known,
+		tokens:      tokens,
 	}
 	c.renewer = newRenewer(c)
 	return c, nil

@@ -153,3 +153,14 @@ func ExampleNewShare() {
 	}
 	// Output: running: true
 }
+
+// A process presents the token in a file, which may be replaced while it runs, for example by Kubernetes.
+func ExampleWithTokenFile() {
+	c, err := client.New([]string{"https://quorate.example.org:7101"}, client.WithTokenFile("/run/secrets/quorate/token"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = c.Access.WhoAmI(context.Background(), &quoratev1.WhoAmIRequest{})
+	// Output: client: token file: open /run/secrets/quorate/token: no such file or directory
+}

@@ -56,6 +56,7 @@ func (j *joiner) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect
 type callQueue struct {
 	method joinedMethod
 	slots  int
+	tokens *tokens
 
 	mu       sync.Mutex
 	underWay int // calls and batches
@@ -241,7 +242,8 @@ func (q *callQueue) recountGone() {
 
 // send makes the batch call and distributes its outcomes. If a server refused the batch as such, each caller makes its
 // call alone, because what a server says about a batch is not an answer to one call. A failure after which the calls
-// may have been carried out is the failure of each: a second attempt could hide that.
+// may have been carried out is the failure of each: a second attempt could hide that. So is the refusal of the
+// credential, which all calls of a batch have in common.
 func (q *callQueue) send(batch *joinedBatch) {
 	ctx, cancel := context.WithDeadline(withServer(context.Background(), batch.calls[0].server), batch.deadline)
 	defer cancel()
@@ -251,12 +253,16 @@ func (q *callQueue) send(batch *joinedBatch) {
 		cancel()
 	}
 	q.mu.Unlock()
+	ctx, sent := withSentToken(ctx)
 	outcomes, err := q.method.send(ctx, batch)
+	if q.tokens.isReplaced(ctx, sent, err) {
+		outcomes, err = q.method.send(ctx, batch)
+	}
 	for i, c := range batch.calls {
 		switch {
 		case err == nil:
 			c.outcome <- outcomes[i]
-		case isTransient(err) || MayBeDone(err) || !connect.IsWireError(err):
+		case isTransient(err) || MayBeDone(err) || !connect.IsWireError(err) || isRefusedCredential(err):
 			c.outcome <- callOutcome{err: err}
 		default:
 			c.outcome <- callOutcome{alone: true}

@@ -28,14 +28,16 @@ type joinedMethod struct {
 }
 
 // newJoiner returns a joiner with so many slots for each method.
-func newJoiner(slots int, http connect.HTTPClient, options ...connect.ClientOption) *joiner {
+func newJoiner(
+	slots int, http connect.HTTPClient, tokens *tokens, options ...connect.ClientOption,
+) *joiner {
 	j := &joiner{queues: map[string]*callQueue{}}
 	for procedure, method := range map[string]joinedMethod{
 		quoratev1connect.AllocationServiceAllocateProcedure: joinedAllocate(http, options),
 		quoratev1connect.AllocationServiceReleaseProcedure:  joinedRelease(http, options),
 		quoratev1connect.AllocationServiceRenewProcedure:    joinedRenew(http, options),
 	} {
-		j.queues[procedure] = &callQueue{method: method, slots: slots}
+		j.queues[procedure] = &callQueue{method: method, slots: slots, tokens: tokens}
 	}
 	return j
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -20,6 +21,9 @@ type settings struct {
 	patience       time.Duration
 	interceptors   []connect.Interceptor
 	once           bool
+	tokenSource    func(context.Context) (string, error)
+	tokenFile      string
+	insecureToken  bool
 	batches        int // calls or batches of one method under way at a time; 0 if calls are not joined
 }
 
@@ -58,7 +62,8 @@ func WithTLS(config *tls.Config) Option {
 }
 
 // WithHTTPClient replaces the HTTP client. It has its own certificates: WithTLS then only sets the scheme of addresses.
-// The default client keeps connections open and uses HTTP/1.1, which is faster than HTTP/2 for unary calls.
+// The default client keeps connections open and uses HTTP/1.1, which is faster than HTTP/2 for unary calls. Redirects
+// are not followed: an *http.Client is copied with that change, and any other client must not follow them.
 func WithHTTPClient(c connect.HTTPClient) Option {
 	return func(s *settings) { s.http = c }
 }

@@ -11,6 +11,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
 // Pauses between attempts grow from the first to the longest, each randomized by half, so that the clients of a cluster
@@ -24,6 +26,7 @@ const (
 type retrier struct {
 	settings settings
 	servers  *servers
+	tokens   *tokens
 }
 
 // attemptControl lets a caller in this package control the attempts of a call and record their times.
@@ -59,6 +62,14 @@ func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
+// unrepeatable are the methods that would do something else when they are repeated: make another token, or find the
+// secret spent.
+var unrepeatable = map[string]bool{
+	quoratev1connect.AccessServiceBootstrapProcedure:   true,
+	quoratev1connect.AccessServiceCreateTokenProcedure: true,
+	quoratev1connect.AccessServiceRotateTokenProcedure: true,
+}
+
 func (r *retrier) callUntilAnswered(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
@@ -70,7 +81,7 @@ func (r *retrier) callUntilAnswered(
 		attempts++
 		response, err := r.callOnce(ctx, next, request)
 		between.last = err
-		if err != nil && !isTransient(err) {
+		if err != nil && (!isTransient(err) || unrepeatable[request.Spec().Procedure] && MayBeDone(err)) {
 			failure = nil
 			return nil, backoff.Permanent(err)
 		}
@@ -135,7 +146,7 @@ func (r *retrier) callOnce(
 	index := r.servers.currentIndex()
 	limited, cancel := context.WithTimeout(withServer(ctx, index), r.beginAttempt(ctx, request))
 	defer cancel()
-	response, err := next(limited, request)
+	response, err := r.tokens.call(limited, next, request)
 	if err == nil || !isTransient(err) {
 		return response, err
 	}

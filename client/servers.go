@@ -84,6 +84,7 @@ func withServer(ctx context.Context, index uint32) context.Context {
 type sender struct {
 	http    connect.HTTPClient
 	servers *servers
+	tokens  *tokens
 }
 
 // Do reads the whole answer before it returns, so that a connection that breaks during an answer fails like one that
@@ -100,8 +101,14 @@ func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	sent.URL.User = server.User
 	sent.URL.Path = strings.TrimSuffix(server.Path, "/") + request.URL.Path
 
+	if err := s.tokens.authorize(sent); err != nil {
+		return nil, err
+	}
 	response, err := s.http.Do(sent)
 	if err = explainFailure(server, response, err); err != nil {
+		return nil, err
+	}
+	if err := checkRedirect(server, response); err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {

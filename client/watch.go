@@ -16,8 +16,8 @@ import (
 const watchSilence = 20 * time.Second
 
 // Watch calls report with every change of allocations after the position in the request, in order, until the context
-// ends or report returns an error, which Watch then returns. If a server fails, Watch continues at the next one from
-// the same position.
+// ends or report returns an error, which Watch then returns. If a server fails, or the token ends that the stream began
+// with and its source has another one, Watch continues at the next server from the same position.
 //
 // The error has the code out_of_range if the servers no longer have the changes after that position: list the
 // allocations, and watch from the index of that answer. It is ErrUnavailable if no server answered for as long as
@@ -80,7 +80,8 @@ var errSilent = connect.NewError(connect.CodeUnavailable, errors.New("the stream
 func (w *watch) readOneStream(ctx context.Context) error {
 	index := w.client.servers.currentIndex()
 	defer w.client.servers.advanceFrom(index)
-	streaming, cancel := context.WithCancelCause(withServer(ctx, index))
+	ctx, sent := withSentToken(withServer(ctx, index))
+	streaming, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(watchSilence, func() { cancel(errSilent) })
 	defer silence.Stop()
@@ -90,6 +91,8 @@ func (w *watch) readOneStream(ctx context.Context) error {
 		err = errSilent
 	}
 	switch {
+	case w.client.tokens.isReplaced(ctx, sent, err):
+		err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("the token was replaced: %w", err))
 	case isFinal(err):
 		return err
 	case err == nil:
