@@ -8,16 +8,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Format formats a manifest: policies and trees sorted by name, nodes under their parents. Equal configurations give
-// the same text for any order of their parts; only principals keep their order. Moves are left out, because they are
-// made once.
+// Format formats a manifest: the access section and bindings in the canonical form of package access, policies and
+// trees sorted by name, nodes under their parents. Equal configurations give the same text for any order of their
+// parts; only principals keep their order. Moves are left out, because they are made once.
 //
 // What Parse could not read back is an error, for example if the parent of a node is missing.
 func Format(m *Manifest) ([]byte, error) {
 	var sections []entry
+	if m.Access != nil {
+		v, err := sectionValue(m.Access)
+		if err != nil {
+			return nil, fmt.Errorf("access: %w", err)
+		}
+		sections = append(sections, entry{key: "access", value: v})
+	}
 	if len(m.Policies) > 0 {
 		sections = append(sections, entry{key: "policies", value: policiesValue(m.Policies)})
 	}
@@ -74,6 +82,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		Defaults:     t.GetDefaults(),
 		Applications: t.GetApplications(),
 		Admins:       t.GetAdmins(),
+		Bindings:     t.GetBindings(),
 		Principals:   t.GetPrincipals(),
 	}
 	return v, f.addShared(&v, root)
@@ -160,6 +169,11 @@ func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 	}
 	v.addCount("applications", n.GetApplications())
 	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
+	bindings, err := bindingsOf(n.GetBindings())
+	if err != nil {
+		return fmt.Errorf("node %q: %w", n.GetPath(), err)
+	}
+	v.addFilled("bindings", bindingsValue(access.CanonicalBindings(bindings)))
 	principals := value{kind: kindList}
 	for _, principal := range n.GetPrincipals() {
 		item, err := f.principalValue(n, principal)

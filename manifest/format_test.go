@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -191,8 +192,10 @@ func exampleFiles(t testing.TB) []string {
 func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 	c := proto.CloneOf(t)
 	slices.Sort(c.GetAdmins())
+	c.Bindings = canonicalMessages(c.GetBindings())
 	for _, n := range c.GetNodes() {
 		slices.Sort(n.GetAdmins())
+		n.Bindings = canonicalMessages(n.GetBindings())
 	}
 	slices.SortFunc(c.GetNodes(), func(a, b *quoratev1.Node) int { return strings.Compare(a.GetPath(), b.GetPath()) })
 	for _, r := range c.GetResources() {
@@ -218,6 +221,7 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			Maintenance:   rapid.Bool().Draw(t, "maintenance"),
 			Applications:  applications().Draw(t, "applications"),
 			Admins:        names(0, 3).Draw(t, "admins"),
+			Bindings:      bindingLists(access.NodeScope, access.Roles{}).Draw(t, "bindings"),
 			Leases:        leaseSettings().Draw(t, "leases"),
 			Queueing:      queueingWords().Draw(t, "queueing"),
 			OvertakeMs:    spans(maxOvertake.Milliseconds()).Draw(t, "overtake"),
@@ -253,6 +257,7 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 				Lend:         limits(units).Draw(t, "lend"),
 				Applications: applications().Draw(t, "applications"),
 				Admins:       names(0, 3).Draw(t, "admins"),
+				Bindings:     bindingLists(access.NodeScope, access.Roles{}).Draw(t, "bindings"),
 				Principals:   rapid.SliceOfN(principals(units), 0, 2).Draw(t, "principals"),
 				Queueing:     queueingWords().Draw(t, "queueing"),
 			})

@@ -20,10 +20,10 @@
 //	            limits: {cores: 5}
 //
 // All keys of a tree: policy, forest, require-reason, maintenance, labels, leases, queueing, overtake, resources,
-// limits, defaults, applications, admins, principals, moves and nodes; all keys of a node: policy, hard, labels,
-// queueing, limits, defaults, borrow, lend, applications, admins, principals and nodes. A resource has a unit, or
-// items: their names, or how many are made on demand (min, max, lifespan), and state, released, expired, ttl, turns
-// and queueing. The messages Tree, Node and ItemSpec of the API document them. Times are written as 90s,
+// limits, defaults, applications, admins, bindings, principals, moves and nodes; all keys of a node: policy, hard,
+// labels, queueing, limits, defaults, borrow, lend, applications, admins, bindings, principals and nodes. A resource
+// has a unit, or items: their names, or how many are made on demand (min, max, lifespan), and state, released, expired,
+// ttl, turns and queueing. The messages Tree, Node and ItemSpec of the API document them. Times are written as 90s,
 // 30m or 1h30m.
 //
 // Beside trees a manifest may have policies, which define what trees can name:
@@ -32,6 +32,27 @@
 //	  lab: {base: strict, sum: off}
 //
 // The keys of a policy are base, the name of a built-in one, and the switches of package policy.
+//
+// Bindings give roles at a tree or a node and everything below it. The access section has those on the cluster, custom
+// roles, and who may log in; without it the section of the server stays as it is:
+//
+//	access:
+//	  token-life: 2160h
+//	  roles:
+//	    night-shift: [usage.read, holders.read, hold.operate] # or {description: text, verbs: [hold]}
+//	  issuers:
+//	    github:
+//	      url: https://token.actions.githubusercontent.com
+//	      audience: quorate.example.org
+//	      user: repository_id
+//	      require: {repository_owner_id: ["123456"]}
+//	      groups: {deploy: {ref: [refs/heads/main]}}
+//	  certificates: [{name: zuul, user: zuul}] # or {dns: ci.example.org, user: ci}
+//	  bindings:
+//	    - {role: cluster-operator, to: [group corp/sre]}
+//
+// The other keys of an issuer are keys-url, keys-file, algorithms and max-age; the other keys of a binding are
+// max-priority, unpreemptable, hold-as (any, or a list of names), ids and until, a time such as 2027-01-01T00:00:00Z.
 //
 // A limit is a quantity, or the word unlimited. A resource that is not listed is unset; the policy of the node defines
 // what that means. A key with nothing after it is an error, because a truncated file ends with one.

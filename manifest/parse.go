@@ -6,20 +6,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Manifest is what a manifest says.
 type Manifest struct {
+	// Access is the access section; nil if the manifest has none, which leaves that of the server as it is.
+	Access   *quoratev1.AccessSection
 	Policies []*quoratev1.Policy
 	Trees    []*quoratev1.Tree
 }
 
-// Parse reads a manifest; errors use file as its name. Policies and trees are sorted by name, nodes by path, and
-// resources and admins by name. Principals and moves keep the order of the text, which is significant.
+// Parse reads a manifest; errors use file as its name. Policies and trees are sorted by name, nodes by path, resources
+// and admins by name, and bindings and the access section are in the canonical form of package access. Principals and
+// moves keep the order of the text, which is significant.
 //
 // The error joins an *Error for each of the first ten problems. The policies that trees name are not checked, because
-// only the server knows all that are defined.
+// only the server knows all that are defined. Without an access section that also holds for custom roles.
 func Parse(file string, text []byte) (*Manifest, error) {
 	root, err := readText(file, text)
 	if err != nil {
@@ -35,10 +39,10 @@ func Parse(file string, text []byte) (*Manifest, error) {
 
 // The keys of a tree and of a node, in the order in which errors list them.
 var (
-	treeKeys = strings.Fields("admins applications defaults forest labels leases limits maintenance moves nodes " +
-		"overtake policy principals queueing require-reason resources")
+	treeKeys = strings.Fields("admins applications bindings defaults forest labels leases limits maintenance moves " +
+		"nodes overtake policy principals queueing require-reason resources")
 	nodeKeys = strings.Fields(
-		"admins applications borrow defaults hard labels lend limits nodes policy principals queueing",
+		"admins applications bindings borrow defaults hard labels lend limits nodes policy principals queueing",
 	)
 )
 
@@ -46,17 +50,23 @@ var (
 type parser struct {
 	file     string
 	problems []error
+	// roles are those that bindings may name; rolesKnown is false if the server may define more.
+	roles      access.Roles
+	rolesKnown bool
 }
 
 func (p *parser) parseManifest(root value) *Manifest {
-	sections := p.knownSections("the manifest", root, "policies", "trees")
-	trees, found := sections["trees"]
-	policies, defines := sections["policies"]
-	if !found && !defines {
+	sections := p.knownSections("the manifest", root, "access", "policies", "trees")
+	if len(sections) == 0 {
 		p.addProblem(root.line, root.column, `the key "trees" is missing`)
 		return nil
 	}
-	return &Manifest{Policies: p.parsePolicies(policies), Trees: p.parseTrees(trees)}
+	m := &Manifest{}
+	if section, found := sections["access"]; found {
+		m.Access = p.parseAccess(section)
+	}
+	m.Policies, m.Trees = p.parsePolicies(sections["policies"]), p.parseTrees(sections["trees"])
+	return m
 }
 
 func (p *parser) parseTrees(trees value) []*quoratev1.Tree {
@@ -96,6 +106,7 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		Defaults:      root.GetDefaults(),
 		Applications:  root.GetApplications(),
 		Admins:        root.GetAdmins(),
+		Bindings:      root.GetBindings(),
 		Moves:         p.parseMoves(sections["moves"]),
 	}
 	w := &nodeParser{parser: p, units: units, tree: t}
@@ -148,6 +159,7 @@ func (p *parser) parseShared(what string, sections map[string]value, units map[s
 		Defaults:     p.parseLimits(what, "defaults", sections, units),
 		Applications: p.parseApplications(what, sections),
 		Admins:       slices.Sorted(slices.Values(p.parseNames(what, "admins", sections, maxAdmins))),
+		Bindings:     bindingMessages(p.parseBindings(what, sections["bindings"], access.NodeScope)),
 		Principals:   p.parsePrincipals(what, sections["principals"], units),
 		Queueing:     p.parseQueueing(what, sections),
 	}

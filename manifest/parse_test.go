@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -101,23 +100,23 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"only comments":     {"# trees:\n", "f:1:1: the manifest is empty"},
 		"no map":            {"trees\n", `f:1:1: a manifest is a map and begins with trees:, not with "trees"`},
 		"no trees":          {"{}", `f:1:1: the key "trees" is missing`},
-		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are policies, trees`},
+		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are access, policies, trees`},
 		"a second document": {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
 		"an ended document": {"trees: {}\n...\n", "f:2:1: a file holds one document"},
 		"two headers":       {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
 		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
 		"a tree is a number": {
 			"trees: {t: 5}",
-			`f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, not "5"`,
+			`f:1:12: tree "t" is a map of admins, applications, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, not "5"`,
 		},
 		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
 		"an unknown key": {
 			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
-			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources`,
+			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources`,
 		},
 		"a node's unknown key": {
 			tree("      a: {resources: {}}\n"),
-			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`,
+			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, bindings, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`,
 		},
 		"a duplicate tree": {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is given twice; the first is in line 2`},
 		"a duplicate node": {
@@ -421,79 +420,5 @@ func TestCERNExampleIsTheStartOfTheScript(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, trees, protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
-	}
-}
-
-// FuzzParseManifest looks for texts that crash the reader, that mean something else to the library alone, or that
-// do not survive being written and read again.
-func FuzzParseManifest(f *testing.F) {
-	for _, file := range exampleFiles(f) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(text))
-	}
-	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
-	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n     " +
-		"   limits: {}\n")
-	f.Add(leasesAndItems)
-	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
-	f.Fuzz(func(t *testing.T, text string) {
-		root, err := readText("f", []byte(text))
-		if err != nil {
-			return
-		}
-		var document yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(shapeOfNode(document.Content[0]), shapeOf(root)); diff != "" {
-			t.Fatalf("the library reads (-), we read (+):\n%s", diff)
-		}
-		trees, err := parseTrees("f", []byte(text))
-		if err != nil {
-			return
-		}
-		assertRoundTrip(t, trees)
-	})
-}
-
-// shapeOf returns the maps, lists and strings of a value without their positions.
-func shapeOf(v value) any {
-	switch v.kind {
-	case kindMap:
-		shape := map[string]any{}
-		for _, e := range v.entries {
-			shape[e.key] = shapeOf(e.value)
-		}
-		return shape
-	case kindList:
-		shape := []any{}
-		for _, item := range v.items {
-			shape = append(shape, shapeOf(item))
-		}
-		return shape
-	case kindText:
-	}
-	return v.text
-}
-
-func shapeOfNode(n *yaml.Node) any {
-	switch n.Kind { //nolint:exhaustive // a manifest has no aliases
-	case yaml.MappingNode:
-		shape := map[string]any{}
-		for i := 0; i < len(n.Content); i += 2 {
-			shape[n.Content[i].Value] = shapeOfNode(n.Content[i+1])
-		}
-		return shape
-	case yaml.SequenceNode:
-		shape := []any{}
-		for _, item := range n.Content {
-			shape = append(shape, shapeOfNode(item))
-		}
-		return shape
-	default:
-		return n.Value
 	}
 }
