@@ -77,6 +77,53 @@ func TestRequests(t *testing.T) {
 		"cluster leave":              &quoratev1.RemoveMemberRequest{Id: "n2"},
 		"cluster transfer-leader n2": &quoratev1.TransferLeaderRequest{Id: "n2"},
 		"status --local":             &quoratev1.GetStatusRequest{Local: true},
+		"access can-i hold cern:atlas/physics": &quoratev1.CanIRequest{
+			Questions: []*quoratev1.AccessQuestion{{
+				Verb: "hold", Place: &quoratev1.Place{Tree: "cern", Node: "atlas/physics"},
+			}},
+		},
+		"access who-can access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage", Place: &quoratev1.Place{}},
+		"access account add a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &quoratev1.CreateAccountRequest{
+			Account: &quoratev1.Account{Name: "a", Groups: []string{"g", "h"}, Description: "d", Disabled: true}, Reason: "r",
+		},
+		"access account update sim-ci --disable --reason r --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
+			Account: &quoratev1.Account{
+				Name: "sim-ci", Groups: []string{"ci", "physics"}, Description: "pipelines\x1b", Disabled: true,
+			},
+			Reason: "r",
+		},
+		"access account update old-ci --group= --description x --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
+			Account: &quoratev1.Account{Name: "old-ci", Description: "x", Disabled: true},
+		},
+		"access account rm a --reason r": &quoratev1.DeleteAccountRequest{Name: "a", Reason: "r"},
+		"access token add a --life 36h --description d --verbs hold,usage.read --reason r": &quoratev1.CreateTokenRequest{
+			Account: "a", LifeMs: 129_600_000, Description: "d", Verbs: []string{"hold", "usage.read"}, Reason: "r",
+		},
+		"access token rotate": &quoratev1.RotateTokenRequest{
+			OverlapMs: proto.Int64(86_400_000), LifeMs: 7_776_000_000,
+		},
+		"access token rotate 0123456789abc --overlap 0s --life 1d --reason r": &quoratev1.RotateTokenRequest{
+			Id: "0123456789abc", OverlapMs: proto.Int64(0), LifeMs: 86_400_000, Reason: "r",
+		},
+		"access token revoke 0123456789abc --reason r": &quoratev1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
+		"access refuse user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &quoratev1.RefuseCredentialRequest{
+			Refused: &quoratev1.RefusedCredential{
+				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssuedBefore: someDay, Until: farFuture,
+				Reason: "r",
+			},
+		},
+		"access allow jti 6f1c --issuer github --reason r": &quoratev1.AllowCredentialRequest{
+			Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Reason: "r",
+		},
+		"access guard watch --reason r": &quoratev1.SetAccessModeRequest{
+			Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Reason: "r",
+		},
+		"access guard on --token-file testdata/admin.token": &quoratev1.SetAccessModeRequest{
+			Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED,
+		},
+		"access bootstrap --secret-file testdata/bootstrap.secret --account a --token-file testdata/admin.token": &quoratev1.BootstrapRequest{
+			Secret: fakeSecret, Account: "a",
+		},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
 			Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
 			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
 )
 
 // addPlanEffects adds the fields that only a dry run fills.
@@ -31,14 +33,16 @@ func (f *fake) GetConfiguration(
 ) (*quoratev1.GetConfigurationResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
-	for _, name := range []string{"cern", "tenants"} {
+	for _, name := range []string{"cern", "laboratory", "tenants"} {
 		tree, err := fakeTree(name)
 		if err != nil {
 			return nil, err
 		}
 		answer.Trees = append(answer.Trees, tree)
 	}
-	return answer, nil
+	var err error
+	answer.Access, err = fakeSection()
+	return answer, err
 }
 
 func fakePolicies() []*quoratev1.Policy {
@@ -59,6 +63,53 @@ func (f *fake) changePolicies(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyT
 		result.Changes = append(result.GetChanges(), &quoratev1.Change{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Field: "policy " + name, Before: "base cohort",
 		})
+	}
+	return &quoratev1.ApplyTreesResponse{Result: result}, err
+}
+
+// fakeSection is the access section of the example.
+func fakeSection() (*quoratev1.AccessSection, error) {
+	const file = "../../examples/access.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return m.Access, nil
+}
+
+// fakeRights are changes of bindings as the ledger describes them.
+func fakeRights() []*quoratev1.Change {
+	const (
+		added, changed = quoratev1.ChangeKind_CHANGE_KIND_ADDED, quoratev1.ChangeKind_CHANGE_KIND_CHANGED
+		removed        = quoratev1.ChangeKind_CHANGE_KIND_REMOVED
+	)
+	return []*quoratev1.Change{
+		{Kind: changed, Field: "access role night-shift", Before: "usage.read", After: "usage.read holders.read"},
+		{Kind: added, Field: "access binding", After: "cluster-operator to group corp/sre"},
+		{Kind: added, Tree: "laboratory", Field: "binding viewer", After: "everyone"},
+		{
+			Kind: changed, Tree: "laboratory", Node: "physics", Field: "binding node-admin",
+			Before: "user corp/peter, group corp/board", After: "user corp/peter until 2027-01-01T00:00:00Z",
+		},
+		{
+			Kind: removed, Tree: "laboratory", Node: "physics", Field: "binding broker",
+			Before: "user cert/zuul max-priority 10, hold-as any, ids zuul/",
+		},
+	}
+}
+
+// changeAccess replaces the access section, and the bindings of the trees beside it.
+func (f *fake) changeAccess(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+	result, err := f.changeResult(r.ExpectedRevision)
+	if err == nil {
+		result.Changes = fakeRights()
+		if len(r.GetTrees()) == 0 {
+			result.Changes = result.GetChanges()[:2]
+		}
 	}
 	return &quoratev1.ApplyTreesResponse{Result: result}, err
 }

@@ -29,6 +29,7 @@ type fake struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
 	quoratev1connect.UnimplementedItemServiceHandler
 	quoratev1connect.UnimplementedClusterServiceHandler
+	quoratev1connect.UnimplementedAccessServiceHandler
 
 	mu       sync.Mutex
 	requests []proto.Message
@@ -45,6 +46,7 @@ func startFake(t *testing.T) (*fake, string) {
 	mux.Handle(quoratev1connect.NewItemServiceHandler(f))
 	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
 	mux.Handle(quoratev1connect.NewActivityServiceHandler(f))
+	mux.Handle(quoratev1connect.NewAccessServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return f, server.URL
@@ -92,7 +94,10 @@ func readInfo(read *quoratev1.ReadOptions) *quoratev1.ReadInfo {
 }
 
 func fakeTree(name string) (*quoratev1.Tree, error) {
-	for _, file := range []string{"../../examples/cern.yaml", "../../examples/zuul.yaml", "../../examples/ci.yaml"} {
+	for _, file := range []string{
+		"../../examples/cern.yaml", "../../examples/zuul.yaml", "../../examples/ci.yaml",
+		"../../examples/access.yaml",
+	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -132,6 +137,9 @@ func (f *fake) GetTree(_ context.Context, r *quoratev1.GetTreeRequest) (*quorate
 
 func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
 	f.keepRequest(r)
+	if r.GetAccess() != nil {
+		return f.changeAccess(r)
+	}
 	if len(r.GetTrees()) == 0 {
 		return f.changePolicies(r)
 	}
@@ -284,7 +292,11 @@ func (f *fake) ListRevisions(_ context.Context,
 			}},
 		},
 		{
-			Revision: 6, At: someDay, ChangeCount: 300,
+			Revision: 6, Actor: "user corp/ann", Reason: "Peter leaves", At: someDay, ChangeCount: 2,
+			Changes: fakeRights()[3:],
+		},
+		{
+			Revision: 5, At: someDay, ChangeCount: 300,
 			Changes: []*quoratev1.Change{
 				{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "tenants", Field: "label owner", After: "ops"},
 			},

@@ -37,28 +37,57 @@ func TestPages(t *testing.T) {
 				verify.Only(t)
 			}
 			t.Parallel()
-			file := filepath.Join("..", "..", page)
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
 			f, boskos := withBoskos(t)
 			startServer(t, f)
 			shell := newShell(t, f.baseURL(), boskos)
-			played := consoles.ReplaceAllStringFunc(string(text), func(block string) string {
-				return "```console\n" + shell.playTranscript(t, consoles.FindStringSubmatch(block)[1]) + "```"
-			})
-			switch {
-			case shell.commands == 0:
-				t.Errorf("%s has no command: mark its transcripts with console", page)
-			case isRewriting():
-				if err := os.WriteFile(file, []byte(played), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			case played != string(text):
-				t.Errorf("%s is not what happens; with -args -rewrite it becomes:\n%s", page, played)
-			}
+			shell.playPage(t, page)
 		})
+	}
+}
+
+// TestAccessPage runs the commands of docs/access.md in a folder of their own, because they write tokens into it, and
+// against a server that knows the bootstrap secret in it.
+func TestAccessPage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "bootstrap.secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 43)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
+	f := singleServer(t, "--bootstrap-secret-file", secret)
+	startServer(t, f)
+	shell := newShell(t, f.baseURL(), "")
+	shell.dir = dir
+	shell.playPage(t, "docs/access.md")
+}
+
+// playPage plays the transcripts of a page and compares it with what happened.
+func (s *shell) playPage(t *testing.T, page string) {
+	t.Helper()
+	file := filepath.Join("..", "..", page)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := consoles.ReplaceAllStringFunc(string(text), func(block string) string {
+		return "```console\n" + s.playTranscript(t, consoles.FindStringSubmatch(block)[1]) + "```"
+	})
+	switch {
+	case s.commands == 0:
+		t.Errorf("%s has no command: mark its transcripts with console", page)
+	case isRewriting():
+		if err := os.WriteFile(file, []byte(played), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case played != string(text):
+		t.Errorf("%s is not what happens; with -args -rewrite it becomes:\n%s", page, played)
 	}
 }
 
@@ -101,10 +130,11 @@ var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 func isRewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
-// shell runs commands of a page in the root of the checkout, with quorate and curl on the path.
+// shell runs commands of a page with quorate and curl on the path.
 type shell struct {
 	server   string
 	boskos   string
+	dir      string // the root of the checkout unless set
 	env      []string
 	commands int
 }
@@ -119,6 +149,11 @@ const (
 const pageTime = "2026-11-20T12:00:00Z"
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// pageToken replaces the id of every token in transcripts.
+const pageToken = "0123456789abc"
+
+var tokenIDs = regexp.MustCompile(`(?m)(^|token )[a-z2-7]{13}\b`)
 
 // waits matches the time that a command has waited, which transcripts write as 0s.
 var waits = regexp.MustCompile(`(waiting|not granted after) \d+s`)
@@ -137,7 +172,7 @@ func newShell(t *testing.T, server, boskos string) *shell {
 	}
 	env := append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="+server,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return &shell{server: server, boskos: boskos, env: env}
+	return &shell{server: server, boskos: boskos, dir: filepath.Join("..", ".."), env: env}
 }
 
 // playTranscript runs the commands of a transcript and returns the transcript with their actual output.
@@ -166,11 +201,15 @@ func (s *shell) runInShell(t *testing.T, command string) string {
 	s.commands++
 	there := strings.NewReplacer(pageServer, s.server, pageBoskos, s.boskos)
 	c := exec.Command("sh", "-c", there.Replace(command))
-	c.Dir, c.Env = filepath.Join("..", ".."), s.env
+	c.Dir, c.Env = s.dir, s.env
+	if name, value, ok := exportOf(command); ok { // for the commands behind it, which have shells of their own
+		s.env = append(s.env, name+"="+value)
+	}
 	said, err := c.CombinedOutput()
 	text := strings.ReplaceAll(string(said), s.server, pageServer)
 	text = times.ReplaceAllString(text, pageTime)
 	text = waits.ReplaceAllString(text, "$1 0s")
+	text = tokenIDs.ReplaceAllString(text, "${1}"+pageToken)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -181,6 +220,15 @@ func (s *shell) runInShell(t *testing.T, command string) string {
 		text += fmt.Sprintf("[exit %d]\n", code)
 	}
 	return text
+}
+
+// exportOf returns the variable that a command exports.
+func exportOf(command string) (name, value string, ok bool) {
+	assignment, ok := strings.CutPrefix(command, "export ")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(assignment, "=")
 }
 
 // runCurl implements the options of curl that the pages use, so that the tests do not need it: -s, -X METHOD, -d or

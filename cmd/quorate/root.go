@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/cmd/quorate/internal/access"
 	"github.com/quorate/quorate/cmd/quorate/internal/bench"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/config"
@@ -71,6 +72,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))
 	flags.BoolVar(&c.Stale, "stale", false, "accept the answer of any node at once, even if it is slightly out of date")
 	c.TLS.AddFlags(flags)
+	c.Token.AddFlags(flags)
 	flags.Uint64Var(&c.MinIndex, "min-index", 0,
 		"accept the answer of any node that has applied this log index, such as the index of your own write")
 	cli.CompleteFlag(root, "output", cli.OutputFormats...)
@@ -79,6 +81,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
 	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
 	cli.AddGroup(root, "usage", "Limits and usage:", usage.Commands(c)...)
+	cli.AddGroup(root, "access", "Access:", access.Commands(c)...)
 	cli.AddGroup(root, "cluster", "Servers:",
 		append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
 	root.AddCommand(node.NewVersionCmd(c), cli.NewExitCodesTopic())

@@ -192,9 +192,9 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	runUntil(t, first, "level", 0, "possible  3")
 
 	f.restartServer(t, "n3", binary)
-	runUntil(t, first, "level", 0, "possible  6")
+	runUntil(t, first, "level", 0, "possible  7")
 	runUntil(t, first, "digests --now", 3, "--raise")
-	runUntil(t, first, "level --raise", 0, "level     6")
+	runUntil(t, first, "level --raise", 0, "level     7")
 	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}

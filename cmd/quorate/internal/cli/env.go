@@ -25,6 +25,7 @@ type Env struct {
 	Output  string
 	Stale   bool
 	TLS     tlsOptions
+	Token   tokenOptions
 	// MinIndex is a log index that a stale answer must reflect; 0 for none.
 	MinIndex uint64
 
@@ -56,6 +57,11 @@ func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
 	if secure != nil {
 		options = append(options, client.WithTLS(secure))
 	}
+	token, err := c.Token.clientOptions()
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	options = append(options, token...)
 	quorate, err := client.New(c.Servers, append(options, more...)...)
 	if err != nil {
 		return nil, Usagef("%v", err)

@@ -45,8 +45,8 @@ var exitCodes = []struct {
 		[]connect.Code{connect.CodeFailedPrecondition},
 	},
 	{
-		ExitForbidden, "forbidden", "you are not authenticated (the certificate may be missing or refused) or not " +
-			"permitted to do this",
+		ExitForbidden, "forbidden", "you are not authenticated (a token or certificate may be missing, refused or " +
+			"over) or not permitted to do this",
 		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
 	},
 	{
@@ -181,6 +181,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	if problem, found := client.ProblemOf(err); found {
 		c.printBreaches(problem)
 	}
+	c.printCredentialHints(err)
 	return ExitCodeOf(err)
 }
 
@@ -208,6 +209,25 @@ func (c *Env) printBreaches(problem *quoratev1.Problem) {
 	for _, b := range problem.GetBreaches() {
 		c.Messagef("  %s  %s: %s (policy %s)", Place{b.GetTree(), b.GetNode()}, b.GetResource(),
 			b.GetText(), b.GetPolicy())
+	}
+}
+
+// printCredentialHints prints commands that show or repair what a server objected to in the caller's credential.
+func (c *Env) printCredentialHints(err error) {
+	if c.Token.Unused {
+		return
+	}
+	problem, _ := client.ProblemOf(err)
+	switch code := connect.CodeOf(err); {
+	case code == connect.CodeUnauthenticated && !c.Token.isSet():
+		c.Messagef("  to present a token:       export %s=FILE", tokenFileVariable)
+		c.Messagef("  to see who you are:       quorate access whoami")
+	case code == connect.CodeUnauthenticated:
+		c.Messagef("  the token is from:        %s", c.Token.origin())
+		c.Messagef("  to make another one:      quorate access token add ACCOUNT --out FILE")
+	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names somebody else
+		c.Messagef("  to see who you are:       quorate access whoami")
+		c.Messagef("  who may (administrators): quorate access who-can VERB TREE:NODE")
 	}
 }
 

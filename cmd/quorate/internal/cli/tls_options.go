@@ -35,9 +35,12 @@ func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
+// isSet reports whether any flag is set.
+func (o *tlsOptions) isSet() bool { return *o != (tlsOptions{}) }
+
 // clientConfig is nil if no flag is set.
 func (o *tlsOptions) clientConfig() (*tls.Config, error) {
-	if *o == (tlsOptions{}) {
+	if !o.isSet() {
 		return nil, nil //nolint:nilnil // nothing was asked for
 	}
 	if (o.files.Cert == "") != (o.files.Key == "") {

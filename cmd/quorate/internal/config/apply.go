@@ -23,10 +23,11 @@ func newApplyCmd(c *cli.Env) *cobra.Command {
 	o := newApplyOptions(c)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE...",
-		Short: "Apply manifests: make trees and policies exactly as written, all or nothing",
+		Short: "Apply manifests: make trees, policies and access exactly as written, all or nothing",
 		Long: `Make each tree and each policy in the manifests exactly as it is written there, all or nothing. Those
 that they do not name stay unchanged, unless --prune deletes them. Nodes keep their allocations; a node with
-allocations is not removed. A policy with other rules is checked against all trees that use it.
+allocations is not removed. A policy with other rules is checked against all trees that use it. The access section
+replaces that of the cluster; without one, with --prune too, it stays as it is.
 
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
 limit. "quorate plan" shows them beforehand, with their effect on requests.`,
@@ -53,7 +54,7 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 	}
 	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-			Policies: m.Policies, Trees: m.Trees, Prune: o.source.prune,
+			Access: m.Access, Policies: m.Policies, Trees: m.Trees, Prune: o.source.prune,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
 	})

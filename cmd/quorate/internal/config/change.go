@@ -147,7 +147,7 @@ const unlimitedText = "unlimited"
 // changeText writes one difference: + added, ~ changed, - removed.
 func changeText(u cli.Units, c *quoratev1.Change) string {
 	at := c.GetField()
-	if c.GetTree() != "" { // the definition of a policy is in no tree
+	if c.GetTree() != "" { // definitions of policies and the access section are in no tree
 		at = cli.PlaceOf(c.GetTree(), c.GetNode()).String() + "  " + at
 	}
 	before, after := valueText(u, c, c.GetBefore()), valueText(u, c, c.GetAfter())

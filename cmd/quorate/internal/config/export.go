@@ -14,8 +14,10 @@ func newExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
 		Short: "Print the whole configuration as a manifest for apply",
-		Long: `Print all trees and policies, as they are at one moment, as a manifest for "quorate apply"; the same configuration
-gives the same text. With -o json, print the API request that would apply them.`,
+		Long: `Print all trees and policies and the access section, as they are at one moment, as a manifest for
+"quorate apply"; the same configuration gives the same text. The access section is left out while it is empty, and for
+callers that may not read it. Accounts and tokens are never in it. With -o json, print the API request that would apply
+all of this.`,
 		Example: `  quorate export > quorate.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
 		Args: cobra.NoArgs,
@@ -35,15 +37,17 @@ func exportAll(ctx context.Context, c *cli.Env) error {
 	}
 	c.ReportAge(answer.GetRead())
 	c.Messagef("this is revision %d", answer.GetRevision())
-	return printManifest(c, &manifest.Manifest{Policies: answer.GetPolicies(), Trees: answer.GetTrees()})
+	return printManifest(c, &manifest.Manifest{
+		Access: answer.GetAccess(), Policies: answer.GetPolicies(), Trees: answer.GetTrees(),
+	})
 }
 
 func newTreeExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export TREE...",
 		Short: "Print trees as a manifest for apply",
-		Long: `Print trees, and the policies that they use and the configuration defines, as a manifest for
-"quorate apply". With -o json, print the API request that would apply them.`,
+		Long: `Print trees with their bindings, and the policies that they use and the configuration defines, as a
+manifest for "quorate apply". With -o json, print the API request that would apply them.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE:              func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },

@@ -48,6 +48,9 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 			}
 			origin[name] = file
 		}
+		if m.Access != nil {
+			all.Access = m.Access
+		}
 		all.Policies, all.Trees = append(all.Policies, m.Policies...), append(all.Trees, m.Trees...)
 	}
 	return all, nil
@@ -56,6 +59,9 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 // namesIn are the names of a manifest with their kind.
 func namesIn(m *manifest.Manifest) []string {
 	var names []string
+	if m.Access != nil {
+		names = append(names, "the access section")
+	}
 	for _, policy := range m.Policies {
 		names = append(names, fmt.Sprintf("policy %q", policy.GetName()))
 	}

@@ -48,7 +48,7 @@ func newTLSInitCmd(c *cli.Env) *cobra.Command {
 	client, authority := "", 0
 	cmd := &cobra.Command{
 		Use:   "init DIR --nodes ID[=HOST][,ID[=HOST]...]",
-		Short: "Create an authority, certificates for nodes and a client, and a gossip key",
+		Short: "Create an authority, certificates for nodes and a client, a gossip key and a bootstrap secret",
 		Example: "  quorate tls init certs --nodes n1,n2,n3\n" +
 			"  quorate tls init certs --nodes n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --hosts quorate.example.org",
 		Args: cobra.ExactArgs(1),
@@ -116,6 +116,8 @@ func (o *makeOptions) initAuthority(folder pki.Folder, nodes []string, client st
 		}
 	}
 	o.Messagef("%s: a gossip key for all nodes", folder.GossipKeys())
+	o.Messagef("%s: the secret for the first token, for all nodes and one \"quorate access bootstrap\"",
+		folder.BootstrapSecret())
 	return nil
 }
 

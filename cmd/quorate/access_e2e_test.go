@@ -1,0 +1,159 @@
+package main_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/quorate/quorate/client"
+)
+
+// guardedTree is the tree of the examples, with the administrators and holders of its nodes.
+const guardedTree = `access:
+  bindings:
+    - {role: root, to: ["account admin"]}
+    - {role: cluster-operator, to: ["account ops"]}
+trees:
+  cern:
+    policy: strict
+    resources: {cores: {unit: count}}
+    limits: {cores: 100}
+    nodes:
+      atlas:
+        limits: {cores: 60}
+        bindings: [{role: node-admin, to: ["account anna"]}]
+        nodes:
+          physics:
+            limits: {cores: 40}
+            bindings:
+              - {role: node-admin, to: ["account peter"]}
+              - {role: holder, to: ["account hans", "account heidi"]}
+      cms:
+        limits: {cores: 40}
+        bindings: [{role: node-admin, to: ["account carl"]}]
+`
+
+// guardedCluster starts three servers, makes accounts with tokens, applies guardedTree and guards the cluster. It
+// returns the servers, the leader first, and the folder with a token for each account.
+func guardedCluster(t *testing.T) (list []serverFlags, processes []*process, tokens string) {
+	t.Helper()
+	tokens = t.TempDir()
+	secret := filepath.Join(tokens, "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 43)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list = threeServers(t)
+	for i := range list {
+		list[i].more = append(list[i].more, "--bootstrap-secret-file", secret)
+		processes = append(processes, startProcess(t, list[i].commandLine()...))
+	}
+	for i := range list {
+		awaitReady(t, processes[i], list[i])
+	}
+	root := " --token-file " + filepath.Join(tokens, "admin")
+	steps := []step{
+		{"access bootstrap --secret-file " + secret + " --out " + filepath.Join(tokens, "admin"), 0, ""},
+		{"access bootstrap --secret-file " + secret + " --out " + filepath.Join(tokens, "again"), 3, "has been"},
+		{"access whoami" + root, 0, "account/admin"},
+		{"apply -f " + manifestFile(t, guardedTree) + root, 0, "binding node-admin: account anna"},
+	}
+	for _, name := range []string{"anna", "peter", "hans", "heidi", "carl", "ops"} {
+		steps = append(steps, step{"access account add " + name + root, 0, name},
+			step{"access token add " + name + " --out " + filepath.Join(tokens, name) + root, 0, "ends at"})
+	}
+	playSteps(t, list[1], append(steps,
+		step{"access guard watch" + root, 0, "watching"},
+		step{"limits set cern:atlas cores=59 --reason nobody", 0, "applied"},
+		step{"access guard on" + root, 0, "guarded"},
+		step{"limits set cern:atlas cores=60" + root, 0, "applied"}))
+	return list, processes, tokens
+}
+
+// TestAGuardedCluster: rights count the same on each server, for the leader and for those that forward calls to it.
+func TestAGuardedCluster(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	for i, f := range list {
+		id := string(rune('a' + i))
+		playSteps(t, f, []step{
+			{as("anna", "limits set cern:atlas/physics cores=39"), 0, ""},
+			{as("anna", "limits set cern:atlas/physics cores=40"), 0, ""},
+			{as("anna", "limits set cern:atlas cores=61"), 4, "lacks the right limits.set at its parent cern"},
+			{as("peter", "limits set cern:atlas/physics cores=39"), 4, "limits.set"},
+			{as("carl", "limits set cern:atlas/physics cores=39"), 1, "there is no cern:atlas/physics"},
+			{"allocate --id y --at cern:cms --amount cores=1", 1, "there is no tree"},
+			{as("hans", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 0, "granted"},
+			{as("heidi", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 5, "cannot be used"},
+			{as("heidi", "release "+id), 1, "no allocation"},
+			{as("heidi", "allocation "+id), 1, "no allocation"},
+			{as("carl", "allocate --id x --at cern:atlas/physics --amount cores=3"), 1, "there is no"},
+			{as("peter", "allocate --id x --at cern:atlas/physics --amount cores=3"), 4, "lacks the right hold"},
+			{as("peter", "allocations"), 0, id},
+			{as("hans", "usage cern"), 0, "physics  cores     40"},
+			{as("carl", "usage cern:atlas"), 1, "there is no cern:atlas"},
+			{as("anna", "apply -f "+manifestFile(t, guardedTree)), 1, "there is no cern"},
+			{as("anna", "access account add eve"), 4, "access.manage"},
+			{as("ops", "access can-i cluster.operate"), 0, "yes"},
+			{as("anna", "access can-i limits.set cern:atlas"), 0, "yes"},
+			{as("carl", "access can-i limits.set cern:atlas"), 1, "no"},
+			{as("ops", "cluster level"), 0, "7"},
+			{as("anna", "cluster level"), 4, "cluster.read"},
+			{"access whoami", 0, "anonymous"},
+			{as("hans", "release "+id), 0, "released"},
+		})
+		if status, _ := httpGet(t, f.baseURL()+"/metrics"); status != http.StatusUnauthorized {
+			t.Errorf("%s shows its metrics with %d to everyone", f.id, status)
+		}
+	}
+}
+
+// TestARevokedTokenWhileTheLeaderDies: no write with a token is applied behind its revocation, on whatever server, and
+// whoever leads.
+func TestARevokedTokenWhileTheLeaderDies(t *testing.T) {
+	t.Parallel()
+	list, processes, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	text, err := os.ReadFile(filepath.Join(tokens, "hans"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strings.Split(strings.TrimSpace(string(text)), "_")[1]
+	playSteps(t, list[0], []step{
+		{as("hans", "allocate --id before --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+		{as("admin", "access token revoke "+id), 0, "revoked"},
+	})
+	for i, f := range list {
+		playSteps(t, f, []step{
+			{as("hans", "allocate --id after --at cern:atlas/physics --amount cores=1"), 4, "revoked"},
+			{as("hans", "release before"), 4, "revoked"},
+		})
+		if i == 0 {
+			processes[0].sendSignal(t, syscall.SIGKILL)
+		}
+	}
+	playSteps(t, list[2], []step{
+		{as("admin", "allocation before"), 0, "held"},
+		{as("admin", "allocation after"), 1, "no allocation"},
+		{as("heidi", "allocate --id later --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+	})
+}
+
+// TestClientsWithTokenFiles: the Go client sends the token of a file.
+func TestClientsWithTokenFiles(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	c, err := client.New([]string{list[1].baseURL()}, client.WithTokenFile(filepath.Join(tokens, "hans")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := oneClaim("by-client", 2)
+	request.Claims[0].Tree, request.Claims[0].Node = "cern", "atlas/physics"
+	answer, err := c.Allocations.Allocate(t.Context(), request)
+	if err != nil || answer.GetAllocation().GetId() != "by-client" {
+		t.Errorf("got %v, %v", answer, err)
+	}
+}

@@ -1,0 +1,90 @@
+// Package access has the commands about who may do what: identities, accounts, tokens, refusals and the mode of the
+// cluster. What they ask for is decided by the servers; this package only knows the names of verbs and built-in roles.
+package access
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	rights "github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Commands are the commands about access.
+func Commands(c *cli.Env) []*cobra.Command {
+	group := cli.NewGroup("access", "Who may do what: accounts, tokens, rights and the mode of the cluster",
+		newBootstrapCmd(c), newStatusCmd(c), newWhoAmICmd(c), newCanICmd(c), newWhoCanCmd(c), newRolesCmd(c),
+		newAccountCmd(c), newTokenCmd(c), newRefuseCmd(c), newAllowCmd(c), newRefusedCmd(c), newGuardCmd(c))
+	group.Long = `Who may do what: accounts, tokens, rights and the mode of the cluster.
+
+A command presents the token in the file that --token-file or QUORATE_TOKEN_FILE names, or the token in QUORATE_TOKEN.
+Accounts and tokens are made here. Roles are given by bindings in the configuration, see "quorate apply".`
+	return []*cobra.Command{group}
+}
+
+// verbNames are the names of all verbs.
+func verbNames() []string { return rights.AllVerbs.Names() }
+
+// completeQuestion offers verbs, and then trees.
+func completeQuestion(c *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return verbNames(), cobra.ShellCompDirectiveNoFileComp
+		}
+		return c.CompleteTrees(cmd, args, typed)
+	}
+}
+
+// completeAccounts offers the names of accounts; none if no server answers in time.
+func completeAccounts(c *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp,
+			func(ctx context.Context, quorate *client.Client) ([]string, error) {
+				all, err := fetchAccounts(ctx, c, quorate)
+				var names []string
+				for _, account := range all.GetAccounts() {
+					names = append(names, account.GetName())
+				}
+				return names, err
+			})
+	}
+}
+
+// parsePlace reads TREE or TREE:node/path; nothing is the cluster.
+func parsePlace(args []string) (*quoratev1.Place, error) {
+	if len(args) == 0 {
+		return &quoratev1.Place{}, nil
+	}
+	place, err := cli.ParsePlace(args[0])
+	return &quoratev1.Place{Tree: place.Tree, Node: place.Node}, err
+}
+
+// placeText writes a place as parsePlace reads it.
+func placeText(p *quoratev1.Place) string {
+	if p.GetTree() == "" {
+		return "the cluster"
+	}
+	return cli.PlaceOf(p.GetTree(), p.GetNode()).String()
+}
+
+// modeText is the name of a mode.
+func modeText(mode quoratev1.AccessMode) string {
+	return strings.ToLower(strings.TrimPrefix(mode.String(), "ACCESS_MODE_"))
+}
+
+// listText joins names; a dash if there are none.
+func listText(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, " ")
+}
+
+// addReason adds the flag for the reason of a change.
+func addReason(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "the reason, for records")
+}

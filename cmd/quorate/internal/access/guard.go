@@ -1,0 +1,123 @@
+package access
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type guardOptions struct {
+	*cli.Env
+	reason string
+	force  bool
+}
+
+func newGuardCmd(c *cli.Env) *cobra.Command {
+	group := cli.NewGroup("guard", "Make the rights of callers count", newGuardWatchCmd(c), newGuardOnCmd(c))
+	group.Long = `Make the rights of callers count, in two steps: "watch" shows what would be refused, "on" refuses it. It
+is a fact of the whole cluster. "quorate access status" shows the mode.`
+	return group
+}
+
+func newGuardWatchCmd(c *cli.Env) *cobra.Command {
+	o := &guardOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Count and log what a guarded cluster would refuse, and refuse nothing",
+		Long: `Count and log what a guarded cluster would refuse, and refuse nothing for want of a right. Give tokens and
+bindings to callers until the metric quorate_access_would_refuse_total no longer grows; then "quorate access guard on".`,
+		Example: "  quorate access guard watch",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			quorate, ctx, cancel, err := o.Connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			return o.setMode(ctx, quorate, quoratev1.AccessMode_ACCESS_MODE_WATCHING)
+		},
+	}
+	addReason(cmd, &o.reason)
+	return cmd
+}
+
+func newGuardOnCmd(c *cli.Env) *cobra.Command {
+	o := &guardOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "on",
+		Short: "Refuse what no binding gives",
+		Long: `Refuse what no binding gives. No call leads back: only a recovery on a member's machine does.
+
+First the servers are asked what would hinder you: whether they know you, and whether you could still manage access in
+a guarded cluster. If not, nothing is changed, unless --force is set. The servers refuse it themselves if no one could
+administer the cluster.`,
+		Example: "  quorate access guard on --reason \"a week without refusals\"",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.runGuardOn(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, "also if you could not manage access afterwards")
+	addReason(cmd, &o.reason)
+	return cmd
+}
+
+func (o *guardOptions) runGuardOn(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	hindrances, err := o.findHindrances(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	for _, text := range hindrances {
+		o.Messagef("hindrance: %s", text)
+	}
+	if len(hindrances) > 0 && !o.force {
+		o.Messagef("nothing was changed; --force does it nevertheless")
+		return &cli.ExitError{Code: cli.ExitDenied, Ours: true}
+	}
+	return o.setMode(ctx, quorate, quoratev1.AccessMode_ACCESS_MODE_GUARDED)
+}
+
+// findHindrances asks the servers what a guarded cluster would mean for the caller.
+func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Client) ([]string, error) {
+	who, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+	if err != nil {
+		return nil, err
+	}
+	manages, err := askRight(ctx, quorate, "access.manage", &quoratev1.Place{})
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	if who.GetUser() == "" {
+		texts = append(texts, "you present no token or certificate: export QUORATE_TOKEN_FILE=FILE")
+	}
+	if !manages.GetAllowed()[0] {
+		texts = append(texts, "you would not have access.manage: quorate access who-can access.manage shows who would")
+	}
+	if who.GetMode() == quoratev1.AccessMode_ACCESS_MODE_OPEN {
+		texts = append(texts, "what would be refused was never counted: quorate access guard watch")
+	}
+	return texts, nil
+}
+
+func (o *guardOptions) setMode(ctx context.Context, quorate *client.Client, mode quoratev1.AccessMode) error {
+	answer, err := quorate.Access.SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{Mode: mode, Reason: o.reason})
+	if err != nil {
+		return err
+	}
+	return o.Print(answer, func(p *cli.Page) error {
+		if answer.GetBefore() == mode {
+			p.Linef("unchanged: the cluster is %s already", modeText(mode))
+		} else {
+			p.Linef("the cluster is %s; before, it was %s", modeText(mode), modeText(answer.GetBefore()))
+		}
+		return nil
+	})
+}

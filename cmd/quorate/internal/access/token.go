@@ -1,0 +1,211 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func newTokenCmd(c *cli.Env) *cobra.Command {
+	group := cli.NewGroup("token", "Make, rotate, revoke and list tokens of accounts",
+		newTokenAddCmd(c), newTokenRotateCmd(c), newTokenRevokeCmd(c), newTokenListCmd(c))
+	group.Long = `Make, rotate, revoke and list tokens of accounts. An account has at most 8 live tokens. The servers keep a
+hash of a token only: it is shown once, when it is made.`
+	return group
+}
+
+// tokenOptions are the flags of the commands about tokens.
+type tokenOptions struct {
+	*cli.Env
+	description, reason, out string
+	verbs                    []string
+	life, overlap            string
+}
+
+func newTokenAddCmd(c *cli.Env) *cobra.Command {
+	o := &tokenOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "add ACCOUNT",
+		Short: "Make a token of an account",
+		Long: `Make a token of an account. It is written to the file of --out, which only you can read, or printed to
+standard output alone, so that it can be piped.
+
+--verbs bounds what callers with the token may do; it gives no right that the account does not have.`,
+		Example: `  quorate access token add sim-ci --life 90d --out sim-ci.token
+  quorate access token add metrics --verbs metrics.read --description prometheus | vault kv put secret/quorate token=-`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeAccounts(c),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.runAdd(cmd.Context(), args[0]) },
+	}
+	o.addLife(cmd)
+	cmd.Flags().StringVar(&o.description, "description", "", "free text for people")
+	cmd.Flags().StringSliceVar(&o.verbs, "verbs", nil, "the `VERBS` that its callers may have at most (default: no bound)")
+	cli.CompleteFlag(cmd, "verbs", verbNames()...)
+	addReason(cmd, &o.reason)
+	addOut(cmd, &o.out, "")
+	return cmd
+}
+
+func (o *tokenOptions) addLife(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.life, "life", "90d", "how long it lives, such as 12h or 90d, at most 400d")
+}
+
+// parseLife reads --life. The servers take 0 for their default.
+func (o *tokenOptions) parseLife() (time.Duration, error) {
+	life, err := parseSpan("--life", o.life)
+	if err == nil && life < time.Millisecond {
+		return 0, cli.Usagef("--life must be more than 0")
+	}
+	return life, err
+}
+
+func (o *tokenOptions) runAdd(ctx context.Context, account string) error {
+	life, err := o.parseLife()
+	if err != nil {
+		return err
+	}
+	if err := o.CheckSecretsAreEncrypted(); err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	_, err = makeToken(o.Env, o.out, false, func() (*quoratev1.CreateTokenResponse, error) {
+		return quorate.Access.CreateToken(ctx, &quoratev1.CreateTokenRequest{
+			Account: account, Description: o.description, LifeMs: life.Milliseconds(), Verbs: o.verbs, Reason: o.reason,
+		})
+	})
+	return err
+}
+
+func newTokenRotateCmd(c *cli.Env) *cobra.Command {
+	o := &tokenOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "rotate [ID]",
+		Short: "Replace a token by a new one of the same account",
+		Long: `Replace a token by a new one with the same account, description and verbs. The old one ends after --overlap,
+so that its users have time to change. Without an id it is the token of this call, which needs no verb.
+
+A file of --out is replaced as a whole when the new token is there. Clients that read it again, such as this program
+and the Go client, need no restart, and leases stay with the account.`,
+		Example: `  quorate access token rotate --out "$QUORATE_TOKEN_FILE"
+  quorate access token rotate 0123456789abc --overlap 0s --out sim-ci.token`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.runRotate(cmd.Context(), append(args, "")[0])
+		},
+	}
+	o.addLife(cmd)
+	cmd.Flags().StringVar(&o.overlap, "overlap", "24h", "how long the old token stays valid, at most 7d")
+	addReason(cmd, &o.reason)
+	addOut(cmd, &o.out, "; a file that exists is replaced")
+	return cmd
+}
+
+func (o *tokenOptions) runRotate(ctx context.Context, id string) error {
+	life, err := o.parseLife()
+	if err != nil {
+		return err
+	}
+	overlap, err := parseSpan("--overlap", o.overlap)
+	if err != nil {
+		return err
+	}
+	if err := o.CheckSecretsAreEncrypted(); err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := makeToken(o.Env, o.out, true, func() (*quoratev1.RotateTokenResponse, error) {
+		ms := overlap.Milliseconds()
+		return quorate.Access.RotateToken(ctx, &quoratev1.RotateTokenRequest{
+			Id: id, OverlapMs: &ms, LifeMs: life.Milliseconds(), Reason: o.reason,
+		})
+	})
+	if err == nil {
+		o.Messagef("the old token ends in %s; to see both: quorate access token list %s", cli.FormatSpan(overlap),
+			answer.GetToken().GetAccount())
+	}
+	return err
+}
+
+func newTokenRevokeCmd(c *cli.Env) *cobra.Command {
+	o := &tokenOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token for good",
+		Long: `End a token for good. Nothing that came with it is applied any more when the command has ended. It may be
+repeated.`,
+		Example: `  quorate access token revoke 0123456789abc --reason "it was in a log"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			quorate, ctx, cancel, err := o.Connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			answer, err := quorate.Access.RevokeToken(ctx,
+				&quoratev1.RevokeTokenRequest{Id: args[0], Reason: o.reason})
+			if err != nil {
+				return err
+			}
+			return o.Print(answer, lineOf("token %s was revoked", args[0]))
+		},
+	}
+	addReason(cmd, &o.reason)
+	return cmd
+}
+
+func newTokenListCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "list ACCOUNT",
+		Short:             "List the tokens of an account, without secrets, oldest first",
+		Example:           "  quorate access token list sim-ci\n  quorate access token list sim-ci -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeAccounts(c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			quorate, ctx, cancel, err := c.Connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			answer, err := quorate.Access.ListTokens(ctx,
+				&quoratev1.ListTokensRequest{Account: args[0], Read: c.ReadOptions()})
+			if err != nil {
+				return err
+			}
+			c.ReportAge(answer.GetRead())
+			return c.Print(answer, func(p *cli.Page) error { return p.Table(tokenRows(answer.GetTokens(), time.Now())) })
+		},
+	}
+}
+
+func tokenRows(tokens []*quoratev1.Token, now time.Time) [][]string {
+	rows := [][]string{{"TOKEN", "STATE", "CREATED", "ENDS", "VERBS", "DESCRIPTION"}}
+	for _, t := range tokens {
+		state := "live"
+		switch {
+		case t.GetRevoked():
+			state = "revoked"
+		case t.GetEnds() != nil && !now.Before(t.GetEnds().AsTime()):
+			state = "ended"
+		}
+		verbs := "all"
+		if len(t.GetVerbs()) > 0 {
+			verbs = listText(t.GetVerbs())
+		}
+		rows = append(rows, []string{
+			t.GetId(), state, cli.FormatTime(t.GetCreated()), cli.FormatTime(t.GetEnds()), verbs, t.GetDescription(),
+		})
+	}
+	return rows
+}
