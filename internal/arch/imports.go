@@ -20,6 +20,8 @@ var mayImport = map[string]string{
 	"internal/yamldoc": "",
 
 	"access":          "",
+	"audit":           "",
+	"audit/sink":      "audit",
 	"quota":           "access",
 	"quota/internal":  "",
 	"quota/policy":    "quota",
@@ -27,20 +29,20 @@ var mayImport = map[string]string{
 	"quota/quotatest": "access quota quota/policy quota/ledger",
 
 	"gen":      "",
-	"fsm":      "access quota quota/ledger gen",
-	"cluster":  "access fsm quota quota/ledger",
+	"fsm":      "access audit quota quota/ledger gen",
+	"cluster":  "access audit fsm quota quota/ledger",
 	"activity": "cluster quota quota/ledger",
 	"pki":      "",
 	"authn":    "pki",
-	"rpc":      "access authn activity cluster quota quota/ledger gen pki",
+	"rpc":      "access audit authn activity cluster quota quota/ledger gen pki",
 	"client":   "gen",
 	"manifest": "access quota quota/policy gen internal/yamldoc",
 	"compat":   "gen internal/yamldoc",
-	"server": "access authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
-		"compat examples",
+	"server": "access audit audit/sink authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki " +
+		"client manifest compat examples",
 	"chaos":    "client gen quota quota/ledger server",
 	"examples": "",
-	"cmd": "access authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
+	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
 		"compat examples bench/load",
 
 	// What the product is compared with and measured by.

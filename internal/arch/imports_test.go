@@ -45,7 +45,7 @@ func TestPlantedViolations(t *testing.T) {
 		"the ledger has no clock":          {"quota/ledger", "time", "the domain is pure"},
 		"fsm is below cluster": {
 			"fsm", module + "cluster",
-			"fsm may only import [access quota quota/ledger gen]",
+			"fsm may only import [access audit quota quota/ledger gen]",
 		},
 		"fsm does not gossip": {"fsm", "github.com/hashicorp/memberlist", "belongs to [cluster]"},
 		"fsm is deterministic": {
