@@ -22,7 +22,7 @@ const (
 )
 
 // Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
-// revisions, items, held and ended allocations, waiting requests, events, then a trailer.
+// revisions, items, held and ended allocations, waiting requests, events, audit records, then a trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -42,6 +42,7 @@ type Record struct {
 	//	*Record_Account
 	//	*Record_Token
 	//	*Record_Refused
+	//	*Record_Audit
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -210,6 +211,15 @@ func (x *Record) GetRefused() *Refused {
 	return nil
 }
 
+func (x *Record) GetAudit() *AuditRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Audit); ok {
+			return x.Audit
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -274,6 +284,11 @@ type Record_Refused struct {
 	Refused *Refused `protobuf:"bytes,14,opt,name=refused,proto3,oneof"`
 }
 
+type Record_Audit struct {
+	// Since format 7: oldest first.
+	Audit *AuditRecord `protobuf:"bytes,15,opt,name=audit,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -301,6 +316,8 @@ func (*Record_Account) isRecord_Record() {}
 func (*Record_Token) isRecord_Record() {}
 
 func (*Record_Refused) isRecord_Record() {}
+
+func (*Record_Audit) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -2518,11 +2535,57 @@ func (x *Trailer) GetDigest() []byte {
 	return nil
 }
 
+// AuditRecord is a record of a change in the chain of the ledger. Since format 7.
+type AuditRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The line of the record as package audit writes it, without the newline.
+	Line          []byte `protobuf:"bytes,1,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRecord) Reset() {
+	*x = AuditRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRecord) ProtoMessage() {}
+
+func (x *AuditRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
+func (*AuditRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *AuditRecord) GetLine() []byte {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
 var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\x86\x06\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\xbb\x06\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -2538,7 +2601,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06access\x18\v \x01(\v2\x1c.quorate.log.v1.AccessRecordH\x00R\x06access\x123\n" +
 	"\aaccount\x18\f \x01(\v2\x17.quorate.log.v1.AccountH\x00R\aaccount\x123\n" +
 	"\x05token\x18\r \x01(\v2\x1b.quorate.log.v1.TokenRecordH\x00R\x05token\x123\n" +
-	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefusedB\b\n" +
+	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefused\x123\n" +
+	"\x05audit\x18\x0f \x01(\v2\x1b.quorate.log.v1.AuditRecordH\x00R\x05auditB\b\n" +
 	"\x06record\"\xe7\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
@@ -2755,7 +2819,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\ttoo_large\x18\v \x01(\bR\btooLarge\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digestB\xb2\x01\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"!\n" +
+	"\vAuditRecord\x12\x12\n" +
+	"\x04line\x18\x01 \x01(\fR\x04lineB\xb2\x01\n" +
 	"\x12com.quorate.log.v1B\rSnapshotProtoP\x01Z3github.com/quorate/quorate/gen/quorate/log/v1;logv1\xa2\x02\x03QLX\xaa\x02\x0eQuorate.Log.V1\xca\x02\x0eQuorate\\Log\\V1\xe2\x02\x1aQuorate\\Log\\V1\\GPBMetadata\xea\x02\x10Quorate::Log::V1b\x06proto3"
 
 var (
@@ -2770,7 +2836,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
@@ -2795,17 +2861,18 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*EventRecord)(nil),      // 20: quorate.log.v1.EventRecord
 	(*ViolationRecord)(nil),  // 21: quorate.log.v1.ViolationRecord
 	(*Trailer)(nil),          // 22: quorate.log.v1.Trailer
-	(*Policy)(nil),           // 23: quorate.log.v1.Policy
-	(*Account)(nil),          // 24: quorate.log.v1.Account
-	(*Refused)(nil),          // 25: quorate.log.v1.Refused
-	(*AccessSection)(nil),    // 26: quorate.log.v1.AccessSection
-	(*Tree)(nil),             // 27: quorate.log.v1.Tree
-	(*Label)(nil),            // 28: quorate.log.v1.Label
-	(*Resource)(nil),         // 29: quorate.log.v1.Resource
-	(*Node)(nil),             // 30: quorate.log.v1.Node
-	(*Move)(nil),             // 31: quorate.log.v1.Move
-	(*Leases)(nil),           // 32: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 33: quorate.log.v1.Allocate
+	(*AuditRecord)(nil),      // 23: quorate.log.v1.AuditRecord
+	(*Policy)(nil),           // 24: quorate.log.v1.Policy
+	(*Account)(nil),          // 25: quorate.log.v1.Account
+	(*Refused)(nil),          // 26: quorate.log.v1.Refused
+	(*AccessSection)(nil),    // 27: quorate.log.v1.AccessSection
+	(*Tree)(nil),             // 28: quorate.log.v1.Tree
+	(*Label)(nil),            // 29: quorate.log.v1.Label
+	(*Resource)(nil),         // 30: quorate.log.v1.Resource
+	(*Node)(nil),             // 31: quorate.log.v1.Node
+	(*Move)(nil),             // 32: quorate.log.v1.Move
+	(*Leases)(nil),           // 33: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 34: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
@@ -2817,42 +2884,43 @@ var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	20, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	5,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	6,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	23, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	24, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	24, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	25, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	3,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	25, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	26, // 14: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	27, // 15: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	28, // 16: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	12, // 17: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	7,  // 18: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	8,  // 19: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	11, // 20: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	10, // 21: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	26, // 22: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	23, // 23: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	29, // 24: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	30, // 25: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	31, // 26: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	32, // 27: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	33, // 28: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	18, // 29: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	19, // 30: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	28, // 31: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	17, // 32: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	13, // 33: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	14, // 34: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	15, // 35: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	16, // 36: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	5,  // 37: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	33, // 38: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	21, // 39: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	26, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	23, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	27, // 15: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	28, // 16: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	29, // 17: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	12, // 18: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	7,  // 19: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	8,  // 20: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	11, // 21: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	10, // 22: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	27, // 23: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	24, // 24: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	30, // 25: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	31, // 26: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	32, // 27: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	33, // 28: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	34, // 29: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	18, // 30: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	19, // 31: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	29, // 32: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	17, // 33: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	13, // 34: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	14, // 35: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	15, // 36: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	16, // 37: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	5,  // 38: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	34, // 39: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	21, // 40: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -2877,6 +2945,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Account)(nil),
 		(*Record_Token)(nil),
 		(*Record_Refused)(nil),
+		(*Record_Audit)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2884,7 +2953,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
