@@ -197,7 +197,7 @@ func withBook(t testing.TB, f *FSM, book *access.Book) *FSM {
 		t.Fatal(err)
 	}
 	g := restored(t, data)
-	g.ledger = loaded
+	g.ledger = loaded.ledger
 	g.setFormat(g.format)
 	g.publishBook()
 	return g

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -58,6 +59,10 @@ type FSM struct {
 	// appliedChanged is closed and replaced whenever applied grows, dueChanged whenever the time of the next Expire
 	// changes.
 	appliedChanged, dueChanged chan struct{}
+	// records are the audit records, which a replacement of the ledger keeps. recordsChanged is closed and replaced
+	// whenever they have changed, once that batch is applied.
+	records        audit.Ring
+	recordsChanged chan struct{}
 
 	// book is the access book of the ledger, for readers without the lock.
 	book atomic.Pointer[access.Book]
@@ -74,7 +79,7 @@ func New(o Options) *FSM {
 	ledger.SetLevel(firstFormat)
 	f := &FSM{
 		options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}),
-		dueChanged: make(chan struct{}),
+		dueChanged: make(chan struct{}), recordsChanged: make(chan struct{}),
 	}
 	f.publishBook()
 	return f
@@ -98,10 +103,11 @@ func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.nextDue()
+	before, head := f.nextDue(), f.records.Head()
 	for i, entry := range entries {
 		responses[i] = f.apply(entry)
 	}
+	f.notifyRecords(head)
 	f.feed.append(f.newEvents, f.applied, f.ledger.View().Now())
 	clear(f.newEvents) // do not keep their records alive
 	f.newEvents = f.newEvents[:0]
@@ -158,7 +164,9 @@ func (f *FSM) apply(entry *raft.Log) any {
 	outcomes, before := make(Outcomes, len(e.commands)), len(f.newEvents)
 	run := callerCursor{runs: e.callers}
 	for i, c := range e.commands {
-		outcomes[i] = f.ledger.ApplyFrom(e.stamp, ledger.Origin{Caller: run.next(), Index: entry.Index}, c)
+		from := ledger.Origin{Caller: run.next(), Index: entry.Index}
+		outcomes[i] = f.ledger.ApplyFrom(e.stamp, from, c)
+		f.recordCommand(from, c, outcomes[i])
 		for _, fact := range f.ledger.TakeFacts() {
 			number := uint32(len(f.newEvents) - before + 1)
 			f.newEvents = append(f.newEvents, WatchEvent{Position{entry.Index, number}, fact, outcomes[i].Now})

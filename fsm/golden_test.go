@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quorate/quorate/audit"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -109,7 +110,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	for _, path := range snapshots {
 		name := filepath.Base(path)
-		compareTwin(t, name, describeImage(t, restored(t, readGolden(t, name)).ledger.Snapshot()))
+		compareTwin(t, name, describeState(t, restored(t, readGolden(t, name))))
 	}
 }
 
@@ -246,6 +247,21 @@ func describeImage(t testing.TB, image *ledger.Snapshot) string {
 	return text
 }
 
+// describeState is the ledger and the audit records.
+func describeState(t testing.TB, f *FSM) string {
+	t.Helper()
+	return describeImage(t, f.ledger.Snapshot()) + describeRecords(f.records.Entries())
+}
+
+// describeRecords are the lines of the audit records.
+func describeRecords(list []audit.Entry) string {
+	text := ""
+	for _, e := range list {
+		text += string(e.Line) + "\n"
+	}
+	return text
+}
+
 func indent(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", "  ")
@@ -266,7 +282,7 @@ func writeMissing(t *testing.T) {
 		if entry, err := decodeEntry(data); err == nil {
 			text = describeEntry(t, entry)
 		} else {
-			text = describeImage(t, restored(t, data).ledger.Snapshot())
+			text = describeState(t, restored(t, data))
 		}
 		for file, content := range map[string]string{
 			path: string(data),

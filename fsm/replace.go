@@ -110,7 +110,7 @@ func (f *FSM) Replacing() string {
 // applyReplacement carries out one step. All replicas apply the same steps, so they replace the state at the same
 // index.
 func (f *FSM) applyReplacement(entry *raft.Log, e decoded) any {
-	answer, err := f.applyStep(entry.Index, e.replacement)
+	answer, err := f.applyStep(entry.Index, e)
 	if err != nil {
 		// The leader loaded the same bytes before it wrote the first step. If they cannot be loaded here, this node differs
 		// from the others.
@@ -128,7 +128,8 @@ func (f *FSM) applyReplacement(entry *raft.Log, e decoded) any {
 	return answer
 }
 
-func (f *FSM) applyStep(index uint64, r *logv1.Replacement) (Replaced, error) {
+func (f *FSM) applyStep(index uint64, e decoded) (Replaced, error) {
+	r := e.replacement
 	if begun, isFirst := r.GetStep().(*logv1.Replacement_Size); isFirst {
 		return f.beginReplacement(r.GetId(), begun.Size), nil
 	}
@@ -174,12 +175,14 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	for i, part := range r.parts {
 		readers[i] = bytes.NewReader(part)
 	}
-	ledger, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds, f.bookAfterReplacement)
+	loaded, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds, f.bookAfterReplacement)
 	if err != nil {
 		return Replaced{}, err
 	}
+	ledger := loaded.ledger
 	ledger.Supersede(f.ledger.Header(), gap)
-	f.ledger = ledger
+	f.ledger = ledger // the audit records stay: no backup brings back a state in which something was not recorded
+	f.recordRestore(index, header.GetIndex())
 	// Watchers must read the whole state again, as after any snapshot.
 	clear(f.newEvents)
 	f.newEvents = f.newEvents[:0]

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -27,7 +28,7 @@ const maxRecord = 256 << 20
 // A halted state machine stays halted, because its node is stopping.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
-	ledger, header, err := loadSnapshot(source, f.options.Bounds, nil)
+	loaded, header, err := loadSnapshot(source, f.options.Bounds, nil)
 	if err != nil {
 		return err
 	}
@@ -36,13 +37,14 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	if f.halted != nil {
 		return f.halted
 	}
-	before := f.nextDue()
-	f.ledger, f.applied = ledger, header.GetIndex()
+	before, head := f.nextDue(), f.records.Head()
+	f.ledger, f.records, f.applied = loaded.ledger, loaded.records, header.GetIndex()
 	f.setFormat(max(firstFormat, header.GetEntryFormat()))
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
 	f.feed.restart(f.applied, f.ledger.View().Now())
 	f.publishBook()
+	f.notifyRecords(head)
 	f.notifyWaiters(before)
 	return nil
 }
@@ -53,14 +55,20 @@ func CheckSnapshot(source io.Reader) error {
 	return err
 }
 
+// loadedState is what a snapshot has.
+type loadedState struct {
+	ledger  *ledger.Ledger
+	records audit.Ring
+}
+
 // loadSnapshot reads a snapshot to its end. If chosen is not nil, it replaces the state of the access book.
 func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.State) access.State,
-) (*ledger.Ledger, *logv1.Header, error) {
+) (loadedState, *logv1.Header, error) {
 	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
 	r.access.chosen = chosen
 	header, err := r.readHeader()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read snapshot: %w", err)
+		return loadedState{}, nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	loader := ledger.NewRestorer(bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
@@ -69,13 +77,13 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.Stat
 		TreeVersion: header.GetTreeVersion(),
 	})
 	if err := r.readBody(loader); err != nil {
-		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
+		return loadedState{}, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
 	}
 	ledger, err := loader.Finish()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read snapshot: the state in it is broken: %w", err)
+		return loadedState{}, nil, fmt.Errorf("read snapshot: the state in it is broken: %w", err)
 	}
-	return ledger, header, nil
+	return loadedState{ledger, r.audit}, header, nil
 }
 
 // recordReader reads length-prefixed records and hashes them.
@@ -88,6 +96,7 @@ type recordReader struct {
 	records uint64
 	scanner entryScanner
 	access  accessReader
+	audit   audit.Ring
 }
 
 func (r *recordReader) readHeader() (*logv1.Header, error) {
@@ -150,7 +159,7 @@ func (r *recordReader) readBody(loader *ledger.Restorer) error {
 		if trailer := record.GetTrailer(); trailer != nil {
 			return r.checkTrailer(trailer)
 		}
-		if err := addRecord(loader, record); err != nil {
+		if err := r.addRecord(loader, record); err != nil {
 			return err
 		}
 		r.countRecord()
@@ -164,7 +173,7 @@ func addAllocation(loader *ledger.Restorer, image ledger.AllocationImage, ended 
 	return loader.AddHeld(image)
 }
 
-func addRecord(loader *ledger.Restorer, record *logv1.Record) error {
+func (r *recordReader) addRecord(loader *ledger.Restorer, record *logv1.Record) error {
 	switch part := record.GetRecord().(type) {
 	case *logv1.Record_Policy:
 		return loader.AddPolicy(decodePolicy(part.Policy))
@@ -182,6 +191,8 @@ func addRecord(loader *ledger.Restorer, record *logv1.Record) error {
 		return loader.AddWaiting(decodeWaiting(part.Waiting))
 	case *logv1.Record_Event:
 		return loader.AddEvent(decodeEvent(part.Event))
+	case *logv1.Record_Audit:
+		return r.audit.Load(part.Audit.GetLine())
 	}
 	return errors.New("this version does not know this record; run a newer version")
 }

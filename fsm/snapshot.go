@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/audit"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -24,6 +25,7 @@ const SnapshotFormat uint32 = 7
 // snapshot is a captured ledger with the header of its file.
 type snapshot struct {
 	image  *ledger.Snapshot
+	audit  []audit.Entry
 	header *logv1.Header
 }
 
@@ -44,7 +46,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 // newSnapshot must be called with the lock held.
 func (f *FSM) newSnapshot() *snapshot {
 	image := f.ledger.Snapshot()
-	return &snapshot{image: image, header: &logv1.Header{
+	return &snapshot{image: image, audit: f.records.Entries(), header: &logv1.Header{
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]),
 		EntryFormat: writtenFormat(f.format),
 		TimeMs:      int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
@@ -140,6 +142,9 @@ func (s *snapshot) recordLists() []func(*recordWriter) error {
 		}),
 		writeAll(slices.Values(s.image.Events()), func(e *quota.Event) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(e)}}
+		}),
+		writeAll(slices.Values(s.audit), func(e audit.Entry) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Audit{Audit: &logv1.AuditRecord{Line: e.Line}}}
 		}),
 	}
 }

@@ -29,6 +29,7 @@ func (l guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
 	}
 	if m == carryOut && !change.IsEmpty() {
 		l.useBook(change)
+		l.journal.changes = accessChanges(change.Differences)
 	}
 	return Outcome{Repeated: change.IsEmpty()}
 }

@@ -54,6 +54,7 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 		p.commit()
 		pl.allocations.shared.forget()
 		pl.history.appendRevision(meta, p)
+		pl.journal.changes = p.changes
 	}
 	answer.Revision = pl.history.revision
 	return Outcome{Configuration: &answer}

@@ -30,17 +30,22 @@ func (l guard) planAccess(section *access.Section) (accessPlan, *quota.Error) {
 	if err != nil {
 		return accessPlan{}, accessRefusal(err)
 	}
-	p := accessPlan{change: &change, roles: change.After.Roles()}
+	return accessPlan{
+		change: &change, roles: change.After.Roles(), changes: accessChanges(change.Differences),
+	}, nil
+}
+
+// accessChanges are differences of the book as changes, which have no place.
+func accessChanges(differences []access.Difference) []quota.Change {
 	d := differ{}
-	for _, difference := range change.Differences {
+	for _, difference := range differences {
 		field := "access " + difference.Object
 		if difference.Object != "binding" && difference.Name != "" { // a binding has no name
 			field += " " + difference.Name
 		}
 		d.add("", field, difference.Before, difference.After)
 	}
-	p.changes = d.changes
-	return p, nil
+	return d.changes
 }
 
 // undo is the section before the change; nil if it stays.

@@ -14,6 +14,7 @@ const maxEventViolations = 100
 type journal struct {
 	*environment
 	facts     []Fact         // of the last command
+	changes   []quota.Change // of configuration and access, by the last command
 	events    []*quota.Event // oldest first
 	lastEvent uint64         // number of the newest event
 	bytes     int64          // size of the events, see quota.Sizes
@@ -87,6 +88,14 @@ func (l *Ledger) TakeFacts() []Fact {
 	facts := l.journal.facts
 	l.journal.facts = nil
 	return facts
+}
+
+// TakeChanges returns the changes of configuration or access that the last command made, in order, and clears them. All
+// are there, whatever the caller of the command may see. They must not be changed.
+func (l *Ledger) TakeChanges() []quota.Change {
+	changes := l.journal.changes
+	l.journal.changes = nil
+	return changes
 }
 
 // Fact is a change of state of one allocation, for watchers. It is not part of the state.

@@ -86,7 +86,7 @@ func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 // or nothing. The outcome depends only on the ledger and the arguments.
 func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome {
 	l.advanceTime(s)
-	l.journal.facts = l.journal.facts[:0]
+	l.journal.facts, l.journal.changes = l.journal.facts[:0], nil
 	out := l.executeFrom(from, c, carryOut)
 	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 {
 		l.afterCommand()

@@ -1,0 +1,156 @@
+package fsm
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// Audit records are made here and not in the ledger, because they also tell of what happens to the ledger as a whole,
+// and outlive its replacement. They follow from the log alone, so they are the same on every member. Changes of the
+// membership are not among them: a recovery by force ("quorate recover") rewrites the configuration of raft without
+// applying its entries, so members would have different chains after it.
+
+// recordCommand records a command that has changed the configuration or the access book. It begins with the seventh
+// format, because snapshots had no place for records before. Commands of holders cost no more than the switch.
+func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outcome) {
+	r, isChange := changeRecord(c)
+	if !isChange {
+		return
+	}
+	changes := f.ledger.TakeChanges()
+	if f.format < seventhFormat || len(changes) == 0 {
+		return
+	}
+	r.Index, r.Outcome = from.Index, audit.Applied
+	r.addCaller(from.Caller)
+	if out.Configuration != nil {
+		r.Revision = out.Configuration.Revision
+	}
+	r.Changes, r.ChangeCount = auditChanges(changes), uint64(len(changes))
+	f.appendRecord(r.Record)
+}
+
+// changeDraft is a record of a command in the making.
+type changeDraft struct{ audit.Record }
+
+func (r *changeDraft) addCaller(caller *access.Caller) {
+	r.Actor = ActorOf(caller)
+	if caller != nil {
+		r.Call = caller.Request
+	}
+}
+
+// AuditIntent is the record of a change before it is proposed; false if the command changes neither the configuration
+// nor access.
+func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
+	r, isChange := changeRecord(c)
+	if !isChange {
+		return audit.Record{}, false
+	}
+	r.addCaller(caller)
+	r.Kind, r.Outcome = audit.Intent, audit.Asked
+	return r.Record, true
+}
+
+// changeRecord begins the record of a command; false if it changes neither the configuration nor access.
+func changeRecord(c quota.Command) (changeDraft, bool) {
+	switch c := c.(type) {
+	case quota.ApplyTrees:
+		return configurationRecord("ApplyTrees", c.Meta, ""), true
+	case quota.SetLimits:
+		return configurationRecord("SetLimits", c.Meta, quota.Place(c.Tree, c.Node)), true
+	case quota.MoveNode:
+		return configurationRecord("MoveNode", c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To), true
+	case quota.SetMaintenance:
+		return configurationRecord("SetMaintenance", c.Meta, c.Tree), true
+	case quota.RollBack:
+		return configurationRecord("RollBack", c.Meta, fmt.Sprintf("to revision %d", c.Revision)), true
+	case quota.DeleteTree:
+		return configurationRecord("DeleteTree", c.Meta, c.Tree), true
+	case quota.ChangeAccess:
+		return changeDraft{audit.Record{Kind: audit.Access, Action: accessAction(c.Change), Reason: c.Reason}}, true
+	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
+		quota.ResetItems:
+	}
+	return changeDraft{}, false
+}
+
+// configurationRecord begins the record of a change of configuration. The actor of the request is the caller's word, so
+// it is kept apart from who the caller is.
+func configurationRecord(action string, meta quota.ChangeMeta, detail string) changeDraft {
+	if meta.Actor != "" {
+		detail = strings.TrimSpace("actor " + meta.Actor + " " + detail)
+	}
+	return changeDraft{audit.Record{
+		Kind: audit.Configuration, Action: action, Reason: meta.Reason, RequestID: meta.RequestID, Detail: detail,
+	}}
+}
+
+// accessAction is the name of a command of the book, such as "CreateToken".
+func accessAction(c access.Command) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", c), "access.")
+}
+
+// ActorOf is a caller in audit records.
+func ActorOf(caller *access.Caller) audit.Actor {
+	if caller == nil {
+		return audit.Actor{}
+	}
+	actor := audit.Actor{Kind: caller.Kind.String(), User: caller.User, Via: caller.Via}
+	if token, isToken := caller.Token(); isToken {
+		actor.Credential = token.String()
+	} else if caller.Credential != ([16]byte{}) {
+		actor.Credential = hex.EncodeToString(caller.Credential[:])
+	}
+	return actor
+}
+
+// auditChanges converts as many changes as a record keeps.
+func auditChanges(changes []quota.Change) []audit.Change {
+	kept := make([]audit.Change, min(len(changes), audit.MaxChanges))
+	for i := range kept {
+		c := &changes[i]
+		kept[i] = audit.Change{Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
+	}
+	return kept
+}
+
+// recordRestore records that a backup took the place of the state. The log does not say who asked for it; the server
+// that was asked has a record of the call.
+func (f *FSM) recordRestore(index, backup uint64) {
+	if f.format >= seventhFormat {
+		f.appendRecord(audit.Record{
+			Kind: audit.Restore, Action: "Restore", Index: index, Outcome: audit.Applied,
+			Detail: fmt.Sprintf("a backup of log index %d", backup),
+		})
+	}
+}
+
+// appendRecord completes a record by the times of the ledger.
+func (f *FSM) appendRecord(r audit.Record) {
+	now := f.ledger.Header().Now
+	r.TimeMs, r.WallMs = int64(now.At), now.Wall
+	f.records.Append(r)
+}
+
+// notifyRecords wakes readers of audit records if there are others than before. The lock must be held.
+func (f *FSM) notifyRecords(before audit.Head) {
+	if f.records.Head() != before {
+		close(f.recordsChanged)
+		f.recordsChanged = make(chan struct{})
+	}
+}
+
+// AuditRecords returns at most limit audit records of the ledger with numbers above a number, oldest first, the newest
+// record, and a channel that is closed when there are others. Records beyond the bounds of [audit.Ring] are forgotten.
+func (f *FSM) AuditRecords(after uint64, limit int) ([]audit.Entry, audit.Head, <-chan struct{}) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.records.After(after, limit), f.records.Head(), f.recordsChanged
+}
