@@ -47,6 +47,8 @@ type Client struct {
 	// Access shows and changes who may do what: accounts, tokens, refused credentials, the mode. The calls that make
 	// tokens are repeated only while it is certain that they were not carried out.
 	Access quoratev1connect.AccessServiceClient
+	// Audit shows who changed what.
+	Audit quoratev1connect.AuditServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
 	// Cluster reads the status of the cluster and changes its members.
@@ -104,6 +106,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Allocations: &allocationsWithIDs{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
 		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
 		Access:      quoratev1connect.NewAccessServiceClient(sender, placeholder, calls...),
+		Audit:       quoratev1connect.NewAuditServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -236,3 +238,19 @@ func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
 	}
 	return page, nil
 }
+
+// AuditRecords returns at most limit audit records of the ledger with numbers above a number, oldest first, the newest
+// record, and a channel that is closed when there are others. It works on every node, from what this node has applied;
+// records beyond the bounds of [audit.Ring] are forgotten.
+func (n *Node) AuditRecords(after uint64, limit int) ([]audit.Entry, audit.Head, <-chan struct{}) {
+	return n.ledger.AuditRecords(after, limit)
+}
+
+// AuditIntent is the record of a change before it is proposed; false if the command changes neither the configuration
+// nor access.
+func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
+	return fsm.AuditIntent(caller, c)
+}
+
+// AuditActor is a caller as audit records show it.
+func AuditActor(caller *access.Caller) audit.Actor { return fsm.ActorOf(caller) }

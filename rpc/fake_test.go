@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -41,6 +42,11 @@ type fakeCluster struct {
 	changed chan struct{}
 	// book is the access book of all nodes.
 	book atomic.Pointer[access.Book]
+	// audit takes what the servers record of their calls, and before a change if auditRequired; records are the audit
+	// records of the ledger, which tests make.
+	audit         AuditLog
+	auditRequired bool
+	records       audit.Ring
 	// news are all facts so far; the first "forgotten" ones are no longer readable.
 	news      []cluster.WatchEvent
 	forgotten cluster.Position
@@ -181,6 +187,13 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]le
 func (n *fakeNode) ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	n.patient.Add(1)
 	return n.Propose(ctx, commands...)
+}
+
+// AuditRecords are those that a test has made: the fake records nothing.
+func (n *fakeNode) AuditRecords(after uint64, limit int) ([]audit.Entry, audit.Head, <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.records.After(after, limit), n.records.Head(), nil
 }
 
 func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
@@ -334,7 +347,7 @@ func openSecured(
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret,
+		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Audit: c.audit, AuditRequired: c.auditRequired,
 		Security: security,
 	})
 	if err != nil {

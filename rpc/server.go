@@ -58,7 +58,7 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 }
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups,
-// Network, Browsers, Peers and BootstrapSecret are required.
+// Network, Browsers, Peers, Audit and BootstrapSecret are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -86,6 +86,11 @@ type Config struct {
 	Network Network
 	// Peers carries calls to other nodes instead of a network, for clusters that have none.
 	Peers http.RoundTripper
+	// Audit takes the audit records of this server; nil drops them.
+	Audit AuditLog
+	// AuditRequired makes this server write the intent of each change of the configuration and of access with Audit before
+	// it proposes the change.
+	AuditRequired bool
 	// BootstrapSecret is the SHA-256 of the secret for the first administrator; zero if this server has none.
 	BootstrapSecret [32]byte
 }
@@ -99,6 +104,7 @@ type Server struct {
 	traces     observe.Traces
 	forwarder  *relay.Forwarder
 	procedures procedures.Table
+	audit      AuditLog // nil drops records
 	authorizer *authorize.Authorizer
 	transport  *relay.RenewingTransport
 	identifier *identify.Identifier
@@ -159,6 +165,8 @@ func New(c Config) (*Server, error) {
 			Failures: &observe.FailureLog{Log: c.Logger, Now: time.Now},
 		},
 	}
+	s.audit = c.Audit
+	s.observer.AfterCall = s.auditCall
 	s.admission, err = admission.NewController(c.Limits, known, c.Registerer, admission.ControllerHooks{
 		WriteError: s.observer.WriteError, RelayedByMember: s.relayedByMember,
 	})
@@ -197,6 +205,9 @@ func (s *Server) assembleHandlers(c Config, options []connect.HandlerOption) {
 		ID: s.id, Node: c.Node, Validator: s.validator, Traces: s.traces,
 		Expensive: s.admission.Expensive, Access: s.authorizer,
 	}
+	if c.AuditRequired && c.Audit != nil {
+		base.Intent = c.Audit.Require
+	}
 	s.direct = directCalls(s.allocationService(base), handlers.ItemService{Service: base})
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
@@ -232,6 +243,8 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
 	api.Handle(quoratev1connect.NewAccessServiceHandler(
 		handlers.AccessService{Service: base, BootstrapSecret: c.BootstrapSecret, Random: rand.Reader}, options...))
+	api.Handle(quoratev1connect.NewAuditServiceHandler(
+		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}

@@ -184,6 +184,9 @@ func (s AllocationService) GetAllocation(
 	if err != nil {
 		return nil, err
 	}
+	if len(found.Data) > 0 {
+		noteDataRead(ctx, found.Owner)
+	}
 	return &quoratev1.GetAllocationResponse{Allocation: wire.FromAllocation(found), Read: read}, nil
 }
 

@@ -47,6 +47,9 @@ func (s ItemService) ListItems(
 	}
 	answer := &quoratev1.ListItemsResponse{NextPageToken: wire.ItemPageToken(page.Next), Read: read}
 	for _, i := range page.Items {
+		if len(i.Data) > 0 {
+			noteDataRead(ctx, "")
+		}
 		answer.Items = append(answer.Items, wire.FromItem(i))
 	}
 	return answer, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -22,6 +23,9 @@ type Node interface {
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	// AuditRecords returns at most limit audit records of the ledger with numbers above a number, the newest record, and a
+	// channel that is closed when there are others. Any node can, as far as it has applied the log.
+	AuditRecords(after uint64, limit int) ([]audit.Entry, audit.Head, <-chan struct{})
 	// Sandbox is Read for questions that change the state and restore it. All others wait meanwhile.
 	Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error)
 	// ReadIndex confirms that this node leads and returns the index that a linearizable read must wait for.

@@ -13,6 +13,7 @@ import (
 
 	"buf.build/go/protovalidate"
 
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -32,6 +33,8 @@ type Service struct {
 	Validator protovalidate.Validator
 	Traces    observe.Traces
 	Expensive *admission.ExpensiveReads
+	// Intent writes the intent of a change before it is proposed, and returns when it is on disk; nil if none is required.
+	Intent func(context.Context, audit.Record) error
 	// Access knows the caller of a call, and what it may see of the cluster.
 	Access *authorize.Authorizer
 }
@@ -62,6 +65,9 @@ func (c Service) proposeWith(
 	ctx context.Context, propose proposeFunc, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
 	admission.TicketOf(ctx).MarkPrepared()
+	if err := c.writeIntents(ctx, commands); err != nil {
+		return nil, 0, err
+	}
 	ctx, ended := c.Traces.StartPropose(ctx, len(commands))
 	outcomes, index, err := propose(cluster.WithCaller(ctx, identify.CallerOf(ctx)), commands...)
 	ended(err)

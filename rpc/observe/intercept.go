@@ -33,7 +33,7 @@ func (a Afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connec
 // a call whose caller has gone before the handler began, becomes one with a code: it is not a failure of the server.
 func NoteCode(ctx context.Context, err error) error {
 	if err == nil {
-		CallOf(ctx).Code = codeOK
+		CallOf(ctx).Code = CodeOK
 		return nil
 	}
 	answer := wire.ToError(err)

@@ -39,7 +39,7 @@ func (m *Metrics) ofProcedure(procedure string) *procedureMetrics {
 	}
 	added := &procedureMetrics{
 		open: m.open.WithLabelValues(procedure), duration: m.duration.WithLabelValues(procedure),
-		answered: sync.OnceValue(func() prometheus.Counter { return m.calls.WithLabelValues(procedure, codeOK) }),
+		answered: sync.OnceValue(func() prometheus.Counter { return m.calls.WithLabelValues(procedure, CodeOK) }),
 		failed:   func(code string) { m.calls.WithLabelValues(procedure, code).Inc() },
 	}
 	m.procedures.Store(procedure, added) // one that was stored meanwhile counts in the same metrics
@@ -48,15 +48,15 @@ func (m *Metrics) ofProcedure(procedure string) *procedureMetrics {
 
 // countAnswer counts a call that has ended.
 func (p *procedureMetrics) countAnswer(code string) {
-	if code == codeOK {
+	if code == CodeOK {
 		p.answered().Inc()
 		return
 	}
 	p.failed(code)
 }
 
-// codeOK is the code of a call that succeeded.
-const codeOK = "ok"
+// CodeOK is the code of a call that succeeded.
+const CodeOK = "ok"
 
 // Why a relay failed: nothing was done, and it is tried again; or the outcome is unknown.
 const (

@@ -28,6 +28,8 @@ type Call struct {
 	Code string
 	// RelayedTo is the id of the member that served it, if it was not this one.
 	RelayedTo string
+	// ReadsData is true if the answer has user data that is not the caller's own.
+	ReadsData bool
 	// RequestID names the call in all logs; traceID is empty unless it is traced.
 	RequestID, traceID string
 }
@@ -49,6 +51,9 @@ type Observer struct {
 	Failures *FailureLog
 	Errors   *connect.ErrorWriter
 	Table    procedures.Table
+	// AfterCall, if not nil, is called when a call of a caller has ended, with its code: "ok", a Connect code, or
+	// http_STATUS.
+	AfterCall func(r *http.Request, call *Call, code string)
 }
 
 // ObserveCall names a call, counts it, and logs it: at debug, and always if it failed because of the server.
@@ -65,6 +70,9 @@ func (o *Observer) ObserveCall(x *pipeline.Exchange) bool {
 		counts.duration.Observe(took.Seconds())
 		counts.countAnswer(code)
 		o.logCall(r, recorded, notes, procedure, code, took)
+		if o.AfterCall != nil {
+			o.AfterCall(r, notes, code)
+		}
 	})
 	x.Writer = recorded
 	x.Attach(callKey{}, notes)
@@ -171,7 +179,7 @@ func (r *recorder) answerCode(notes *Call) string {
 	if r.status >= http.StatusBadRequest {
 		return "http_" + strconv.Itoa(r.status)
 	}
-	return codeOK
+	return CodeOK
 }
 
 // RequestIDHeader is the header with the id of a call, which is in the logs of all nodes that it passes. A caller may

@@ -29,6 +29,7 @@ const (
 	DefaultItemPage       = 100
 	DefaultWaitingPage    = 100
 	DefaultAccountPage    = 1000
+	DefaultAuditPage      = 100
 )
 
 // PageSize is the size of a page, or the default if the caller names none.

@@ -1,0 +1,99 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// AuditLog takes what a server records of its own calls. Its methods may be called concurrently; only Require waits.
+type AuditLog interface {
+	Note(audit.Record)
+	// Require returns when the record is on disk, or with the reason why it may not be.
+	Require(context.Context, audit.Record) error
+	// Recent returns the newest records, oldest first.
+	Recent() []audit.Record
+}
+
+// recordedVerbs are those of calls that a server records although the ledger has no record of them: what they read is
+// secret, or what they change is not in the ledger. The ledger records changes of the configuration and of access.
+const recordedVerbs = access.Verbs(access.ClusterOperate | access.ClusterDebug | access.SnapshotSave |
+	access.SnapshotRestore | access.AuditRead)
+
+// auditCall records a call that was refused for its credential or its rights, and calls with recordedVerbs. It is
+// recorded by the server that the caller has called, not again by the leader.
+func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
+	ctx := r.Context()
+	relayed := r.Header.Get(wire.RelayedByHeader) != "" && s.fromEarlierNode(r)
+	if s.audit == nil || relay.NodeCallOf(ctx).Internal || relayed {
+		return
+	}
+	record := audit.Record{
+		Kind: audit.Call, Action: actionOf(s.procedures, r.URL.Path), Address: hostOf(r.RemoteAddr),
+		Actor: cluster.AuditActor(identify.CallerOf(ctx)), Call: call.RequestID,
+	}
+	switch {
+	case isRefusal(code):
+		record.Kind, record.Outcome, record.Detail = audit.Refusal, audit.Refused, code
+	case !s.isRecorded(r.URL.Path) && !call.ReadsData:
+		return
+	case code == observe.CodeOK:
+		record.Outcome = audit.Done
+	default:
+		record.Outcome, record.Detail = audit.Failed, code
+	}
+	if call.ReadsData {
+		record.Detail = "the answer has user data of others"
+	}
+	s.audit.Note(record)
+}
+
+// isRecorded reports whether calls of a procedure are recorded.
+func (s *Server) isRecorded(path string) bool {
+	return path == quoratev1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(s.procedures[path].Rule.Verb)
+}
+
+// isRefusal reports whether a code says that the credential or the rights do not suffice. The code of a relayed call is
+// known only by its status.
+func isRefusal(code string) bool {
+	switch code {
+	case "permission_denied", "unauthenticated", "http_401", "http_403":
+		return true
+	}
+	return false
+}
+
+// actionOf is the name of a procedure, such as "TreeService/SetLimits", or the path of another call.
+func actionOf(table procedures.Table, path string) string {
+	if _, known := table[path]; !known {
+		return path
+	}
+	return path[strings.LastIndexByte(path[:strings.LastIndexByte(path, '/')], '.')+1:]
+}
+
+// hostOf is an address without its port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// recentAudit are the newest records of this server.
+func (s *Server) recentAudit() []audit.Record {
+	if s.audit == nil {
+		return nil
+	}
+	return s.audit.Recent()
+}

@@ -1,0 +1,218 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// notedRecords is an AuditLog that keeps everything.
+type notedRecords struct {
+	mu   sync.Mutex
+	list []audit.Record
+	// blocked is the error of Require.
+	blocked error
+}
+
+func (n *notedRecords) Note(r audit.Record) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, r)
+}
+
+func (n *notedRecords) Require(_ context.Context, r audit.Record) error {
+	if n.blocked != nil {
+		return n.blocked
+	}
+	n.Note(r)
+	return nil
+}
+
+func (n *notedRecords) Recent() []audit.Record {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]audit.Record(nil), n.list...)
+}
+
+// take returns what was noted since the last time, as soon as there is anything: a call is recorded when it has ended.
+func (n *notedRecords) take() string {
+	for range 100 {
+		n.mu.Lock()
+		list := n.list
+		n.list = nil
+		n.mu.Unlock()
+		var texts []string
+		for _, r := range list {
+			texts = append(texts, fmt.Sprintf("%s %s %s by %s%s %s", r.Kind, r.Outcome, r.Action, r.Actor.Kind, r.Actor.User,
+				r.Detail))
+		}
+		if len(texts) > 0 {
+			return strings.Join(texts, "\n")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return ""
+}
+
+// auditedNode is accessNode with an audit log.
+func auditedNode(t *testing.T) (*testServer, *notedRecords) {
+	t.Helper()
+	c, log := newFakeCluster(), &notedRecords{}
+	c.audit = log
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	d.applyCERN(t)
+	d.node.bookWith(t, access.Guarded)
+	return d, log
+}
+
+func (d *testServer) auditAs(a as) quoratev1connect.AuditServiceClient {
+	return quoratev1connect.NewAuditServiceClient(a, d.url)
+}
+
+// TestCallsAreRecorded: refusals, and calls that the ledger does not record; nothing else.
+func TestCallsAreRecorded(t *testing.T) {
+	d, log := auditedNode(t)
+	plain := byToken(plainToken)
+	revoked := as(tokenOf(access.TokenID{6: 9}).Reveal())
+	request := func(method, body string, a as) {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", d.url+"/quorate.v1."+method, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := a.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+	}
+	for _, tc := range []struct {
+		method, body string
+		by           as
+		want         string
+	}{
+		{
+			"AccessService/ListAccounts", `{}`, plain,
+			"refusal refused AccessService/ListAccounts by accountaccount/plain permission_denied",
+		},
+		{
+			"AccessService/ListAccounts", `{}`, "",
+			"refusal refused AccessService/ListAccounts by anonymous unauthenticated",
+		},
+		{"TreeService/GetTree", `{"name":"cern"}`, revoked, "refusal refused TreeService/GetTree by anonymous unauthenticated"},
+		{"AuditService/ListRecords", `{}`, admin, "call done AuditService/ListRecords by accountaccount/admin "},
+		{
+			"AccessService/Bootstrap", `{"secret":"no"}`, "",
+			"call failed AccessService/Bootstrap by anonymous failed_precondition",
+		},
+		{"AccessService/ListAccounts", `{}`, admin, ""},
+		{"AccessService/WhoAmI", `{}`, plain, ""},
+	} {
+		request(tc.method, tc.body, tc.by)
+		if got := log.take(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.method, got, tc.want)
+		}
+	}
+}
+
+// TestAuditRecordsInPages: filters, pages, and the right to see them.
+func TestAuditRecordsInPages(t *testing.T) {
+	d, log := auditedNode(t)
+	since := time.UnixMilli(1_800_000_000_000)
+	for i := range 2500 {
+		user := "account/" + []string{"anna", "peter"}[i%2]
+		d.node.records.Append(audit.Record{
+			Kind: audit.Configuration, Action: []string{"SetLimits", "MoveNode"}[i/2%2], Actor: audit.Actor{User: user},
+			WallMs:  since.UnixMilli() + int64(i),
+			Changes: []audit.Change{{Tree: "cern", Node: []string{"atlas", "cms/x"}[i%2], Field: "limit cores", After: "1"}},
+		})
+	}
+	list := func(request *quoratev1.ListRecordsRequest) []*quoratev1.AuditRecord {
+		var all []*quoratev1.AuditRecord
+		for {
+			page, err := d.auditAs(admin).ListRecords(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, page.GetRecords()...)
+			if request.After = page.GetNext(); request.GetAfter() == 0 {
+				return all
+			}
+			if len(page.GetRecords()) > 100 {
+				t.Fatalf("a page has %d records", len(page.GetRecords()))
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		request *quoratev1.ListRecordsRequest
+		want    int
+	}{
+		"all":     {&quoratev1.ListRecordsRequest{}, 2500},
+		"user":    {&quoratev1.ListRecordsRequest{User: "account/anna"}, 1250},
+		"action":  {&quoratev1.ListRecordsRequest{Action: "MoveNode", User: "account/peter"}, 625},
+		"place":   {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cms"}}, 1250},
+		"nowhere": {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cm"}}, 0},
+		"since": {&quoratev1.ListRecordsRequest{
+			Since: timestamppb.New(since.Add(2490 * time.Millisecond)),
+		}, 10},
+		"refused": {&quoratev1.ListRecordsRequest{Refused: true}, 0},
+		"after":   {&quoratev1.ListRecordsRequest{After: 2495}, 5},
+	} {
+		if got := list(tc.request); len(got) != tc.want {
+			t.Errorf("%s: %d records, want %d", name, len(got), tc.want)
+		}
+	}
+	last := list(&quoratev1.ListRecordsRequest{After: 2499})[0]
+	if last.GetHash() != d.node.records.Head().Hash.String() || last.GetChanges()[0].GetAfter() != "1" {
+		t.Errorf("got %v", last)
+	}
+	log.Note(audit.Record{Kind: audit.Refusal, Outcome: audit.Refused, Action: "X"})
+	own := list(&quoratev1.ListRecordsRequest{Source: quoratev1.AuditSource_AUDIT_SOURCE_SERVER, Refused: true})
+	if len(own) != 1 || own[0].GetAction() != "X" || own[0].GetHash() != "" {
+		t.Errorf("of the server: %v", own)
+	}
+	_, err := d.auditAs(byToken(plainToken)).ListRecords(t.Context(), &quoratev1.ListRecordsRequest{})
+	if connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("without the right: %v", err)
+	}
+}
+
+// TestRequiredAudit: a change is proposed only when its intent is written; grants need none.
+func TestRequiredAudit(t *testing.T) {
+	c, log := newFakeCluster(), &notedRecords{}
+	c.audit, c.auditRequired = log, true
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	d.applyCERN(t)
+	if got := log.take(); got != "intent asked ApplyTrees by anonymous actor test" {
+		t.Errorf("got %q", got)
+	}
+	log.blocked = errors.New("the disk is full")
+	change := &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true}
+	_, err := d.trees().SetMaintenance(t.Context(), change)
+	if p := problemOf(t, err); p.GetReason() != "AUDIT_BLOCKED" || !p.GetNotApplied() ||
+		connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("got %v", err)
+	}
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 1)); err != nil {
+		t.Errorf("a grant: %v", err)
+	}
+	log.blocked = nil
+	if _, err := d.trees().SetMaintenance(t.Context(), change); err != nil {
+		t.Error(err)
+	}
+}

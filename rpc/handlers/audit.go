@@ -1,0 +1,101 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// maxAuditScan bounds the records that one call reads in search of those that match: each is decoded.
+const maxAuditScan = 1000
+
+// ReasonAuditBlocked is the reason of the error for a change whose intent could not be written.
+const ReasonAuditBlocked = "AUDIT_BLOCKED"
+
+// writeIntents writes the intents of the changes among commands, if that is required. After an error nothing was
+// proposed.
+func (c Service) writeIntents(ctx context.Context, commands []quota.Command) error {
+	if c.Intent == nil {
+		return nil
+	}
+	for _, command := range commands {
+		intent, isChange := cluster.AuditIntent(identify.CallerOf(ctx), command)
+		if !isChange {
+			continue
+		}
+		if err := c.Intent(ctx, intent); err != nil {
+			return wire.WithRetryAfter(wire.NewProblem(connect.CodeUnavailable,
+				fmt.Sprintf("changes need an audit record first (audit-required), and the audit file cannot be written: %v", err),
+				&quoratev1.Problem{Reason: ReasonAuditBlocked, NotApplied: true}), time.Second)
+		}
+	}
+	return nil
+}
+
+// noteDataRead notes for the audit record of a call that its answer has user data of an owner, unless the caller is
+// that owner. Front ends read data for the holders of their items, and callers without a name see what everyone sees.
+func noteDataRead(ctx context.Context, owner string) {
+	if caller := identify.CallerOf(ctx); caller != nil && caller.User != "" && caller.User != owner && caller.Via == "" {
+		observe.CallOf(ctx).ReadsData = true
+	}
+}
+
+// AuditService shows who changed what.
+type AuditService struct {
+	Service
+
+	// Recent returns the newest records of this server.
+	Recent func() []audit.Record
+}
+
+// ListRecords pages through audit records.
+func (s AuditService) ListRecords(
+	ctx context.Context, r *quoratev1.ListRecordsRequest,
+) (*quoratev1.ListRecordsResponse, error) {
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+		return s.Access.RequireClusterIn(ctx, v.Book(), access.AuditRead)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListRecordsResponse{Read: read}
+	if r.GetSource() == quoratev1.AuditSource_AUDIT_SOURCE_SERVER {
+		for _, record := range s.Recent() {
+			if wire.MatchesAudit(r, &record) {
+				answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
+			}
+		}
+		return answer, nil
+	}
+	most := wire.PageSize(r.GetPageSize(), wire.DefaultAuditPage)
+	entries, head, _ := s.Node.AuditRecords(r.GetAfter(), maxAuditScan)
+	for _, e := range entries {
+		if len(answer.GetRecords()) == most {
+			break
+		}
+		record, err := audit.Decode(e.Line)
+		if err != nil {
+			return nil, wire.ToError(fmt.Errorf("the audit record %d of the ledger is broken: %w", e.Number, err))
+		}
+		answer.Next = e.Number
+		if wire.MatchesAudit(r, &record) {
+			answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
+		}
+	}
+	if answer.GetNext() == head.Number {
+		answer.Next = 0
+	}
+	return answer, nil
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"github.com/quorate/quorate/audit"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// MatchesAudit reports whether a record passes the filters of a request.
+func MatchesAudit(r *quoratev1.ListRecordsRequest, record *audit.Record) bool {
+	place := r.GetPlace()
+	switch {
+	case r.GetUser() != "" && record.Actor.User != r.GetUser(),
+		r.GetAction() != "" && record.Action != r.GetAction(),
+		r.GetRefused() && record.Outcome != audit.Refused,
+		r.GetSince() != nil && record.WallMs < r.GetSince().AsTime().UnixMilli(),
+		place.GetTree() != "" && !record.IsAt(place.GetTree(), place.GetNode()):
+		return false
+	}
+	return true
+}
+
+// FromAuditRecord shows a record.
+func FromAuditRecord(r *audit.Record) *quoratev1.AuditRecord {
+	shown := &quoratev1.AuditRecord{
+		Chain: string(r.Chain), Number: r.Number, Index: r.Index, LedgerTimeMs: r.TimeMs, At: fromMillis(r.WallMs),
+		Server: r.Server, Kind: string(r.Kind), Action: r.Action,
+		Actor: &quoratev1.AuditActor{
+			Kind: r.Actor.Kind, User: r.Actor.User, Credential: r.Actor.Credential, Via: r.Actor.Via,
+		},
+		Address: r.Address, Outcome: string(r.Outcome), Detail: r.Detail, Reason: r.Reason, Call: r.Call,
+		RequestId: r.RequestID, Revision: r.Revision, ChangeCount: r.ChangeCount, Count: r.Count, From: r.From, To: r.To,
+	}
+	if r.Hash != (audit.Hash{}) {
+		shown.Previous, shown.Hash = r.Previous.String(), r.Hash.String()
+	}
+	for _, c := range r.Changes {
+		shown.Changes = append(shown.Changes, &quoratev1.AuditChange{
+			Place: FromPlace(c.Tree, c.Node), Field: c.Field, Before: c.Before, After: c.After,
+		})
+	}
+	return shown
+}
