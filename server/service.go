@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/quorate/quorate/activity"
+	"github.com/quorate/quorate/audit/sink"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/compat/boskos"
 	"github.com/quorate/quorate/compat/yunikorn"
@@ -19,6 +22,7 @@ type Service struct {
 	boskos  http.Handler
 	record  func(context.Context)
 	backups *backupSchedule
+	audit   *sink.Sink
 }
 
 // Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the
@@ -49,20 +53,24 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if err != nil {
 		return nil, err
 	}
+	records, err := openAudit(node, s, p)
+	if err != nil {
+		return nil, err
+	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
 		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
-		BootstrapSecret: secret,
+		BootstrapSecret: secret, Audit: records, AuditRequired: s.AuditRequired == "changes",
 	})
 	if err != nil {
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
 	node.SetPeerClient(api)
-	service := &Service{api: api, record: recorder.Run}
+	service := &Service{api: api, record: recorder.Run, audit: records}
 	if s.BoskosAddr != "" {
 		if service.boskos, err = boskosFrontEnd(api, p); err != nil {
 			return nil, err
@@ -80,10 +88,19 @@ func (s *Service) API() http.Handler { return s.api.Handler() }
 // Boskos answers clients of Boskos; nil if the settings name no address for them.
 func (s *Service) Boskos() http.Handler { return s.boskos }
 
-// RunLoops records what happens at the node and saves its periodic backups, until ctx ends.
+// openAudit opens the file for the audit records of the node.
+func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
+	return sink.Open(sink.Options{
+		Path: s.AuditFile, Out: os.Stdout, MaxBytes: int64(s.AuditSize) << 20, Keep: s.AuditKeep, Server: s.ID,
+		Version: p.Version, Source: node, Log: p.Log.Named("audit"), Now: time.Now,
+	})
+}
+
+// RunLoops records what happens at the node, writes its audit records, and saves its periodic backups, until ctx ends.
 func (s *Service) RunLoops(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.record(ctx) })
+	running.Go(func() { s.audit.Run(ctx) })
 	running.Go(func() { s.backups.run(ctx) })
 	running.Wait()
 }

@@ -59,6 +59,10 @@ type Settings struct {
 	BackupDir       string        `koanf:"backup-dir" yaml:"backup-dir" group:"Backups" help:"folder into which this node saves periodic backups of the whole state; none if empty"`
 	BackupEvery     time.Duration `koanf:"backup-every" yaml:"backup-every" default:"1h" help:"time between two backups, at least 1s"`
 	BackupKeep      int           `koanf:"backup-keep" yaml:"backup-keep" default:"24" help:"how many of its backups to keep, at least 1; older ones are removed"`
+	AuditFile       string        `koanf:"audit-file" yaml:"audit-file" group:"Audit" help:"file for the audit records of this node, which only its owner may read; - writes them to standard output; none are written if empty"`
+	AuditSize       int           `koanf:"audit-size" yaml:"audit-size" default:"100" help:"size in MiB, 1 to 1048576, at which the audit file is renamed and a new one begun"`
+	AuditKeep       int           `koanf:"audit-keep" yaml:"audit-keep" default:"10" help:"how many renamed audit files to keep, 1 to 1000; older ones are removed"`
+	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"changes that the leader refuses while it cannot write to its audit file that they are asked for: none or changes (of the configuration and of access)"`
 	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free; further calls are answered with unavailable and a time to retry"`
 	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way"`
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
@@ -112,6 +116,7 @@ func (s Settings) Validate() error {
 	}
 	faults = append(faults, s.checkTracing())
 	faults = append(faults, s.checkBackups()...)
+	faults = append(faults, s.checkAudit()...)
 	faults = append(faults, s.checkLimits()...)
 	faults = append(faults, s.checkMemory()...)
 	faults = append(faults, s.checkAddresses()...)
@@ -147,6 +152,22 @@ func (s Settings) checkBackups() (faults []error) {
 	}
 	if s.BackupKeep < 1 {
 		faults = append(faults, fmt.Errorf("backup-keep is %d: allowed is 1 or more", s.BackupKeep))
+	}
+	return faults
+}
+
+func (s Settings) checkAudit() (faults []error) {
+	if s.AuditSize < 1 || s.AuditSize > 1<<20 {
+		faults = append(faults, fmt.Errorf("audit-size is %d: allowed are 1 to %d MiB", s.AuditSize, 1<<20))
+	}
+	if s.AuditKeep < 1 || s.AuditKeep > 1000 {
+		faults = append(faults, fmt.Errorf("audit-keep is %d: allowed are 1 to 1000", s.AuditKeep))
+	}
+	if s.AuditRequired != "none" && s.AuditRequired != "changes" {
+		faults = append(faults, fmt.Errorf("audit-required is %q: allowed are none and changes", s.AuditRequired))
+	}
+	if s.AuditRequired == "changes" && s.AuditFile == "" {
+		faults = append(faults, errors.New("audit-required is changes, but audit-file is empty: name a file"))
 	}
 	return faults
 }

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSettingsOfTheAudit: nothing is written by default, and each bad value is named with what is allowed.
+func TestSettingsOfTheAudit(t *testing.T) {
+	valid := Settings{AuditSize: 100, AuditKeep: 10, AuditRequired: "none"}
+	for name, tc := range map[string]struct {
+		change func(*Settings)
+		want   string
+	}{
+		"the defaults": {func(*Settings) {}, ""},
+		"required":     {func(s *Settings) { s.AuditRequired, s.AuditFile = "changes", "-" }, ""},
+		"no file":      {func(s *Settings) { s.AuditRequired = "changes" }, "audit-file is empty"},
+		"another word": {func(s *Settings) { s.AuditRequired = "all" }, "allowed are none and changes"},
+		"no size":      {func(s *Settings) { s.AuditSize = 0 }, "audit-size is 0: allowed are 1 to 1048576 MiB"},
+		"too large":    {func(s *Settings) { s.AuditSize = 1<<20 + 1 }, "audit-size"},
+		"none kept":    {func(s *Settings) { s.AuditKeep = 0 }, "audit-keep is 0: allowed are 1 to 1000"},
+		"too many":     {func(s *Settings) { s.AuditKeep = 1001 }, "audit-keep"},
+	} {
+		s := valid
+		tc.change(&s)
+		faults := s.checkAudit()
+		if tc.want == "" && len(faults) == 0 {
+			continue
+		}
+		if len(faults) != 1 || tc.want == "" || !strings.Contains(faults[0].Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", name, faults, tc.want)
+		}
+	}
+}
