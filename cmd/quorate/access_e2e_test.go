@@ -37,8 +37,11 @@ trees:
 `
 
 // guardedCluster starts three servers, makes accounts with tokens, applies guardedTree and guards the cluster. It
-// returns the servers, the leader first, and the folder with a token for each account.
-func guardedCluster(t *testing.T) (list []serverFlags, processes []*process, tokens string) {
+// returns the servers, the leader first, and the folder with a token for each account. flags are further ones of a
+// server.
+func guardedCluster(
+	t *testing.T, flags ...func(serverFlags) []string,
+) (list []serverFlags, processes []*process, tokens string) {
 	t.Helper()
 	tokens = t.TempDir()
 	secret := filepath.Join(tokens, "secret")
@@ -48,6 +51,9 @@ func guardedCluster(t *testing.T) (list []serverFlags, processes []*process, tok
 	list = threeServers(t)
 	for i := range list {
 		list[i].more = append(list[i].more, "--bootstrap-secret-file", secret)
+		for _, more := range flags {
+			list[i].more = append(list[i].more, more(list[i])...)
+		}
 		processes = append(processes, startProcess(t, list[i].commandLine()...))
 	}
 	for i := range list {

@@ -70,6 +70,7 @@ var matrixCalls = []matrixCall{
 	{"ClusterService/RaiseLevel", "", `{}`},
 	{"ClusterService/RemoveMember", "", `{"id": "n9"}`},
 	{"ClusterService/TransferLeader", "", `{"id": "n9"}`},
+	{"AuditService/ListRecords", "", `{}`},
 	{"DebugService/GetDiagnostics", "", `{}`},
 	{"ItemService/CountItems", "", `{"tree": "t"}`},
 	{"ItemService/ListItems", "", `{"tree": "t"}`},

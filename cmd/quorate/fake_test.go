@@ -30,6 +30,7 @@ type fake struct {
 	quoratev1connect.UnimplementedItemServiceHandler
 	quoratev1connect.UnimplementedClusterServiceHandler
 	quoratev1connect.UnimplementedAccessServiceHandler
+	quoratev1connect.UnimplementedAuditServiceHandler
 
 	mu       sync.Mutex
 	requests []proto.Message
@@ -47,6 +48,7 @@ func startFake(t *testing.T) (*fake, string) {
 	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
 	mux.Handle(quoratev1connect.NewActivityServiceHandler(f))
 	mux.Handle(quoratev1connect.NewAccessServiceHandler(f))
+	mux.Handle(quoratev1connect.NewAuditServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return f, server.URL

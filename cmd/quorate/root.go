@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/access"
+	"github.com/quorate/quorate/cmd/quorate/internal/audit"
 	"github.com/quorate/quorate/cmd/quorate/internal/bench"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/config"
@@ -81,7 +82,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
 	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
 	cli.AddGroup(root, "usage", "Limits and usage:", usage.Commands(c)...)
-	cli.AddGroup(root, "access", "Access:", access.Commands(c)...)
+	cli.AddGroup(root, "access", "Access:", append(access.Commands(c), audit.Commands(c)...)...)
 	cli.AddGroup(root, "cluster", "Servers:",
 		append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
 	root.AddCommand(node.NewVersionCmd(c), cli.NewExitCodesTopic())

@@ -42,8 +42,8 @@ var mayImport = map[string]string{
 		"client manifest compat examples",
 	"chaos":    "client gen quota quota/ledger server",
 	"examples": "",
-	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client manifest " +
-		"compat examples bench/load",
+	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client " +
+		"manifest compat examples bench/load",
 
 	// What the product is compared with and measured by.
 	"bench/compare": "bench/load client gen internal/testbinary",

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/quorate/quorate/audit"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// ListRecords has the records of testdata/audit.log, the ledger's in pages of two.
+func (f *fake) ListRecords(
+	ctx context.Context, r *quoratev1.ListRecordsRequest,
+) (*quoratev1.ListRecordsResponse, error) {
+	if err := f.mustBeAdmin(ctx, "audit.read"); err != nil {
+		return nil, err
+	}
+	file, err := os.Open("testdata/audit.log")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	answer := &quoratev1.ListRecordsResponse{Read: readInfo(r.GetRead())}
+	chain := audit.Ledger
+	if r.GetSource() == quoratev1.AuditSource_AUDIT_SOURCE_SERVER {
+		chain = audit.Server
+	}
+	return answer, audit.ReadLines(file, func(_ int, line []byte) error {
+		record, err := audit.Decode(line)
+		switch {
+		case err != nil || record.Chain != chain || record.Number <= r.GetAfter():
+		case chain == audit.Ledger && record.Number > r.GetAfter()+2:
+			answer.Next = r.GetAfter() + 2
+		case wire.MatchesAudit(r, &record):
+			answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
+		}
+		return err
+	})
+}

@@ -1,0 +1,257 @@
+// Package audit has the commands that show and verify audit records.
+package audit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	records "github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// Commands are the commands about audit records.
+func Commands(c *cli.Env) []*cobra.Command {
+	cmd := newListCmd(c)
+	cmd.AddCommand(newVerifyCmd(c))
+	return []*cobra.Command{cmd}
+}
+
+type listOptions struct {
+	*cli.Env
+	user, action, node, since, file string
+	calls, denied                   bool
+	limit                           int
+}
+
+func newListCmd(c *cli.Env) *cobra.Command {
+	o := &listOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show who changed what, oldest first",
+		Long: `Show who changed what, oldest first: the last 10,000 changes of the configuration and of access, which are
+the same on every server. --calls shows instead what the asked server has recorded of its calls since it started: those
+that were refused, and those that no change tells of, such as backups and changes of members. --file reads an audit
+file (audit-file in the configuration of a server) and asks no server. The verb audit.read is needed.
+
+Records never have tokens, nor user data of leases.`,
+		Example: `  quorate audit --node cern:atlas --since 24h
+  quorate audit --actor account/anna -o json
+  quorate audit --denied
+  quorate audit --file /var/log/quorate/audit.log --action SetLimits
+  quorate audit verify /var/log/quorate/audit.log*`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.user, "actor", "", "only what this user did, such as account/anna")
+	flags.StringVar(&o.action, "action", "", "only this command or method, such as SetLimits or CreateToken")
+	flags.StringVar(&o.node, "node", "", "only changes at this node (`TREE:node/path`) and below it")
+	flags.StringVar(&o.since, "since", "", "only records since this time: 2026-12-24T18:00:00Z, or a span such as 24h")
+	flags.BoolVar(&o.calls, "calls", false, "show records of calls of the asked server")
+	flags.BoolVar(&o.denied, "denied", false, "only calls that were refused (implies --calls)")
+	flags.StringVar(&o.file, "file", "", "read this audit file instead of asking a server")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
+	return cmd
+}
+
+// request has the filters.
+func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
+	if o.limit < 0 {
+		return nil, cli.Usagef("--limit must not be negative")
+	}
+	r := &quoratev1.ListRecordsRequest{
+		User: o.user, Action: o.action, Refused: o.denied, Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER,
+		PageSize: 1000, Read: o.ReadOptions(),
+	}
+	if o.calls || o.denied {
+		r.Source = quoratev1.AuditSource_AUDIT_SOURCE_SERVER
+	}
+	if o.node != "" {
+		place, err := cli.ParsePlace(o.node)
+		if err != nil {
+			return nil, err
+		}
+		r.Place = &quoratev1.Place{Tree: place.Tree, Node: place.Node}
+	}
+	if o.since != "" {
+		at, err := parseSince(o.since, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		r.Since = timestamppb.New(at)
+	}
+	return r, nil
+}
+
+// parseSince reads a time of RFC 3339, or a span that ends now.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span < 0 {
+		return time.Time{}, cli.Usagef("--since: %q is neither a time such as 2026-12-24T18:00:00Z nor a span such as 24h",
+			text)
+	}
+	return now.Add(-span), nil
+}
+
+func (o *listOptions) run(ctx context.Context) error {
+	request, err := o.request()
+	if err != nil {
+		return err
+	}
+	all := &quoratev1.ListRecordsResponse{}
+	if o.file != "" {
+		err = o.readFile(request, all)
+	} else {
+		err = o.askServer(ctx, request, all)
+	}
+	if err != nil {
+		return err
+	}
+	return o.Print(all, func(p *cli.Page) error { return p.Table(recordRows(all.GetRecords())) })
+}
+
+// keepNewest drops the oldest records beyond --limit.
+func (o *listOptions) keepNewest(all *quoratev1.ListRecordsResponse) {
+	if list := all.GetRecords(); o.limit > 0 && len(list) > o.limit {
+		all.Records = list[len(list)-o.limit:]
+	}
+}
+
+// askServer joins the pages of the answer.
+func (o *listOptions) askServer(
+	ctx context.Context, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
+) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := joinPages(ctx, quorate, request, all, o.keepNewest); err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	return nil
+}
+
+func joinPages(
+	ctx context.Context, quorate *client.Client, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
+	added func(*quoratev1.ListRecordsResponse),
+) error {
+	for {
+		page, err := quorate.Audit.ListRecords(ctx, request)
+		if err != nil {
+			return err
+		}
+		all.Records, all.Read = append(all.Records, page.GetRecords()...), page.GetRead()
+		added(all)
+		if request.After = page.GetNext(); request.GetAfter() == 0 {
+			return nil
+		}
+	}
+}
+
+// readFile reads the records of a file that match. Without --calls and --denied it shows those of both chains.
+func (o *listOptions) readFile(request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse) error {
+	file, err := os.Open(o.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	err = records.ReadLines(file, func(number int, line []byte) error {
+		r, err := records.Decode(line)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if (o.calls && r.Chain != records.Server) || !wire.MatchesAudit(request, &r) {
+			return nil
+		}
+		all.Records = append(all.Records, wire.FromAuditRecord(&r))
+		if len(all.GetRecords()) > 2*max(o.limit, 1000) {
+			o.keepNewest(all)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.file, err)
+	}
+	o.keepNewest(all)
+	return nil
+}
+
+// recordRows is the table of records, one per row.
+func recordRows(list []*quoratev1.AuditRecord) [][]string {
+	rows := [][]string{{"NUMBER", "AT", "WHO", "ACTION", "OUTCOME", "WHAT", "REASON"}}
+	for _, r := range list {
+		number := ""
+		if r.GetNumber() > 0 {
+			number = strconv.FormatUint(r.GetNumber(), 10)
+		}
+		rows = append(rows, []string{
+			number, cli.FormatTime(r.GetAt()), actorText(r), r.GetAction(), r.GetOutcome(), whatText(r), r.GetReason(),
+		})
+	}
+	return rows
+}
+
+// actorText is who asked, and from where.
+func actorText(r *quoratev1.AuditRecord) string {
+	text := r.GetActor().GetUser()
+	if text == "" {
+		text = r.GetActor().GetKind()
+	}
+	if text == "" {
+		text = "-"
+	}
+	if r.GetAddress() != "" {
+		text += " from " + r.GetAddress()
+	}
+	return text
+}
+
+// shownChanges is how many changes of a record the table has.
+const shownChanges = 3
+
+func whatText(r *quoratev1.AuditRecord) string {
+	var parts []string
+	for _, c := range r.GetChanges()[:min(len(r.GetChanges()), shownChanges)] {
+		part := c.GetField()
+		if c.GetPlace().GetTree() != "" {
+			part = cli.PlaceOf(c.GetPlace().GetTree(), c.GetPlace().GetNode()).String() + " " + part
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s -> %s", part, orNone(c.GetBefore()), orNone(c.GetAfter())))
+	}
+	if more := r.GetChangeCount() - uint64(len(parts)); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	if r.GetTo() > 0 {
+		parts = append(parts, fmt.Sprintf("records %d to %d", r.GetFrom(), r.GetTo()))
+	}
+	if r.GetCount() > 0 {
+		parts = append(parts, fmt.Sprintf("%d more calls", r.GetCount()))
+	}
+	if r.GetDetail() != "" {
+		parts = append(parts, r.GetDetail())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// orNone stands for what does not exist.
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
