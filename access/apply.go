@@ -125,7 +125,7 @@ func (d *draft) setMode(m Mode) *Error {
 	case m > Guarded:
 		return invalid("mode", oneOf(modeNames[:]), "%d is not a mode", uint8(m))
 	case m < d.mode && d.mode == Guarded:
-		return refusal(Conflict, "mode", "only a recovery on a member's machine can open it",
+		return refusal(Conflict, "mode", "recover access on a member's machine if nobody can log in",
 			"the cluster is guarded and stays so")
 	case m == Guarded && d.mode != Guarded && !d.HasAdministrator(d.at.Wall):
 		return refusal(Conflict, "mode",

@@ -68,6 +68,9 @@ func (d *draft) bootstrap(c Bootstrap) *Error {
 		return refusal(Conflict, "recoveries", "begin a new recovery", "the recovery is for count %d; the count is %d",
 			c.Recoveries, d.recoveries)
 	}
+	if err := checkText("member", c.Member); err != nil {
+		return err
+	}
 	if err := d.enableAccount(c.Account); err != nil {
 		return err
 	}
@@ -84,6 +87,7 @@ func (d *draft) bootstrap(c Bootstrap) *Error {
 	if c.IsRecovery {
 		before = describeCount(d.recoveries)
 		d.recoveries++
+		d.recovery = Recovery{Member: c.Member, Account: c.Account, Index: d.at.Index, Wall: d.at.Wall}
 		after = describeCount(d.recoveries)
 	}
 	d.note("bootstrap", "", before, after)

@@ -16,7 +16,7 @@ const (
 	Open Mode = iota
 	// Watching lets every caller do everything and reports what Guarded would refuse.
 	Watching
-	// Guarded refuses what no binding gives. Only recovery leads out of it.
+	// Guarded refuses what no binding gives. Nothing leads out of it; [Bootstrap] leads back in.
 	Guarded
 )
 
@@ -47,6 +47,8 @@ type Book struct {
 	recoveries uint64
 	// spent is the hash of the secret that Bootstrap has used last; zero before the first one.
 	spent [32]byte
+	// recovery is the last one; zero before the first.
+	recovery Recovery
 
 	section Section
 	// roles and cluster follow from the section.
@@ -75,6 +77,20 @@ func (b *Book) Revision() uint64 { return b.revision }
 
 // Recoveries is how often access was recovered by a member's machine.
 func (b *Book) Recoveries() uint64 { return b.recoveries }
+
+// Recovery says how access was recovered.
+type Recovery struct {
+	// Member is the id of the member on whose machine it was begun.
+	Member string
+	// Account is the account that got root.
+	Account string
+	// Index is that of the log entry, Wall its wall time in milliseconds since 1970.
+	Index uint64
+	Wall  int64
+}
+
+// LastRecovery is how access was recovered last; zero if it never was.
+func (b *Book) LastRecovery() Recovery { return b.recovery }
 
 // SpentSecret is the hash of the secret that bootstrap has used last; zero if none has been used.
 func (b *Book) SpentSecret() [32]byte { return b.spent }

@@ -230,8 +230,13 @@ func TestBootstrap(t *testing.T) {
 	recovery := again
 	recovery.Secret, recovery.IsRecovery, recovery.Recoveries = [32]byte{3}, true, 1
 	s.refuses(recovery, access.Conflict, "recoveries", "the count is 0")
-	recovery.Recoveries = 0
+	recovery.Recoveries, recovery.Member = 0, "n1\n"
+	s.refuses(recovery, access.Invalid, "member", "control character")
+	recovery.Member = "n1"
 	s.do(recovery)
+	if last := s.book.LastRecovery(); last.Member != "n1" || last.Account != "boss" || last.Index == 0 || last.Wall != now {
+		t.Errorf("the last recovery is %+v", last)
+	}
 	c := access.Caller{Kind: access.AccountCaller, User: "account/boss", Credential: [16]byte{2}}
 	id, err := s.book.Identify(&c, now)
 	path := access.Path{s.book.Cluster()}

@@ -67,6 +67,8 @@ type Bootstrap struct {
 	// found. The count is raised, so a recovery works once.
 	IsRecovery bool
 	Recoveries uint64
+	// Member is the id of the member on whose machine the recovery was begun; empty for the first administrator.
+	Member string
 	// Account is created if it does not exist, and enabled if it is disabled.
 	Account string
 	Token   NewToken

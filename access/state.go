@@ -8,6 +8,8 @@ type State struct {
 	Revision   uint64
 	Recoveries uint64
 	Spent      [32]byte
+	// Recovery is the last one; zero if Recoveries is 0.
+	Recovery Recovery
 	// Section is in canonical form.
 	Section Section
 	// Accounts are in the order of their names, Refused in that of their keys.
@@ -22,6 +24,7 @@ type State struct {
 func (b *Book) State() State {
 	s := State{
 		Mode: b.mode, Revision: b.revision, Recoveries: b.recoveries, Spent: b.spent, Section: b.section,
+		Recovery: b.recovery,
 		Accounts: slices.Collect(b.Accounts()), Refused: slices.Collect(b.RefusedEntries()),
 	}
 	for name := range b.accounts.All() {
@@ -33,7 +36,10 @@ func (b *Book) State() State {
 // Load returns the book of a state. It refuses a state that no book has: malformed elements, lists out of order or
 // beyond a bound, tokens without an account. It trusts the hashes and the times.
 func Load(s State) (*Book, *Error) {
-	b := &Book{mode: s.Mode, revision: s.Revision, recoveries: s.Recoveries, spent: s.Spent}
+	b := &Book{mode: s.Mode, revision: s.Revision, recoveries: s.Recoveries, spent: s.Spent, recovery: s.Recovery}
+	if err := s.checkRecovery(); err != nil {
+		return nil, err
+	}
 	if s.Mode > Guarded {
 		return nil, invalid("mode", oneOf(modeNames[:]), "%d is not a mode", uint8(s.Mode))
 	}
@@ -49,6 +55,16 @@ func Load(s State) (*Book, *Error) {
 		}
 	}
 	return b, nil
+}
+
+func (s *State) checkRecovery() *Error {
+	if s.Recoveries == 0 && s.Recovery != (Recovery{}) {
+		return invalid("recovery", "", "access was never recovered, and there is a last recovery")
+	}
+	if err := checkText("recovery.member", s.Recovery.Member); err != nil {
+		return err
+	}
+	return checkText("recovery.account", s.Recovery.Account)
 }
 
 func (b *Book) loadAccounts(s State) *Error {

@@ -26,6 +26,7 @@ func writeAccess(book *access.Book) func(*recordWriter) error {
 		record := &logv1.AccessRecord{
 			Mode: uint32(book.Mode()), Revision: book.Revision(), Recoveries: book.Recoveries(),
 			Spent: encodeFixed(spent[:]), Section: encodeSection(book.Section()),
+			Recovery: encodeRecovery(book.LastRecovery()),
 		}
 		if err := w.writeRecord(&logv1.Record{Record: &logv1.Record_Access{Access: record}}); err != nil {
 			return err
@@ -62,6 +63,19 @@ func tokensByAccount(book *access.Book) iter.Seq[access.Token] {
 				}
 			}
 		}
+	}
+}
+
+func encodeRecovery(r access.Recovery) *logv1.AccessRecovery {
+	if r == (access.Recovery{}) {
+		return nil
+	}
+	return &logv1.AccessRecovery{Member: r.Member, Account: r.Account, Index: r.Index, WallMs: r.Wall}
+}
+
+func decodeRecovery(r *logv1.AccessRecovery) access.Recovery {
+	return access.Recovery{
+		Member: r.GetMember(), Account: r.GetAccount(), Index: r.GetIndex(), Wall: r.GetWallMs(),
 	}
 }
 
@@ -114,7 +128,7 @@ func (r *accessReader) addRecord(record *logv1.Record) (is bool, err error) {
 func (r *accessReader) begin(part *logv1.AccessRecord) error {
 	r.state = access.State{
 		Mode: access.Mode(min(part.GetMode(), 255)), Revision: part.GetRevision(), Recoveries: part.GetRecoveries(),
-		Section: decodeSection(part.GetSection()),
+		Section: decodeSection(part.GetSection()), Recovery: decodeRecovery(part.GetRecovery()),
 	}
 	if isUnchanged(r.state.Revision, r.state.Mode) {
 		return errors.New("the access book is open and at revision 0: no snapshot has it") // and the next would lose it

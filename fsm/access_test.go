@@ -43,7 +43,10 @@ func randomBook() *rapid.Generator[*access.Book] {
 				key := access.RefusedKey{Kind: access.RefusedUser, Name: "cert/" + name()}
 				c = access.Refuse{Refused: access.Refused{RefusedKey: key, Until: wall + 1000, Reason: name()}}
 			case 4:
-				c = access.Bootstrap{Secret: [32]byte{1}, Account: name(), Token: token()}
+				c = access.Bootstrap{
+					Secret: [32]byte{byte(index + 1)}, Account: name(), Token: token(), IsRecovery: rapid.Bool().Draw(t, "recovery"),
+					Recoveries: book.Recoveries(), Member: name(),
+				}
 			case 5:
 				c = access.DeleteAccount{Name: name()}
 			default:

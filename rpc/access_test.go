@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func TestBootstrapMakesTheFirstAdministrator(t *testing.T) {
 		return d.accessAs("").Bootstrap(t.Context(), r)
 	}
 	_, err := bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret[1:]})
-	wantRefused(t, err, connect.CodeUnauthenticated, "", "not the bootstrap secret")
+	wantRefused(t, err, connect.CodeUnauthenticated, "", "neither the bootstrap secret")
 	before := time.Now()
 	made, err := bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret})
 	if err != nil {
@@ -93,6 +94,41 @@ func TestBootstrapMakesTheFirstAdministrator(t *testing.T) {
 	}
 	_, err = oneNode(t).accessAs("").Bootstrap(t.Context(), &quoratev1.BootstrapRequest{Secret: testSecret})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "bootstrap-secret-file")
+}
+
+// TestRecoveryOverTheAPI: the leader accepts the secret that was prepared on its machine once.
+func TestRecoveryOverTheAPI(t *testing.T) {
+	const secret = "a-secret-of-a-recovery-with-a-length"
+	offer, offered, broken := RecoveryOffer{Secret: sha256.Sum256([]byte(secret))}, false, error(nil)
+	c := newFakeCluster()
+	c.wall = time.Now().UnixMilli()
+	c.recovery = func() (RecoveryOffer, bool, error) { return offer, offered, broken }
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	bootstrap := func(secret string) error {
+		_, err := d.accessAs("").Bootstrap(t.Context(), &quoratev1.BootstrapRequest{Secret: secret})
+		return err
+	}
+	wantRefused(t, bootstrap(secret), connect.CodeFailedPrecondition, "", "quorate access recover")
+	broken = errors.New("the mode of /secret/path")
+	wantRefused(t, bootstrap(secret), connect.CodeFailedPrecondition, "", "the log of that server says why")
+	if err := bootstrap(secret); strings.Contains(err.Error(), "/secret/path") {
+		t.Errorf("a stranger is told %v", err)
+	}
+	offered, broken = true, nil
+	wantRefused(t, bootstrap(secret[1:]), connect.CodeUnauthenticated, "", "the machine of the leader, n1")
+	offer.Recoveries = 1
+	wantRefused(t, bootstrap(secret), connect.CodeFailedPrecondition, "recoveries", "begin a new recovery")
+	offer.Recoveries = 0
+	if err := bootstrap(secret); err != nil {
+		t.Fatal(err)
+	}
+	if last := d.node.Book().LastRecovery(); last.Member != "n1" || last.Account != "admin" {
+		t.Errorf("the last recovery is %+v", last)
+	}
+	wantRefused(t, bootstrap(secret), connect.CodeFailedPrecondition, "secret", "has been used")
+	offer.Secret = sha256.Sum256([]byte("another" + secret))
+	wantRefused(t, bootstrap("another"+secret), connect.CodeFailedPrecondition, "recoveries", "the count is 1")
 }
 
 func TestAccountsOverTheAPI(t *testing.T) {

@@ -58,7 +58,7 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 }
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups,
-// Network, Browsers, Peers, Audit and BootstrapSecret are required.
+// Network, Browsers, Peers, Audit, BootstrapSecret and Recovery are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -93,7 +93,13 @@ type Config struct {
 	AuditRequired bool
 	// BootstrapSecret is the SHA-256 of the secret for the first administrator; zero if this server has none.
 	BootstrapSecret [32]byte
+	// Recovery returns the recovery of access that was prepared on this machine, and false if there is none; nil if there
+	// never is.
+	Recovery func() (RecoveryOffer, bool, error)
 }
+
+// RecoveryOffer is a recovery of access that was prepared on the machine of a server.
+type RecoveryOffer = handlers.RecoveryOffer
 
 // Server serves the API of one node on one port.
 type Server struct {
@@ -242,7 +248,10 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(quoratev1connect.NewClusterServiceHandler(
 		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
 	api.Handle(quoratev1connect.NewAccessServiceHandler(
-		handlers.AccessService{Service: base, BootstrapSecret: c.BootstrapSecret, Random: rand.Reader}, options...))
+		handlers.AccessService{
+			Service: base, BootstrapSecret: c.BootstrapSecret, Recovery: c.Recovery, Random: rand.Reader,
+			Log: c.Logger.Named("access"),
+		}, options...))
 	api.Handle(quoratev1connect.NewAuditServiceHandler(
 		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))
 	if c.Activity != nil {

@@ -7,6 +7,12 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/rpc"
+	"github.com/quorate/quorate/server/recovery"
 )
 
 // Lengths of a bootstrap secret in bytes. A shorter one could be guessed, and a longer one is not accepted by the API.
@@ -49,3 +55,21 @@ func loadBootstrapSecret(path string) ([sha256.Size]byte, error) {
 
 // errSecretLength says how to make a good secret.
 var errSecretLength = errors.New("make one with \"(umask 077; openssl rand -base64 32 > bootstrap.secret)\"")
+
+// recoveryOffer returns the function that reads the recovery in the data folder.
+func recoveryOffer(s Settings) func() (rpc.RecoveryOffer, bool, error) {
+	folder := recovery.Folder(s.DataDir)
+	return func() (rpc.RecoveryOffer, bool, error) {
+		offer, offered, err := folder.Offer()
+		return rpc.RecoveryOffer(offer), offered, err
+	}
+}
+
+// startRecoveryWatch reports recoveries in the log, and keeps the note from which they are prepared.
+func startRecoveryWatch(node *cluster.Node, s Settings, log hclog.Logger) (stop func(), err error) {
+	watcher := &recovery.Watcher{Folder: recovery.Folder(s.DataDir), Book: node.Book, Log: log.Named("access")}
+	if err := watcher.Begin(); err != nil {
+		return nil, err
+	}
+	return startLoop(watcher.Run), nil
+}

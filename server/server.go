@@ -47,8 +47,9 @@ type Server struct {
 	url      string
 	// served and servedNodes are how serving clients and serving other nodes ended.
 	served, servedNodes chan error
-	// stopLoops ends the loops of the service, stopRenewal the watch over the certificates.
-	stopLoops, stopRenewal func()
+	// stopLoops ends the loops of the service, stopRenewal the watch over the certificates, stopRecoveryWatch that over
+	// recoveries of access.
+	stopLoops, stopRenewal, stopRecoveryWatch func()
 }
 
 // Start opens the node that the settings describe and serves its API until [Server.Stop], which the caller must call.
@@ -90,11 +91,16 @@ func serveNode(
 	if err != nil {
 		return nil, err
 	}
+	stopRecoveryWatch, err := startRecoveryWatch(node, s, p.Log)
+	if err != nil {
+		return nil, err
+	}
 	r := &Server{
 		node: node, service: service, security: secured, url: secured.listenerURL(l.api),
 		boskos: startBoskos(secured.encryptListener(l.boskos), service, p.Log.Named("boskos")),
 		served: make(chan error, 1), servedNodes: make(chan error, 1),
 		stopLoops: startLoop(service.RunLoops), stopRenewal: secured.startRenewal(),
+		stopRecoveryWatch: stopRecoveryWatch,
 	}
 	if l.boskos != nil {
 		r.boskos.url = secured.listenerURL(l.boskos)
@@ -169,6 +175,7 @@ func (r *Server) Stop(ctx context.Context) error {
 	r.service.api.Drain()
 	r.stopLoops()
 	r.stopRenewal()
+	r.stopRecoveryWatch()
 	err := r.boskos.close(ctx)
 	err = errors.Join(err, r.node.Shutdown(ctx))
 	err = errors.Join(err, r.service.api.Shutdown(ctx))

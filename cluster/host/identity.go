@@ -44,6 +44,20 @@ func readIdentity(folder string) (identity, error) {
 	return owner, nil
 }
 
+// FolderIdentity says which node a data folder belongs to.
+type FolderIdentity struct {
+	ID, Cluster string
+	// Store is a random name that no other data folder has; empty if no server has used the folder yet.
+	Store string
+}
+
+// ReadIdentity reads which node a data folder belongs to; the zero value for a folder that no server has used. A server
+// may be using the folder.
+func ReadIdentity(folder string) (FolderIdentity, error) {
+	owner, err := readIdentity(folder)
+	return FolderIdentity{ID: owner.ID, Cluster: owner.Cluster, Store: owner.Store}, err
+}
+
 // checkOwner returns an error if owner, the identity in a folder, is another node or cluster.
 func (i identity) checkOwner(folder string, owner identity) error {
 	switch {

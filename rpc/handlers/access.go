@@ -3,15 +3,16 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 
 	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -24,16 +25,14 @@ type AccessService struct {
 
 	// BootstrapSecret is the SHA-256 of the bootstrap secret; zero if this server has none.
 	BootstrapSecret [sha256.Size]byte
+	// Recovery returns the recovery that was prepared on the machine of this server, and false if there is none; nil if
+	// there never is.
+	Recovery func() (RecoveryOffer, bool, error)
+	// Log takes why a recovery is not accepted, which callers are not told.
+	Log hclog.Logger
 	// Random is the source of secrets: crypto/rand.Reader, except in tests.
 	Random io.Reader
 }
-
-// bootstrapAccount is the account that Bootstrap makes unless the caller names another, bootstrapLife how long its
-// token lives: long enough to make accounts and bindings.
-const (
-	bootstrapAccount = "admin"
-	bootstrapLife    = access.DefaultOverlap
-)
 
 // changeBook proposes a change of the access book and returns the log index that reflects it.
 func (s AccessService) changeBook(ctx context.Context, reason string, change access.Command) (uint64, error) {
@@ -45,43 +44,6 @@ func (s AccessService) changeBook(ctx context.Context, reason string, change acc
 		return 0, wire.AccessRefusalError(outcome.Refused)
 	}
 	return index, nil
-}
-
-// Bootstrap makes the first administrator for a caller who shows the bootstrap secret. The ledger decides whether the
-// secret is spent.
-func (s AccessService) Bootstrap(
-	ctx context.Context, r *quoratev1.BootstrapRequest,
-) (*quoratev1.BootstrapResponse, error) {
-	if s.BootstrapSecret == [sha256.Size]byte{} {
-		return nil, wire.NewProblem(connect.CodeFailedPrecondition,
-			"the leader, "+s.ID+", has no bootstrap secret; set bootstrap-secret-file on all servers",
-			&quoratev1.Problem{Reason: access.Conflict.String(), NotApplied: true})
-	}
-	shown := sha256.Sum256([]byte(r.GetSecret()))
-	if subtle.ConstantTimeCompare(shown[:], s.BootstrapSecret[:]) != 1 {
-		return nil, wire.UnauthenticatedError("the secret is not the bootstrap secret of this cluster")
-	}
-	life := bootstrapLife
-	if longest := s.longestLife(); longest > 0 {
-		life = min(life, longest)
-	}
-	made, token, err := s.makeToken(life)
-	if err != nil {
-		return nil, err
-	}
-	account := r.GetAccount()
-	if account == "" {
-		account = bootstrapAccount
-	}
-	index, err := s.changeBook(ctx, "bootstrap", access.Bootstrap{Secret: shown, Account: account, Token: token})
-	if err != nil {
-		return nil, err
-	}
-	record, err := s.recordOf(ctx, token.ID, index)
-	if err != nil {
-		return nil, err
-	}
-	return &quoratev1.BootstrapResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
 }
 
 // makeToken draws a token that lives so many milliseconds.
@@ -101,8 +63,9 @@ func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index ui
 	found := false
 	// This node has proposed the change, so its own state at the index is enough. A linearizable read would fail if the
 	// leader changed now, and the secret would be lost.
-	own := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: index}
-	_, err := s.readState(ctx, own, func(v ledger.Reader) error {
+	// The caller is not asked again either: its own token may have ended with the change.
+	own := cluster.ReadOptions{Stale: true, MinIndex: index}
+	_, err := lendState(ctx, s.Service, own, s.Node.Read, func(v ledger.View) error {
 		record, found = v.Book().Token(id)
 		return nil
 	})

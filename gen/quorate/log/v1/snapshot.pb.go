@@ -490,8 +490,10 @@ type AccessRecord struct {
 	Revision   uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	Recoveries uint64 `protobuf:"varint,3,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
 	// SHA-256 of the secret that was used last for a bootstrap; empty if none was.
-	Spent         []byte         `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
-	Section       *AccessSection `protobuf:"bytes,5,opt,name=section,proto3" json:"section,omitempty"`
+	Spent   []byte         `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
+	Section *AccessSection `protobuf:"bytes,5,opt,name=section,proto3" json:"section,omitempty"`
+	// The last recovery; left out if there was none.
+	Recovery      *AccessRecovery `protobuf:"bytes,6,opt,name=recovery,proto3" json:"recovery,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +563,82 @@ func (x *AccessRecord) GetSection() *AccessSection {
 	return nil
 }
 
+func (x *AccessRecord) GetRecovery() *AccessRecovery {
+	if x != nil {
+		return x.Recovery
+	}
+	return nil
+}
+
+// AccessRecovery says how access was recovered. Since format 7.
+type AccessRecovery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	Index         uint64                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	WallMs        int64                  `protobuf:"varint,4,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRecovery) Reset() {
+	*x = AccessRecovery{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRecovery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRecovery) ProtoMessage() {}
+
+func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRecovery.ProtoReflect.Descriptor instead.
+func (*AccessRecovery) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AccessRecovery) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *AccessRecovery) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccessRecovery) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AccessRecovery) GetWallMs() int64 {
+	if x != nil {
+		return x.WallMs
+	}
+	return 0
+}
+
 // TokenRecord is a token of an account. Since format 7.
 type TokenRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -582,7 +660,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +672,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +685,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TokenRecord) GetId() []byte {
@@ -684,7 +762,7 @@ type TreeRecord struct {
 
 func (x *TreeRecord) Reset() {
 	*x = TreeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +774,7 @@ func (x *TreeRecord) String() string {
 func (*TreeRecord) ProtoMessage() {}
 
 func (x *TreeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +787,7 @@ func (x *TreeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeRecord.ProtoReflect.Descriptor instead.
 func (*TreeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TreeRecord) GetTree() *Tree {
@@ -773,7 +851,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +863,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +876,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -905,7 +983,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +995,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1008,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1009,7 +1087,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1099,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1112,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1102,7 +1180,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1192,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1205,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1196,7 +1274,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1286,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1299,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1320,7 +1398,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1410,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1423,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -1389,7 +1467,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1479,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1492,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -1556,7 +1634,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1646,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1659,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -1778,7 +1856,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1868,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1881,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -1853,7 +1931,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1943,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1956,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -1914,7 +1992,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2004,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2017,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -1980,7 +2058,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2070,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2083,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2049,7 +2127,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2139,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2152,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2110,7 +2188,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2200,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2213,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2177,7 +2255,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2267,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2280,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Displacement) GetId() string {
@@ -2266,7 +2344,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2356,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2369,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2375,7 +2453,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2465,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2478,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -2493,7 +2571,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2583,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2596,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -2546,7 +2624,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2636,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2649,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -2619,7 +2697,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
-	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xad\x01\n" +
+	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xe9\x01\n" +
 	"\fAccessRecord\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1e\n" +
@@ -2627,7 +2705,13 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"recoveries\x18\x03 \x01(\x04R\n" +
 	"recoveries\x12\x14\n" +
 	"\x05spent\x18\x04 \x01(\fR\x05spent\x127\n" +
-	"\asection\x18\x05 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\asection\"\xd9\x01\n" +
+	"\asection\x18\x05 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\asection\x12:\n" +
+	"\brecovery\x18\x06 \x01(\v2\x1e.quorate.log.v1.AccessRecoveryR\brecovery\"q\n" +
+	"\x0eAccessRecovery\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\tR\x06member\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x17\n" +
+	"\awall_ms\x18\x04 \x01(\x03R\x06wallMs\"\xd9\x01\n" +
 	"\vTokenRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x12\n" +
@@ -2836,91 +2920,93 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
 	(*AccessRecord)(nil),     // 2: quorate.log.v1.AccessRecord
-	(*TokenRecord)(nil),      // 3: quorate.log.v1.TokenRecord
-	(*TreeRecord)(nil),       // 4: quorate.log.v1.TreeRecord
-	(*ItemRecord)(nil),       // 5: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),    // 6: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),       // 7: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),     // 8: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),   // 9: quorate.log.v1.RevisionRecord
-	(*PolicyUndo)(nil),       // 10: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),         // 11: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil), // 12: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),  // 13: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),      // 14: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),      // 15: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),       // 16: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),   // 17: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),  // 18: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 19: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 20: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 21: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 22: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),      // 23: quorate.log.v1.AuditRecord
-	(*Policy)(nil),           // 24: quorate.log.v1.Policy
-	(*Account)(nil),          // 25: quorate.log.v1.Account
-	(*Refused)(nil),          // 26: quorate.log.v1.Refused
-	(*AccessSection)(nil),    // 27: quorate.log.v1.AccessSection
-	(*Tree)(nil),             // 28: quorate.log.v1.Tree
-	(*Label)(nil),            // 29: quorate.log.v1.Label
-	(*Resource)(nil),         // 30: quorate.log.v1.Resource
-	(*Node)(nil),             // 31: quorate.log.v1.Node
-	(*Move)(nil),             // 32: quorate.log.v1.Move
-	(*Leases)(nil),           // 33: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 34: quorate.log.v1.Allocate
+	(*AccessRecovery)(nil),   // 3: quorate.log.v1.AccessRecovery
+	(*TokenRecord)(nil),      // 4: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),       // 5: quorate.log.v1.TreeRecord
+	(*ItemRecord)(nil),       // 6: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),    // 7: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),       // 8: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),     // 9: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),   // 10: quorate.log.v1.RevisionRecord
+	(*PolicyUndo)(nil),       // 11: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),         // 12: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil), // 13: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),  // 14: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),      // 15: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),      // 16: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),       // 17: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),   // 18: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),  // 19: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 20: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 21: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 22: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 23: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),      // 24: quorate.log.v1.AuditRecord
+	(*Policy)(nil),           // 25: quorate.log.v1.Policy
+	(*Account)(nil),          // 26: quorate.log.v1.Account
+	(*Refused)(nil),          // 27: quorate.log.v1.Refused
+	(*AccessSection)(nil),    // 28: quorate.log.v1.AccessSection
+	(*Tree)(nil),             // 29: quorate.log.v1.Tree
+	(*Label)(nil),            // 30: quorate.log.v1.Label
+	(*Resource)(nil),         // 31: quorate.log.v1.Resource
+	(*Node)(nil),             // 32: quorate.log.v1.Node
+	(*Move)(nil),             // 33: quorate.log.v1.Move
+	(*Leases)(nil),           // 34: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 35: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	4,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	9,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	12, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	12, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	22, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	20, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	5,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	6,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	24, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	5,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	10, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	13, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	13, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	23, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	21, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	6,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	7,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	25, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	25, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
-	3,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	26, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	23, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	27, // 15: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	28, // 16: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	29, // 17: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	12, // 18: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	7,  // 19: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	8,  // 20: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	11, // 21: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	10, // 22: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	27, // 23: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	24, // 24: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	30, // 25: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	31, // 26: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	32, // 27: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	33, // 28: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	34, // 29: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	18, // 30: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	19, // 31: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	29, // 32: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	17, // 33: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	13, // 34: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	14, // 35: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	15, // 36: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	16, // 37: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	5,  // 38: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	34, // 39: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	21, // 40: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	26, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	4,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
+	27, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	24, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	28, // 15: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	3,  // 16: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
+	29, // 17: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	30, // 18: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	13, // 19: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	8,  // 20: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	9,  // 21: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	12, // 22: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	11, // 23: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	28, // 24: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	25, // 25: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	31, // 26: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	32, // 27: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	33, // 28: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	34, // 29: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	35, // 30: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	19, // 31: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	20, // 32: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	30, // 33: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	18, // 34: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	14, // 35: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	15, // 36: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	16, // 37: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	17, // 38: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	6,  // 39: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	35, // 40: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	22, // 41: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -2953,7 +3039,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

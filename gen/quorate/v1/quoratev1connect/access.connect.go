@@ -89,8 +89,9 @@ type AccessServiceClient interface {
 	// WhoCan lists the bindings that give a verb at a place, the nearest first.
 	WhoCan(context.Context, *v1.WhoCanRequest) (*v1.WhoCanResponse, error)
 	// Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the cluster and a
-	// token for it, which ends after 24 hours. Every caller may try. failed_precondition if the secret is spent or the
-	// server has none, unauthenticated if it is another.
+	// token for it, which ends after 24 hours. Later it does so for the secret of a recovery that was prepared on the
+	// machine of the leader. Every caller may try. failed_precondition if the secret is spent or the leader has none,
+	// unauthenticated if it is another.
 	Bootstrap(context.Context, *v1.BootstrapRequest) (*v1.BootstrapResponse, error)
 	// CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
 	CreateAccount(context.Context, *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error)
@@ -116,7 +117,7 @@ type AccessServiceClient interface {
 	AllowCredential(context.Context, *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error)
 	// ListRefusedCredentials lists all refusals, of which there are at most 10,000.
 	ListRefusedCredentials(context.Context, *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error)
-	// SetAccessMode sets the mode of the cluster. Nothing but a recovery on a member's machine leads out of guarded;
+	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
 }
@@ -411,8 +412,9 @@ type AccessServiceHandler interface {
 	// WhoCan lists the bindings that give a verb at a place, the nearest first.
 	WhoCan(context.Context, *v1.WhoCanRequest) (*v1.WhoCanResponse, error)
 	// Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the cluster and a
-	// token for it, which ends after 24 hours. Every caller may try. failed_precondition if the secret is spent or the
-	// server has none, unauthenticated if it is another.
+	// token for it, which ends after 24 hours. Later it does so for the secret of a recovery that was prepared on the
+	// machine of the leader. Every caller may try. failed_precondition if the secret is spent or the leader has none,
+	// unauthenticated if it is another.
 	Bootstrap(context.Context, *v1.BootstrapRequest) (*v1.BootstrapResponse, error)
 	// CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
 	CreateAccount(context.Context, *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error)
@@ -438,7 +440,7 @@ type AccessServiceHandler interface {
 	AllowCredential(context.Context, *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error)
 	// ListRefusedCredentials lists all refusals, of which there are at most 10,000.
 	ListRefusedCredentials(context.Context, *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error)
-	// SetAccessMode sets the mode of the cluster. Nothing but a recovery on a member's machine leads out of guarded;
+	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
 }

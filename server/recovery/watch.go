@@ -1,0 +1,85 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/access"
+)
+
+// watchPeriod is how often the access book is looked at; it is one atomic load.
+const watchPeriod = 500 * time.Millisecond
+
+// Watcher writes to the log of its server that access was recovered, and removes spent offers. What it has said is in
+// the note of the folder, so that it says everything once, also what happened while the server was stopped.
+type Watcher struct {
+	Folder Folder
+	// Book is the access book as the server has applied it.
+	Book func() *access.Book
+	Log  hclog.Logger
+
+	note Note
+	seen *access.Book
+}
+
+// Begin reads the note, or writes the first one. Call it before Run.
+func (w *Watcher) Begin() error {
+	note, err := w.Folder.ReadNote()
+	switch {
+	case err == nil:
+		w.note = note
+		w.removeSpent() // the server may have ended before it did
+		return nil
+	case errors.Is(err, ErrNoNote):
+		return w.Folder.WriteNote(w.note)
+	}
+	return err
+}
+
+// Run watches until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	ticker := time.NewTicker(watchPeriod)
+	defer ticker.Stop()
+	for {
+		w.look()
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look compares the present book with the note.
+func (w *Watcher) look() {
+	book := w.Book()
+	if book == w.seen {
+		return
+	}
+	if count := book.Recoveries(); count > w.note.Recoveries {
+		w.report(book, count)
+	}
+	w.seen = book
+}
+
+func (w *Watcher) report(book *access.Book, count uint64) {
+	last := book.LastRecovery()
+	w.Log.Warn("ACCESS WAS RECOVERED on the machine of a member: an account got the role root",
+		"member", last.Member, "account", last.Account, "index", last.Index,
+		"time", time.UnixMilli(last.Wall).UTC().Format(time.RFC3339), "recoveries", count)
+	w.note.Recoveries = count
+	if err := w.Folder.WriteNote(w.note); err != nil { // it is said again after the next start
+		w.Log.Error("noting that access was recovered; no other recovery can be prepared here until the next start",
+			"error", err)
+	}
+	w.removeSpent()
+}
+
+func (w *Watcher) removeSpent() {
+	if _, err := w.Folder.RemoveSpent(w.note.Recoveries); err != nil {
+		w.Log.Warn("removing a spent recovery", "error", err)
+	}
+}
