@@ -75,6 +75,8 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return configurationRecord("DeleteTree", c.Meta, c.Tree), true
 	case quota.ChangeAccess:
 		return changeDraft{audit.Record{Kind: audit.Access, Action: accessAction(c.Change), Reason: c.Reason}}, true
+	case quota.AdoptAllocations:
+		return changeDraft{audit.Record{Kind: audit.Access, Action: "AdoptAllocations", Reason: c.Reason}}, true
 	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
 		quota.ResetItems:
 	}

@@ -37,10 +37,12 @@ func auditedEntries(t testing.TB) [][]byte {
 		ID: "ci/1", Data: []quota.Label{{Key: "k", Value: "user-data"}}, TTL: 1000,
 		Claims: []quota.Claim{{Tree: "bound", Node: "a", Amounts: quota.Vector{{Resource: "cores", Amount: 2}}}},
 	}
+	unowned := hold
+	unowned.ID = "old"
 	change := func(c access.Command) quota.ChangeAccess { return quota.ChangeAccess{Reason: "because", Change: c} }
 	return [][]byte{
 		joined(t, RaiseLevel(seventhFormat)),
-		joined(t, part(evaCaller, boundTree), part(ciCaller, hold)),
+		joined(t, part(evaCaller, boundTree), part(ciCaller, hold), part(nil, unowned)),
 		joined(t, part(ciCaller, limits(5))), joined(t, part(ciCaller, limits(5))), // the same again
 		joined(t, part(ciCaller, quota.Release{ID: "nothing"}), part(nil, limits(6)), part(evaCaller, limits(7))),
 		joined(t, part(evaCaller, change(bootstrap))), joined(t, part(evaCaller, change(samples["create-account"]))),
@@ -48,6 +50,7 @@ func auditedEntries(t testing.TB) [][]byte {
 		joined(t, part(evaCaller, quota.SetLimits{Tree: "nowhere"})), // refused
 		joined(t, part(evaCaller, quota.SetMaintenance{Tree: "bound", On: true})),
 		joined(t, part(evaCaller, quota.RollBack{Revision: 1})),
+		joined(t, part(evaCaller, quota.AdoptAllocations{Owner: "account/admin", IDs: []string{"old", "ci/1"}})),
 	}
 }
 
@@ -95,12 +98,13 @@ func TestAppliedChangesAreRecorded(t *testing.T) {
 	for _, part := range []string{
 		"access Bootstrap by external corp/eva: because", "access account admin", "access CreateAccount",
 		"access CreateToken", "access token aucqaaaaaaaaa", "access Refuse", "SetMaintenance", "RollBack",
+		`AdoptAllocations by external corp/eva:  revision 0; : owner of old "" > "account/admin"`,
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("nothing has %q in\n%s", part, got)
 		}
 	}
-	if n := len(recordsIn(t, f)); n != 10 {
+	if n := len(recordsIn(t, f)); n != 11 {
 		t.Errorf("%d records are made:\n%s", n, got)
 	}
 }

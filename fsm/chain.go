@@ -32,6 +32,9 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 		if more := secondFormatNumbers(o); more != [3]uint64{} {
 			numbers = appendNumbers(numbers, more[:]...)
 		}
+		if o.Adopted > 0 { // only commands of the seventh format adopt
+			numbers = appendNumbers(numbers, uint64(o.Adopted))
+		}
 	}
 	if f.format >= thirdFormat { // since this format one command may affect many allocations
 		for _, n := range news {

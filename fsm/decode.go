@@ -139,6 +139,9 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		return quota.DeleteTree{Meta: decodeMeta(c.DeleteTree.GetMeta()), Tree: c.DeleteTree.GetTree()}, nil
 	case *logv1.Command_ChangeAccess:
 		return decodeChangeAccess(c.ChangeAccess)
+	case *logv1.Command_AdoptAllocations:
+		a := c.AdoptAllocations
+		return quota.AdoptAllocations{Owner: a.GetOwner(), IDs: a.GetIds(), Reason: a.GetReason()}, nil
 	}
 	return nil, errors.New("this version does not know it; run a newer version")
 }

@@ -171,6 +171,10 @@ func encodeChange(c quota.Command) *logv1.Command {
 		}}}
 	case quota.ChangeAccess:
 		return &logv1.Command{Command: &logv1.Command_ChangeAccess{ChangeAccess: encodeChangeAccess(c)}}
+	case quota.AdoptAllocations:
+		return &logv1.Command{Command: &logv1.Command_AdoptAllocations{AdoptAllocations: &logv1.AdoptAllocations{
+			Owner: c.Owner, Ids: c.IDs, Reason: c.Reason,
+		}}}
 	}
 	panic("fsm: a command outside the closed list")
 }

@@ -45,7 +45,7 @@ func formatOf(c quota.Command) uint32 {
 		return oldestFormat(false, len(c.Items) > 0 || c.ItemState != "")
 	case quota.Allocate:
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
-	case quota.ChangeAccess:
+	case quota.ChangeAccess, quota.AdoptAllocations:
 		return seventhFormat
 	case quota.ApplyTrees:
 		if c.Access != nil || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {

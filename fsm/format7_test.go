@@ -87,6 +87,9 @@ var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	Nodes: []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a", Bindings: seventhBindings[:1]}},
 }}}
 
+// adoption gives an owner to what has none.
+var adoption = quota.AdoptAllocations{Owner: "corp/eva", IDs: []string{"i", "j"}, Reason: "test"}
+
 // newSection replaces the access section by one with another life of tokens.
 func newSection(before access.Section) quota.ApplyTrees {
 	before.TokenLife = 86_400_000
@@ -107,7 +110,11 @@ func anyCommand() *rapid.Generator[quota.Command] {
 		list := rapid.SliceOfN(rapid.Make[access.Binding](), 0, 3).Draw(t, "bindings")
 		return quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Nodes: []quota.NodeSpec{{Bindings: list}}}}}
 	})
-	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound)
+	adopting := rapid.Custom(func(t *rapid.T) quota.Command {
+		return rapid.Make[quota.AdoptAllocations]().Draw(t, "adopt")
+	})
+	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound,
+		adopting)
 }
 
 func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
@@ -120,7 +127,7 @@ func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.C
 
 // seventhEntry has every message of the seventh format.
 func seventhEntry() *logv1.Entry {
-	samples := map[string]quota.Command{"tree": boundTree}
+	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption}
 	for name, change := range accessSamples() {
 		samples[name] = quota.ChangeAccess{Reason: "test", Change: change}
 	}
@@ -136,6 +143,7 @@ func seventhGoldens(t testing.TB) map[string][]byte {
 	files := map[string][]byte{
 		"entry-v7-raise-level.bin": joined(t, RaiseLevel(seventhFormat)),
 		"entry-v7-bindings.bin":    joined(t, partOf(t, evaCaller, boundTree)),
+		"entry-v7-adopt.bin":       joined(t, partOf(t, evaCaller, adoption)),
 		"entry-v7-callers.bin": joined(t, partOf(t, ciCaller, quota.Release{ID: "i"}, quota.Confirm{ID: "i"}),
 			partOf(t, nil, quota.Release{ID: "j"}), Checkpoint(), partOf(t, evaCaller, quota.Release{ID: "k"}),
 			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9})),

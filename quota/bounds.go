@@ -60,7 +60,9 @@ const (
 	MaxLabelValue = 256
 	MaxActor      = 128
 	MaxReason     = 1024
-	MaxPrincipal  = 256
+	// MaxAdopted bounds the ids of one AdoptAllocations.
+	MaxAdopted   = 1000
+	MaxPrincipal = 256
 	// MaxRevisionChanges is the number of changes of one revision that the history keeps.
 	MaxRevisionChanges = 200
 )

@@ -233,6 +233,17 @@ type ChangeAccess struct {
 	Change access.Command
 }
 
+// AdoptAllocations gives allocations and waiting requests without an owner to a user. Those that have an owner, and ids
+// that are not known or have ended, stay as they are, so it may be repeated.
+type AdoptAllocations struct {
+	// Owner is ISSUER/NAME: an account of the book, or a user of a known issuer.
+	Owner string
+	// IDs are 1 to MaxAdopted ids.
+	IDs []string
+	// Reason is for records; at most MaxReason bytes.
+	Reason string
+}
+
 func (Allocate) command()       {}
 func (Release) command()        {}
 func (Renew) command()          {}
@@ -248,6 +259,8 @@ func (SetMaintenance) command() {}
 func (RollBack) command()       {}
 func (DeleteTree) command()     {}
 func (ChangeAccess) command()   {}
+
+func (AdoptAllocations) command() {}
 
 // WantedState is the state that the items must be in. It is empty if named items may be in any state.
 func (p Pick) WantedState() string {

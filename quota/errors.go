@@ -1,6 +1,10 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/access"
+)
 
 // Kind is the reason for refusing a command. The list is closed; package rpc maps each kind to one code.
 type Kind uint8
@@ -52,6 +56,9 @@ type Error struct {
 	Text string
 	// Breaches lists every broken rule if Kind is PolicyBreach.
 	Breaches []Breach
+	// Verb is the verb that the caller lacks, for metrics and records; 0 if something else is the reason. It is not shown,
+	// because a refusal may say that a place does not exist.
+	Verb access.Verb
 }
 
 // Error is the text, with the field in front if there is one.

@@ -1,7 +1,10 @@
 package ledger
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
@@ -40,11 +43,58 @@ func (l guard) checkMode(mode access.Mode) *quota.Error {
 		return nil
 	}
 	if governed := l.forest.governedTrees(); len(governed) > 0 {
-		return quota.Errorf(quota.InUse, "mode",
-			"these trees name admins, which count for nothing in a guarded cluster; write bindings instead: %s",
-			listTexts(governed))
+		return quota.Errorf(quota.InUse, "mode", "these trees name admins, which count for nothing in a guarded cluster: "+
+			"%s; turn them into bindings, with the users that they are: quorate access adopt-admins%s",
+			listTexts(governed), l.forest.adminFlags(governed))
 	}
 	return nil
+}
+
+// maxAdminFlags bounds the admins that a refusal names; a command without the others says which are missing.
+const maxAdminFlags = 20
+
+// adminFlags are flags that give each admin of some trees an account of the same name. Names that a shell could take for
+// more than a word are left out, because the text is made to be pasted.
+func (f *forest) adminFlags(trees []string) string {
+	names := map[string]bool{}
+	for _, tree := range trees {
+		for _, name := range f.trees[tree].allAdmins() {
+			names[name] = true
+		}
+	}
+	var flags strings.Builder
+	sorted := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return !quota.IsName(name) })
+	for _, name := range sorted[:min(len(sorted), maxAdminFlags)] {
+		fmt.Fprintf(&flags, " --map %s=account/%s", name, name)
+	}
+	return flags.String()
+}
+
+// allAdmins are the admins of the tree and its nodes, sorted.
+func (t *tree) allAdmins() []string {
+	var list []string
+	t.root.walk(func(n *node) bool {
+		list = append(list, n.spec.Admins...)
+		return true
+	})
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// TreeAdmins are the admins that a tree names.
+type TreeAdmins struct {
+	Tree string
+	// Admins are sorted.
+	Admins []string
+}
+
+// TreesWithAdmins are the trees that name admins, by name.
+func (v View) TreesWithAdmins() []TreeAdmins {
+	var list []TreeAdmins
+	for _, name := range v.ledger.forest.governedTrees() {
+		list = append(list, TreeAdmins{name, v.ledger.forest.trees[name].allAdmins()})
+	}
+	return list
 }
 
 // governedTrees are the trees that name admins, sorted.

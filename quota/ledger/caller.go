@@ -151,21 +151,36 @@ func (l guard) needVerb(verb access.Verb, tree, path, field string) *quota.Error
 	case l.may(verb, n):
 		return nil
 	case n == nil || !l.sees(n):
-		return l.hiddenPlace(tree, path, field)
+		return lackingVerb(l.hiddenPlace(tree, path, field), verb)
 	}
 	return l.lacksVerb(verb, quota.Place(tree, path), field)
 }
 
 // lacksVerb is the refusal of a caller who sees a place and may not do something there.
 func (l guard) lacksVerb(verb access.Verb, place, field string) *quota.Error {
-	return quota.Errorf(quota.Forbidden, field, "%s lacks the right %s at %s; ask an administrator of it for a role",
-		l.caller.name(), verb, place)
+	return lackingVerb(quota.Errorf(quota.Forbidden, field,
+		"%s lacks the right %s at %s; ask an administrator of it for a role", l.caller.name(), verb, place), verb)
+}
+
+// lackingVerb notes in a refusal which verb is missing.
+func lackingVerb(err *quota.Error, verb access.Verb) *quota.Error {
+	err.Verb = verb
+	return err
 }
 
 // hiddenPlace is the refusal of a place that does not exist, or that the caller may not see.
 func (l guard) hiddenPlace(tree, path, field string) *quota.Error {
 	return quota.Errorf(quota.NotFound, field, "there is no %s, or %s may not see it", quota.Place(tree, quota.Clip(path)),
 		l.caller.name())
+}
+
+// managesAccess reports whether the caller has shown a credential that may manage access, whatever the mode.
+func (l guard) managesAccess() bool {
+	if l.caller.who == nil || l.caller.who.Kind == access.System || l.caller.who.Kind == access.Anonymous {
+		return false
+	}
+	id, err := l.book.Identify(l.caller.who, l.now.Wall)
+	return err == nil && access.Allows(id, access.AccessManage, l.now.Wall, l.pathOf(nil))
 }
 
 // needCluster refuses a caller without a verb on the cluster.

@@ -35,6 +35,8 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		}
 	case quota.ChangeAccess:
 		return l.forbid(l.permitAccess(c.Change))
+	case quota.AdoptAllocations:
+		return l.forbid(l.needCluster(access.AccessManage))
 	case quota.ApplyTrees:
 		return l.forbid(l.permitApply(c))
 	case quota.SetLimits:
@@ -284,7 +286,7 @@ func (l guard) completed(c quota.Command) quota.Command {
 		c.Meta.Actor = l.caller.user()
 		return c
 	case quota.Release, quota.Renew, quota.UpdateItems, quota.ResetItems, quota.Confirm, quota.Cancel, quota.Expire,
-		quota.ChangeAccess:
+		quota.ChangeAccess, quota.AdoptAllocations:
 	}
 	return c
 }

@@ -69,11 +69,11 @@ func (l guard) askFor(c quota.Change, change access.FieldChange, path access.Pat
 		return nil
 	}
 	if access.VerbsAt(l.caller.rights, l.now.Wall, path)&access.NodeVerbs == 0 {
-		return l.hiddenPlace(c.Tree, c.Node, "")
+		return lackingVerb(l.hiddenPlace(c.Tree, c.Node, ""), ask.Verb)
 	}
 	place := quota.Place(c.Tree, c.Node)
-	return quota.Errorf(quota.Forbidden, "", "%s may not change %q of %s: it lacks the right %s at %s",
-		l.caller.name(), c.Field, place, ask.Verb, describePlace(ask.Place, c))
+	return lackingVerb(quota.Errorf(quota.Forbidden, "", "%s may not change %q of %s: it lacks the right %s at %s",
+		l.caller.name(), c.Field, place, ask.Verb, describePlace(ask.Place, c)), ask.Verb)
 }
 
 // describePlace says in words where a right is missing.

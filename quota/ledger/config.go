@@ -69,7 +69,7 @@ func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 	if p.refused != nil {
 		return Outcome{Refused: p.refused}, true
 	}
-	if err := pl.forest.checkPermission(m, p); err != nil {
+	if err := pl.checkPermission(m, p); err != nil {
 		return Outcome{Refused: err}, true
 	}
 	if err := pl.guard().permitPlan(p); err != nil {

@@ -148,6 +148,8 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return p.commitPlan(c.Meta, p.planDelete(c), m)
 	case quota.ChangeAccess:
 		return guard{l}.changeAccess(c, m)
+	case quota.AdoptAllocations:
+		return guard{l}.adoptAllocations(c, m)
 	}
 	panic("ledger: a command outside the closed list")
 }
@@ -189,6 +191,8 @@ type Outcome struct {
 	Items []quota.ItemInfo
 	// Expired counts what an Expire has ended or changed.
 	Expired int
+	// Adopted counts the allocations that an AdoptAllocations gave an owner.
+	Adopted int
 	// WouldRefuse, in a watching ledger, is what a guarded one would have refused.
 	WouldRefuse *quota.Error
 	// Repeated is true if the command had been carried out before and changed nothing now.

@@ -51,26 +51,13 @@ type Config struct {
 // Authorizer decides who may call which method. It may be used concurrently.
 type Authorizer struct {
 	config      Config
-	wouldRefuse *prometheus.CounterVec
+	wouldRefuse wouldRefuse
 }
-
-// noVerb is the label of calls that need an identity and no verb.
-const noVerb = "none"
 
 // New makes an Authorizer and registers its metrics.
 func New(c Config) (*Authorizer, error) {
-	a := &Authorizer{config: c, wouldRefuse: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "quorate_access_would_refuse_total",
-		Help: "Calls that a guarded cluster would have refused before they began, by the verb that the caller lacks; " +
-			"counted in the mode watching.",
-	}, []string{"verb"})}
-	a.wouldRefuse.WithLabelValues(noVerb)
-	for _, known := range c.Rules {
-		if known.Rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER {
-			a.wouldRefuse.WithLabelValues(known.Rule.Verb.String())
-		}
-	}
-	if err := c.Registerer.Register(a.wouldRefuse); err != nil {
+	a := &Authorizer{config: c, wouldRefuse: newWouldRefuse()}
+	if err := a.wouldRefuse.register(c.Registerer); err != nil {
 		return nil, fmt.Errorf("registering the metrics of access: %w", err)
 	}
 	return a, nil
@@ -115,7 +102,7 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 	if err == nil || book.Mode() == access.Guarded {
 		return err
 	}
-	a.wouldRefuse.WithLabelValues(label).Inc()
+	a.wouldRefuse.count(label)
 	return nil
 }
 

@@ -79,6 +79,9 @@ func (c Service) proposeWith(
 			fmt.Errorf("the node answered %d outcomes to %d commands; this is a bug of the server",
 				len(outcomes), len(commands)))
 	}
+	for i := range outcomes {
+		c.Access.CountWouldRefuse(outcomes[i].WouldRefuse)
+	}
 	return outcomes, index, nil
 }
 

@@ -17,6 +17,7 @@ const (
 	itemToken       = 'i'
 	WaitingToken    = 'w'
 	accountToken    = 'c'
+	unownedToken    = 'o'
 )
 
 // Page sizes when the caller names none.

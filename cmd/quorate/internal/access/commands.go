@@ -11,6 +11,7 @@ import (
 	rights "github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/cmd/quorate/internal/config"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -19,7 +20,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 	group := cli.NewGroup("access", "Who may do what: accounts, tokens, rights and the mode of the cluster",
 		newBootstrapCmd(c), newStatusCmd(c), newWhoAmICmd(c), newCanICmd(c), newWhoCanCmd(c), newRolesCmd(c),
 		newAccountCmd(c), newTokenCmd(c), newRefuseCmd(c), newAllowCmd(c), newRefusedCmd(c), newGuardCmd(c),
-		newRecoverCmd(c))
+		newAdoptCmd(c), config.NewAdoptAdminsCmd(c), newRecoverCmd(c))
 	group.Long = `Who may do what: accounts, tokens, rights and the mode of the cluster.
 
 A command presents the token in the file that --token-file or QUORATE_TOKEN_FILE names, or the token in QUORATE_TOKEN.

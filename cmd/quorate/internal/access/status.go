@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	rights "github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -69,14 +73,25 @@ type accessStatus struct {
 	Ends             string   `json:"ends,omitempty"`
 	Accounts         *int     `json:"accounts"` // null if the caller may not see them
 	DisabledAccounts *int     `json:"disabledAccounts"`
+	// Report is what a guarded cluster would refuse; null if the cluster is guarded or the caller may not see it.
+	Report *guardReport `json:"report"`
+}
+
+// guardReport is what stands between a cluster and being guarded.
+type guardReport struct {
+	TreesWithAdmins    []string         `json:"treesWithAdmins"`
+	UnownedAllocations int64            `json:"unownedAllocations"`
+	UnownedIsCut       bool             `json:"unownedIsCut,omitempty"`
+	WouldRefuse        map[string]int64 `json:"wouldRefuse"` // by verb
 }
 
 func newStatusCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the mode of the cluster, the number of accounts, and who you are",
-		Long: `Show the mode of the cluster, the number of accounts, and who you are. The number of accounts needs the
-verb access.read.
+		Long: `Show the mode of the cluster, the number of accounts, and who you are. Before the cluster is guarded, show
+what guarding it would mean: trees with admins, which count for nothing then, allocations without an owner, and how much
+would have been refused while it was watching, by verb. The number of accounts and the latter need the verb access.read.
 
 open      every caller may do everything
 watching  every caller may do everything, and what guarded would refuse is counted and logged
@@ -116,10 +131,68 @@ func runStatus(ctx context.Context, c *cli.Env) error {
 		}
 		status.Accounts, status.DisabledAccounts = &total, &disabled
 	}
+	if status.Report, err = fetchReport(ctx, quorate, who.GetMode()); err != nil {
+		return err
+	}
 	return c.PrintValue(status, func(p *cli.Page) error {
 		rows := [][]string{{"mode", status.Mode}, {"accounts", accountsText(status)}}
-		return p.Table(append(rows, callerRows(who)...))
+		rows = append(append(rows, callerRows(who)...), reportRows(status.Report)...)
+		return p.Table(rows)
 	})
+}
+
+// fetchReport asks what a guarded cluster would refuse; nil if that is not shown.
+func fetchReport(ctx context.Context, quorate *client.Client, mode quoratev1.AccessMode) (*guardReport, error) {
+	if mode == quoratev1.AccessMode_ACCESS_MODE_GUARDED {
+		return nil, nil //nolint:nilnil // it is guarded already
+	}
+	answer, err := quorate.Access.GetGuardReport(ctx, &quoratev1.GetGuardReportRequest{})
+	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are failures
+	case connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeUnimplemented:
+		return nil, nil //nolint:nilnil // not visible, or a server of an earlier version
+	default:
+		if err != nil {
+			return nil, err
+		}
+	}
+	report := &guardReport{
+		UnownedAllocations: answer.GetUnownedAllocations(), UnownedIsCut: answer.GetUnownedIsCut(),
+		WouldRefuse: map[string]int64{},
+	}
+	for _, t := range answer.GetTreesWithAdmins() {
+		report.TreesWithAdmins = append(report.TreesWithAdmins, t.GetTree())
+	}
+	for _, w := range answer.GetWouldRefuse() {
+		report.WouldRefuse[w.GetVerb()] = w.GetCalls()
+	}
+	return report, nil
+}
+
+// reportRows say what is left to do before the cluster is guarded, with the commands that do it.
+func reportRows(r *guardReport) [][]string {
+	if r == nil {
+		return nil
+	}
+	admins, unowned, refused := "none", strconv.FormatInt(r.UnownedAllocations, 10), "none"
+	if len(r.TreesWithAdmins) > 0 {
+		admins = listText(r.TreesWithAdmins) + ": quorate access adopt-admins"
+	}
+	if r.UnownedIsCut {
+		unowned = "at least " + unowned
+	}
+	if r.UnownedAllocations > 0 {
+		unowned += ": quorate access adopt"
+	}
+	if len(r.WouldRefuse) > 0 {
+		var parts []string
+		for _, verb := range slices.Sorted(maps.Keys(r.WouldRefuse)) {
+			parts = append(parts, fmt.Sprintf("%s %d", verb, r.WouldRefuse[verb]))
+		}
+		refused = strings.Join(parts, ", ") + " (since the leader started)"
+	}
+	return [][]string{
+		{"trees with admins", admins}, {"allocations without owner", unowned}, {"guarded would have refused", refused},
+	}
 }
 
 // accountsText counts accounts.

@@ -442,6 +442,7 @@ type Command struct {
 	//	*Command_UpdateItems
 	//	*Command_ResetItems
 	//	*Command_ChangeAccess
+	//	*Command_AdoptAllocations
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -619,6 +620,15 @@ func (x *Command) GetChangeAccess() *ChangeAccess {
 	return nil
 }
 
+func (x *Command) GetAdoptAllocations() *AdoptAllocations {
+	if x != nil {
+		if x, ok := x.Command.(*Command_AdoptAllocations); ok {
+			return x.AdoptAllocations
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -686,6 +696,10 @@ type Command_ChangeAccess struct {
 	ChangeAccess *ChangeAccess `protobuf:"bytes,15,opt,name=change_access,json=changeAccess,proto3,oneof"`
 }
 
+type Command_AdoptAllocations struct {
+	AdoptAllocations *AdoptAllocations `protobuf:"bytes,16,opt,name=adopt_allocations,json=adoptAllocations,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -716,6 +730,69 @@ func (*Command_ResetItems) isCommand_Command() {}
 
 func (*Command_ChangeAccess) isCommand_Command() {}
 
+func (*Command_AdoptAllocations) isCommand_Command() {}
+
+// AdoptAllocations gives allocations without an owner to a user. Since format 7.
+type AdoptAllocations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Ids           []string               `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdoptAllocations) Reset() {
+	*x = AdoptAllocations{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdoptAllocations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdoptAllocations) ProtoMessage() {}
+
+func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
+func (*AdoptAllocations) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AdoptAllocations) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *AdoptAllocations) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *AdoptAllocations) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Amount is one component of a vector.
 type Amount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -727,7 +804,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +816,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +829,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Amount) GetResource() string {
@@ -788,7 +865,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +877,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +890,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Claim) GetTree() string {
@@ -880,7 +957,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +969,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +982,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Pick) GetResource() string {
@@ -955,7 +1032,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1044,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1057,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Principal) GetUser() string {
@@ -1015,7 +1092,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1104,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1117,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Label) GetKey() string {
@@ -1082,7 +1159,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1171,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1184,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Allocate) GetId() string {
@@ -1199,7 +1276,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1288,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1301,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Release) GetId() string {
@@ -1260,7 +1337,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1349,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1362,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ItemName) GetTree() string {
@@ -1323,7 +1400,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1412,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1425,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -1387,7 +1464,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1476,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1489,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Renew) GetId() string {
@@ -1460,7 +1537,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1549,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1562,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -1509,7 +1586,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1598,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1611,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -1582,7 +1659,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1671,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1684,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Confirm) GetId() string {
@@ -1627,7 +1704,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1716,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1729,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Cancel) GetId() string {
@@ -1673,7 +1750,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1762,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1775,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -1721,7 +1798,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1810,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1823,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Limit) GetResource() string {
@@ -1784,7 +1861,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1873,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1886,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Resource) GetName() string {
@@ -1854,7 +1931,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1943,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +1956,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -1964,7 +2041,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2053,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2066,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Turn) GetFrom() string {
@@ -2042,7 +2119,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2131,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2144,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Node) GetPath() string {
@@ -2176,7 +2253,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2265,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2278,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -2250,7 +2327,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2339,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2352,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Move) GetFrom() string {
@@ -2314,7 +2391,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +2403,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +2416,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Tree) GetName() string {
@@ -2417,7 +2494,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2429,7 +2506,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2442,7 +2519,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2481,7 +2558,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2570,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2583,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -2563,7 +2640,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2652,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2665,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -2653,7 +2730,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2742,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2755,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Policy) GetName() string {
@@ -2764,7 +2841,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2853,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2866,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2832,7 +2909,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +2921,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +2934,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -2892,7 +2969,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +2981,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +2994,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -2947,7 +3024,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3036,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3049,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -3014,7 +3091,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3103,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3116,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -3092,7 +3169,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\x86\a\n" +
+	"\x04step\"\xd7\a\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -3113,8 +3190,13 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\fupdate_items\x18\r \x01(\v2\x1b.quorate.log.v1.UpdateItemsH\x00R\vupdateItems\x12=\n" +
 	"\vreset_items\x18\x0e \x01(\v2\x1a.quorate.log.v1.ResetItemsH\x00R\n" +
 	"resetItems\x12C\n" +
-	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccessB\t\n" +
-	"\acommand\"<\n" +
+	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccess\x12O\n" +
+	"\x11adopt_allocations\x18\x10 \x01(\v2 .quorate.log.v1.AdoptAllocationsH\x00R\x10adoptAllocationsB\t\n" +
+	"\acommand\"R\n" +
+	"\x10AdoptAllocations\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\xe3\x01\n" +
@@ -3324,110 +3406,112 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
-	(*Entry)(nil),          // 0: quorate.log.v1.Entry
-	(*CallerRun)(nil),      // 1: quorate.log.v1.CallerRun
-	(*Caller)(nil),         // 2: quorate.log.v1.Caller
-	(*Replacement)(nil),    // 3: quorate.log.v1.Replacement
-	(*Command)(nil),        // 4: quorate.log.v1.Command
-	(*Amount)(nil),         // 5: quorate.log.v1.Amount
-	(*Claim)(nil),          // 6: quorate.log.v1.Claim
-	(*Pick)(nil),           // 7: quorate.log.v1.Pick
-	(*Principal)(nil),      // 8: quorate.log.v1.Principal
-	(*Label)(nil),          // 9: quorate.log.v1.Label
-	(*Allocate)(nil),       // 10: quorate.log.v1.Allocate
-	(*Release)(nil),        // 11: quorate.log.v1.Release
-	(*ItemName)(nil),       // 12: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),     // 13: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),          // 14: quorate.log.v1.Renew
-	(*UpdateItems)(nil),    // 15: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),     // 16: quorate.log.v1.ResetItems
-	(*Confirm)(nil),        // 17: quorate.log.v1.Confirm
-	(*Cancel)(nil),         // 18: quorate.log.v1.Cancel
-	(*Expire)(nil),         // 19: quorate.log.v1.Expire
-	(*Limit)(nil),          // 20: quorate.log.v1.Limit
-	(*Resource)(nil),       // 21: quorate.log.v1.Resource
-	(*ItemSpec)(nil),       // 22: quorate.log.v1.ItemSpec
-	(*Turn)(nil),           // 23: quorate.log.v1.Turn
-	(*Node)(nil),           // 24: quorate.log.v1.Node
-	(*PrincipalLimit)(nil), // 25: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),           // 26: quorate.log.v1.Move
-	(*Tree)(nil),           // 27: quorate.log.v1.Tree
-	(*Leases)(nil),         // 28: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),     // 29: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),     // 30: quorate.log.v1.ApplyTrees
-	(*Policy)(nil),         // 31: quorate.log.v1.Policy
-	(*MoveNode)(nil),       // 32: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil), // 33: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),       // 34: quorate.log.v1.RollBack
-	(*SetLimits)(nil),      // 35: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),     // 36: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),   // 37: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),        // 38: quorate.log.v1.Binding
-	(*AccessSection)(nil),  // 39: quorate.log.v1.AccessSection
+	(*Entry)(nil),            // 0: quorate.log.v1.Entry
+	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
+	(*Caller)(nil),           // 2: quorate.log.v1.Caller
+	(*Replacement)(nil),      // 3: quorate.log.v1.Replacement
+	(*Command)(nil),          // 4: quorate.log.v1.Command
+	(*AdoptAllocations)(nil), // 5: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),           // 6: quorate.log.v1.Amount
+	(*Claim)(nil),            // 7: quorate.log.v1.Claim
+	(*Pick)(nil),             // 8: quorate.log.v1.Pick
+	(*Principal)(nil),        // 9: quorate.log.v1.Principal
+	(*Label)(nil),            // 10: quorate.log.v1.Label
+	(*Allocate)(nil),         // 11: quorate.log.v1.Allocate
+	(*Release)(nil),          // 12: quorate.log.v1.Release
+	(*ItemName)(nil),         // 13: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 14: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 15: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 16: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 17: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 18: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 19: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 20: quorate.log.v1.Expire
+	(*Limit)(nil),            // 21: quorate.log.v1.Limit
+	(*Resource)(nil),         // 22: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 23: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 24: quorate.log.v1.Turn
+	(*Node)(nil),             // 25: quorate.log.v1.Node
+	(*PrincipalLimit)(nil),   // 26: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 27: quorate.log.v1.Move
+	(*Tree)(nil),             // 28: quorate.log.v1.Tree
+	(*Leases)(nil),           // 29: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 30: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 31: quorate.log.v1.ApplyTrees
+	(*Policy)(nil),           // 32: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 33: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 34: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 35: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 36: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 37: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 38: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 39: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 40: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	10, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	11, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	30, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	35, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	36, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	17, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	18, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	19, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	32, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	33, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	34, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	14, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	15, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	16, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	37, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	5,  // 19: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	7,  // 20: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	6,  // 21: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	9,  // 22: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	8,  // 23: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	9,  // 24: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	12, // 25: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	12, // 26: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	9,  // 27: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	9,  // 28: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	13, // 29: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	13, // 30: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	22, // 31: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	23, // 32: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	20, // 33: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	9,  // 34: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	25, // 35: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	20, // 36: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	20, // 37: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	20, // 38: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	38, // 39: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	5,  // 40: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	21, // 41: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	24, // 42: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	26, // 43: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	28, // 44: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	29, // 45: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	27, // 46: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	31, // 47: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	39, // 48: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	29, // 49: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	29, // 50: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	29, // 51: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	29, // 52: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	20, // 53: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	29, // 54: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	11, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	12, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	31, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	36, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	37, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	18, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	19, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	20, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	33, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	34, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	35, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	15, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	16, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	17, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	38, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	5,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	6,  // 20: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	8,  // 21: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	7,  // 22: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	10, // 23: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	9,  // 24: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	10, // 25: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	13, // 26: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	13, // 27: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	10, // 28: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	10, // 29: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	14, // 30: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	14, // 31: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	23, // 32: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	24, // 33: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	21, // 34: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	10, // 35: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	26, // 36: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	21, // 37: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	21, // 38: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	21, // 39: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	39, // 40: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	6,  // 41: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	22, // 42: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	25, // 43: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	27, // 44: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	29, // 45: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	30, // 46: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	28, // 47: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	32, // 48: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	40, // 49: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	30, // 50: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 51: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 52: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 53: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	21, // 54: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	30, // 55: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3458,15 +3542,16 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_UpdateItems)(nil),
 		(*Command_ResetItems)(nil),
 		(*Command_ChangeAccess)(nil),
+		(*Command_AdoptAllocations)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[29].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

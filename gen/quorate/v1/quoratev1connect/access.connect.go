@@ -77,6 +77,12 @@ const (
 	// AccessServiceSetAccessModeProcedure is the fully-qualified name of the AccessService's
 	// SetAccessMode RPC.
 	AccessServiceSetAccessModeProcedure = "/quorate.v1.AccessService/SetAccessMode"
+	// AccessServiceAdoptAllocationsProcedure is the fully-qualified name of the AccessService's
+	// AdoptAllocations RPC.
+	AccessServiceAdoptAllocationsProcedure = "/quorate.v1.AccessService/AdoptAllocations"
+	// AccessServiceGetGuardReportProcedure is the fully-qualified name of the AccessService's
+	// GetGuardReport RPC.
+	AccessServiceGetGuardReportProcedure = "/quorate.v1.AccessService/GetGuardReport"
 )
 
 // AccessServiceClient is a client for the quorate.v1.AccessService service.
@@ -120,6 +126,12 @@ type AccessServiceClient interface {
 	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
+	// AdoptAllocations gives a page of allocations and waiting requests that have no owner, because they were made before
+	// callers were known, to a user. Those that have an owner stay as they are, so it may be repeated. not_found if the
+	// account or the issuer does not exist.
+	AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error)
+	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
+	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
 
 // NewAccessServiceClient constructs a client for the quorate.v1.AccessService service. By default,
@@ -235,6 +247,18 @@ func NewAccessServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
 			connect.WithClientOptions(opts...),
 		),
+		adoptAllocations: connect.NewClient[v1.AdoptAllocationsRequest, v1.AdoptAllocationsResponse](
+			httpClient,
+			baseURL+AccessServiceAdoptAllocationsProcedure,
+			connect.WithSchema(accessServiceMethods.ByName("AdoptAllocations")),
+			connect.WithClientOptions(opts...),
+		),
+		getGuardReport: connect.NewClient[v1.GetGuardReportRequest, v1.GetGuardReportResponse](
+			httpClient,
+			baseURL+AccessServiceGetGuardReportProcedure,
+			connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -256,6 +280,8 @@ type accessServiceClient struct {
 	allowCredential        *connect.Client[v1.AllowCredentialRequest, v1.AllowCredentialResponse]
 	listRefusedCredentials *connect.Client[v1.ListRefusedCredentialsRequest, v1.ListRefusedCredentialsResponse]
 	setAccessMode          *connect.Client[v1.SetAccessModeRequest, v1.SetAccessModeResponse]
+	adoptAllocations       *connect.Client[v1.AdoptAllocationsRequest, v1.AdoptAllocationsResponse]
+	getGuardReport         *connect.Client[v1.GetGuardReportRequest, v1.GetGuardReportResponse]
 }
 
 // WhoAmI calls quorate.v1.AccessService.WhoAmI.
@@ -402,6 +428,24 @@ func (c *accessServiceClient) SetAccessMode(ctx context.Context, req *v1.SetAcce
 	return nil, err
 }
 
+// AdoptAllocations calls quorate.v1.AccessService.AdoptAllocations.
+func (c *accessServiceClient) AdoptAllocations(ctx context.Context, req *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error) {
+	response, err := c.adoptAllocations.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetGuardReport calls quorate.v1.AccessService.GetGuardReport.
+func (c *accessServiceClient) GetGuardReport(ctx context.Context, req *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
+	response, err := c.getGuardReport.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // AccessServiceHandler is an implementation of the quorate.v1.AccessService service.
 type AccessServiceHandler interface {
 	// WhoAmI shows the caller as the cluster sees it. Every caller may ask, also without a credential.
@@ -443,6 +487,12 @@ type AccessServiceHandler interface {
 	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
+	// AdoptAllocations gives a page of allocations and waiting requests that have no owner, because they were made before
+	// callers were known, to a user. Those that have an owner stay as they are, so it may be repeated. not_found if the
+	// account or the issuer does not exist.
+	AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error)
+	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
+	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
 
 // NewAccessServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -554,6 +604,18 @@ func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
 		connect.WithHandlerOptions(opts...),
 	)
+	accessServiceAdoptAllocationsHandler := connect.NewUnaryHandlerSimple(
+		AccessServiceAdoptAllocationsProcedure,
+		svc.AdoptAllocations,
+		connect.WithSchema(accessServiceMethods.ByName("AdoptAllocations")),
+		connect.WithHandlerOptions(opts...),
+	)
+	accessServiceGetGuardReportHandler := connect.NewUnaryHandlerSimple(
+		AccessServiceGetGuardReportProcedure,
+		svc.GetGuardReport,
+		connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/quorate.v1.AccessService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AccessServiceWhoAmIProcedure:
@@ -588,6 +650,10 @@ func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOp
 			accessServiceListRefusedCredentialsHandler.ServeHTTP(w, r)
 		case AccessServiceSetAccessModeProcedure:
 			accessServiceSetAccessModeHandler.ServeHTTP(w, r)
+		case AccessServiceAdoptAllocationsProcedure:
+			accessServiceAdoptAllocationsHandler.ServeHTTP(w, r)
+		case AccessServiceGetGuardReportProcedure:
+			accessServiceGetGuardReportHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -659,4 +725,12 @@ func (UnimplementedAccessServiceHandler) ListRefusedCredentials(context.Context,
 
 func (UnimplementedAccessServiceHandler) SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.SetAccessMode is not implemented"))
+}
+
+func (UnimplementedAccessServiceHandler) AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.AdoptAllocations is not implemented"))
+}
+
+func (UnimplementedAccessServiceHandler) GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.GetGuardReport is not implemented"))
 }

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// governedTree is a tree of a cluster that was not guarded yet.
+const governedTree = `trees:
+  cern:
+    policy: strict
+    resources: {cores: {unit: count}}
+    limits: {cores: 100}
+    admins: [ann]
+    nodes:
+      atlas: {limits: {cores: 60}, admins: [ann, bob]}
+  lab:
+    resources: {cores: {unit: count}}
+    limits: {cores: 100}
+    admins: [carl]
+`
+
+// TestAClusterInUseIsGuarded: status says what would be lost, and what it names makes the cluster ready to be guarded.
+func TestAClusterInUseIsGuarded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("secret"), []byte(strings.Repeat("s", 43)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := singleServer(t, "--bootstrap-secret-file", in("secret"))
+	startServer(t, f)
+	root := " --token-file " + in("admin")
+	zuul := " --token-file " + in("zuul")
+	playSteps(t, f, []step{
+		{"apply -f " + manifestFile(t, governedTree), 0, "admins"},
+		{"allocate --id zuul/1 --at cern:atlas --amount cores=1 --ttl 1h", 0, "granted"},
+		{"allocate --id zuul/2 --at cern:atlas --amount cores=1", 0, "granted"},
+		{"allocate --id lab/1 --at lab --amount cores=1", 0, "granted"},
+		{"access bootstrap --secret-file " + in("secret") + " --out " + in("admin"), 0, ""},
+		{"access account add ann" + root, 0, "ann"},
+		{"access account add zuul" + root, 0, "zuul"},
+		{"access token add zuul --out " + in("zuul") + root, 0, ""},
+		{"access guard watch" + root, 0, "watching"},
+		{"allocate --id later --at lab --amount cores=1" + zuul, 0, "granted"},
+		{"access status" + root, 0, "cern lab: quorate access adopt-admins"},
+		{"access status" + root, 0, "3: quorate access adopt"},
+		{"access status" + root, 0, "hold 1"},
+		{"access guard on" + root, 3, "quorate access adopt-admins --map ann=account/ann --map bob=account/bob --map carl"},
+		{"access adopt-admins --map ann=account/ann" + root, 2, "--map bob=account/bob --map carl=account/carl"},
+		{"access adopt-admins --map ann=account/ann --map bob=cert/bob --map carl= --dry-run" + root, 0, "user cert/bob, "},
+		{"tree export cern" + root, 0, "admins"},
+		{"access adopt-admins --map ann=account/ann --map bob=cert/bob --map carl=" + root, 0, "applied"},
+		{"access adopt-admins" + root, 0, "no tree names admins"},
+		{"access adopt --owner zuul --ids zuul/ --dry-run" + root, 0, "2 allocations without an owner would be given"},
+		{"access adopt --owner zuul --ids zuul/" + root, 0, "2 allocations without an owner were given to account/zuul"},
+		{"access adopt --owner zuul --ids zuul/" + root, 0, "0 allocations"},
+		{"access status" + root, 0, "1: quorate access adopt"},
+		{"access who-can limits.set cern:atlas" + root, 0, "account ann"},
+		{"access guard on" + root, 0, "guarded"},
+		{"release zuul/1" + zuul, 0, "released"},
+		{"release lab/1" + zuul, 1, "no allocation"},
+		{"access adopt --owner zuul --tree lab" + zuul, 4, "access.manage"},
+		{"access adopt --owner zuul --tree lab" + root, 0, "1 allocations"},
+		{"release lab/1" + zuul, 0, "released"},
+	})
+}

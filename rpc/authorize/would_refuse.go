@@ -1,0 +1,83 @@
+package authorize
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// Labels of what would be refused for want of something else than one verb.
+const (
+	// noVerb is for calls that need an identity and no verb.
+	noVerb = "none"
+	// otherVerb is for commands that need more than one right, such as to be the owner.
+	otherVerb = "other"
+)
+
+// wouldRefuse counts what would be refused, by verb. Its keys never change.
+type wouldRefuse map[string]*atomic.Int64
+
+func newWouldRefuse() wouldRefuse {
+	counts := wouldRefuse{}
+	for _, verb := range wouldRefuseLabels() {
+		counts[verb] = new(atomic.Int64)
+	}
+	return counts
+}
+
+// wouldRefuseLabels are all labels.
+func wouldRefuseLabels() []string { return append(access.AllVerbs.Names(), noVerb, otherVerb) }
+
+// register shows the counts as metrics, with their zeros.
+func (w wouldRefuse) register(to prometheus.Registerer) error {
+	for _, verb := range wouldRefuseLabels() {
+		if err := to.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "quorate_access_would_refuse_total",
+			Help: "What a guarded cluster would have refused, by the verb that the caller lacks: calls before they begin, " +
+				"and commands while the leader carries them out; counted in the mode watching.",
+			ConstLabels: prometheus.Labels{"verb": verb},
+		}, func() float64 { return float64(w[verb].Load()) })); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CountWouldRefuse counts a command that a guarded ledger would have refused; nil is none.
+func (a *Authorizer) CountWouldRefuse(refusal *quota.Error) {
+	switch {
+	case refusal == nil:
+	case refusal.Kind == quota.Unauthenticated:
+		a.wouldRefuse.count(noVerb)
+	case refusal.Verb == 0:
+		a.wouldRefuse.count(otherVerb)
+	default:
+		a.wouldRefuse.count(refusal.Verb.String())
+	}
+}
+
+func (w wouldRefuse) count(label string) {
+	if counter, known := w[label]; known {
+		counter.Add(1)
+	}
+}
+
+// WouldRefuseCount is how much would have been refused for want of a verb.
+type WouldRefuseCount struct {
+	Verb  string
+	Calls int64
+}
+
+// WouldRefuse returns what was counted since the start of the server, without zeros.
+func (a *Authorizer) WouldRefuse() []WouldRefuseCount {
+	var list []WouldRefuseCount
+	for _, verb := range wouldRefuseLabels() {
+		if calls := a.wouldRefuse[verb].Load(); calls > 0 {
+			list = append(list, WouldRefuseCount{verb, calls})
+		}
+	}
+	return list
+}
