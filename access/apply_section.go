@@ -91,6 +91,9 @@ func (d *draft) bootstrap(c Bootstrap) *Error {
 		after = describeCount(d.recoveries)
 	}
 	d.note("bootstrap", "", before, after)
+	if c.Guard {
+		return d.setMode(Guarded)
+	}
 	return nil
 }
 

@@ -234,7 +234,8 @@ func TestBootstrap(t *testing.T) {
 	s.refuses(recovery, access.Invalid, "member", "control character")
 	recovery.Member = "n1"
 	s.do(recovery)
-	if last := s.book.LastRecovery(); last.Member != "n1" || last.Account != "boss" || last.Index == 0 || last.Wall != now {
+	last := s.book.LastRecovery()
+	if last.Member != "n1" || last.Account != "boss" || last.Index == 0 || last.Wall != now {
 		t.Errorf("the last recovery is %+v", last)
 	}
 	c := access.Caller{Kind: access.AccountCaller, User: "account/boss", Credential: [16]byte{2}}
@@ -245,4 +246,11 @@ func TestBootstrap(t *testing.T) {
 	}
 	recovery.Secret, recovery.Token = [32]byte{4}, token("", 3).Token
 	s.refuses(recovery, access.Conflict, "recoveries", "the count is 1")
+
+	closed := newScript(t)
+	first.Guard = true
+	closed.do(first)
+	if closed.book.Mode() != access.Guarded || s.book.Mode() != access.Open {
+		t.Errorf("bootstrap has led to %s and %s", closed.book.Mode(), s.book.Mode())
+	}
 }

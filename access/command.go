@@ -69,6 +69,9 @@ type Bootstrap struct {
 	Recoveries uint64
 	// Member is the id of the member on whose machine the recovery was begun; empty for the first administrator.
 	Member string
+	// Guard also sets the mode to Guarded: a server that does not serve an open cluster asks for it, so that the cluster
+	// is never open.
+	Guard bool
 	// Account is created if it does not exist, and enabled if it is disabled.
 	Account string
 	Token   NewToken

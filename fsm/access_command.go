@@ -40,7 +40,7 @@ func encodeChangeAccess(c quota.ChangeAccess) *logv1.ChangeAccess {
 	case access.Bootstrap:
 		to.Change = &logv1.ChangeAccess_Bootstrap{Bootstrap: &logv1.Bootstrap{
 			Secret: encodeFixed(c.Secret[:]), IsRecovery: c.IsRecovery, Recoveries: c.Recoveries, Account: c.Account,
-			Token: encodeNewToken(c.Token), Member: c.Member,
+			Token: encodeNewToken(c.Token), Member: c.Member, Guard: c.Guard,
 		}}
 	default:
 		panic("fsm: a change of access outside the closed list")
@@ -93,7 +93,7 @@ func decodeBootstrap(b *logv1.Bootstrap) (access.Command, error) {
 	token, err := decodeNewToken(b.GetToken())
 	bootstrap := access.Bootstrap{
 		IsRecovery: b.GetIsRecovery(), Recoveries: b.GetRecoveries(), Account: b.GetAccount(), Token: token,
-		Member: b.GetMember(),
+		Member: b.GetMember(), Guard: b.GetGuard(),
 	}
 	err = errors.Join(err, decodeFixed(bootstrap.Secret[:], b.GetSecret(), "the hash of the secret"))
 	return bootstrap, err

@@ -30,7 +30,7 @@ func auditedEntries(t testing.TB) [][]byte {
 	}
 	samples := accessSamples()
 	bootstrap := samples["bootstrap"].(access.Bootstrap)
-	bootstrap.IsRecovery, bootstrap.Recoveries = false, 0
+	bootstrap.IsRecovery, bootstrap.Recoveries, bootstrap.Guard = false, 0, false
 	token := samples["create-token"].(access.CreateToken)
 	token.Token.ID = access.TokenID{5, 5}
 	hold := quota.Allocate{

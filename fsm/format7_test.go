@@ -76,7 +76,7 @@ func accessSamples() map[string]access.Command {
 		"replace-section": access.ReplaceSection{Section: seventhSection()},
 		"bootstrap": access.Bootstrap{
 			Secret: [32]byte{7}, IsRecovery: true, Recoveries: 3, Account: "admin", Token: token,
-			Member: "n2",
+			Member: "n2", Guard: true,
 		},
 	}
 }

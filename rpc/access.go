@@ -11,7 +11,7 @@ import (
 func (s *Server) newAuthorizer(c Config) (*authorize.Authorizer, error) {
 	return authorize.New(authorize.Config{
 		Rules: s.procedures, Books: c.Node, CallerOf: identify.CallerOf, CredentialEnds: identify.CredentialEnds,
-		Now: time.Now, Registerer: c.Registerer,
+		Now: time.Now, Registerer: c.Registerer, Closed: c.Closed,
 		WriteError: s.admission.RefuseCall,
 	})
 }

@@ -53,6 +53,8 @@ type fakeCluster struct {
 	more      chan struct{}
 	// bootstrapSecret is that of all servers.
 	bootstrapSecret [32]byte
+	// closed is true if servers serve no open cluster.
+	closed bool
 	// recovery is what was prepared on the machines of all servers; nil for nothing.
 	recovery func() (RecoveryOffer, bool, error)
 	// hangUp closes idle connections. Without it, the shutdown of every server waits a second for them.
@@ -349,8 +351,8 @@ func openSecured(
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Audit: c.audit,
-		AuditRequired: c.auditRequired,
+		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Closed: c.closed,
+		Audit: c.audit, AuditRequired: c.auditRequired,
 		Security: security,
 	})
 	if err != nil {

@@ -96,6 +96,8 @@ type Config struct {
 	// Recovery returns the recovery of access that was prepared on this machine, and false if there is none; nil if there
 	// never is.
 	Recovery func() (RecoveryOffer, bool, error)
+	// Closed is true if the server does not serve an open cluster. Bootstrap guards the cluster then.
+	Closed bool
 }
 
 // RecoveryOffer is a recovery of access that was prepared on the machine of a server.
@@ -250,7 +252,8 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(quoratev1connect.NewAccessServiceHandler(
 		handlers.AccessService{
 			Service: base, BootstrapSecret: c.BootstrapSecret, Recovery: c.Recovery, Random: rand.Reader,
-			Log: c.Logger.Named("access"),
+			GuardsAtBootstrap: c.Closed,
+			Log:               c.Logger.Named("access"),
 		}, options...))
 	api.Handle(quoratev1connect.NewAuditServiceHandler(
 		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))

@@ -66,10 +66,31 @@ func recoveryOffer(s Settings) func() (rpc.RecoveryOffer, bool, error) {
 }
 
 // startRecoveryWatch reports recoveries in the log, and keeps the note from which they are prepared.
-func startRecoveryWatch(node *cluster.Node, s Settings, log hclog.Logger) (stop func(), err error) {
-	watcher := &recovery.Watcher{Folder: recovery.Folder(s.DataDir), Book: node.Book, Log: log.Named("access")}
-	if err := watcher.Begin(); err != nil {
-		return nil, err
+func startRecoveryWatch(node *cluster.Node, s Settings, note recovery.Note, log hclog.Logger) (stop func()) {
+	watcher := &recovery.Watcher{
+		Folder: recovery.Folder(s.DataDir), Book: node.Book, Log: log.Named("access"), Note: note,
 	}
-	return startLoop(watcher.Run), nil
+	return startLoop(watcher.Run)
+}
+
+// servesOpen reports whether the node serves a cluster that is open: one that only this machine reaches does, and one
+// that may by its settings.
+func (s Settings) servesOpen() bool {
+	return s.Insecure || s.InsecureOpen ||
+		IsLoopback(s.HTTPAddr) && (s.BoskosAddr == "" || IsLoopback(s.BoskosAddr))
+}
+
+// decideClosed reports whether a node serves no open cluster. The decision is made when its data folder is new and kept
+// there: a cluster of an earlier version is in use, and its settings could not say that it should stay open.
+func decideClosed(s Settings, note recovery.Note, log hclog.Logger) bool {
+	switch {
+	case s.servesOpen():
+		return false
+	case !note.Closed:
+		log.Warn("other machines reach this node, and while its cluster is open everyone may do everything: guard it "+
+			"(quorate access status), or set insecure-open", "http-addr", s.HTTPAddr)
+		return false
+	}
+	log.Info("this node serves its cluster to other machines once it is guarded", "first", "quorate access bootstrap")
+	return true
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/server/recovery"
 )
 
 // StopTimeout is enough time for [Server.Stop] on a machine that is not overloaded.
@@ -33,6 +34,10 @@ type Process struct {
 	// Telemetry takes the metrics of the node. Nil gives each node a registry of its own, without the metrics of the
 	// process.
 	Telemetry *Telemetry
+
+	// note is what the node remembers of access, closed whether it serves no open cluster.
+	note   recovery.Note
+	closed bool
 
 	tracing tracing
 	recent  *logBuffer // nil if the log is not kept for diagnostics
@@ -65,6 +70,10 @@ func Start(ctx context.Context, s Settings, p Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.note, err = recovery.Folder(s.DataDir).Begin(); err != nil { // before the folder gets an identity
+		return nil, errors.Join(err, l.close())
+	}
+	p.closed = decideClosed(s, p.note, p.Log)
 	p.Telemetry = p.Telemetry.orPrivate()
 	config := s.nodeConfig(p.Version, p.Log)
 	if config.Observer, err = host.NewObserver(p.Telemetry.labelled); err != nil {
@@ -91,16 +100,12 @@ func serveNode(
 	if err != nil {
 		return nil, err
 	}
-	stopRecoveryWatch, err := startRecoveryWatch(node, s, p.Log)
-	if err != nil {
-		return nil, err
-	}
 	r := &Server{
 		node: node, service: service, security: secured, url: secured.listenerURL(l.api),
 		boskos: startBoskos(secured.encryptListener(l.boskos), service, p.Log.Named("boskos")),
 		served: make(chan error, 1), servedNodes: make(chan error, 1),
 		stopLoops: startLoop(service.RunLoops), stopRenewal: secured.startRenewal(),
-		stopRecoveryWatch: stopRecoveryWatch,
+		stopRecoveryWatch: startRecoveryWatch(node, s, p.note, p.Log),
 	}
 	if l.boskos != nil {
 		r.boskos.url = secured.listenerURL(l.boskos)

@@ -63,7 +63,8 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
-		BootstrapSecret: secret, Recovery: recoveryOffer(s), Audit: records, AuditRequired: s.AuditRequired == "changes",
+		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed,
+		Audit: records, AuditRequired: s.AuditRequired == "changes",
 	})
 	if err != nil {
 		return nil, err

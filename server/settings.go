@@ -49,6 +49,7 @@ type Settings struct {
 	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"accept only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
 	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt the gossip that this node sends; false until all nodes have a key"`
 	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text (gossip excepted), where the network keeps strangers out"`
+	InsecureOpen    bool          `koanf:"insecure-open" yaml:"insecure-open" help:"serve other machines while the cluster is open, so that everyone who reaches this node may do everything; insecure includes it, and a guarded cluster needs neither"`
 	CORSOrigin      []string      `koanf:"cors-origin" yaml:"cors-origin" help:"origins of web pages of other sites that may call the API, such as https://quotas.example.org; none if empty"`
 	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers faster and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"take a snapshot after this many new log entries"`

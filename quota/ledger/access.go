@@ -25,6 +25,12 @@ func (l guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
 		if err := l.checkMode(change.Mode); err != nil {
 			return Outcome{Refused: err}
 		}
+	case access.Bootstrap:
+		if change.Guard {
+			if err := l.checkMode(access.Guarded); err != nil {
+				return Outcome{Refused: err}
+			}
+		}
 	}
 	change, err := l.book.Apply(c.Change, l.accessMoment())
 	if err != nil {
@@ -53,8 +59,8 @@ func (l guard) checkMode(mode access.Mode) *quota.Error {
 // maxAdminFlags bounds the admins that a refusal names; a command without the others says which are missing.
 const maxAdminFlags = 20
 
-// adminFlags are flags that give each admin of some trees an account of the same name. Names that a shell could take for
-// more than a word are left out, because the text is made to be pasted.
+// adminFlags are flags that give each admin of some trees an account of the same name. Names that a shell could take
+// for more than a word are left out, because the text is made to be pasted.
 func (f *forest) adminFlags(trees []string) string {
 	names := map[string]bool{}
 	for _, tree := range trees {

@@ -40,6 +40,9 @@ type Config struct {
 	CallerOf CallerOf
 	// CredentialEnds returns when the credential of a call ends, and false if it does not; nil if that is not known.
 	CredentialEnds func(context.Context) (time.Time, bool)
+	// Closed is true if this server serves no open cluster. While the cluster is open, callers may do here what the rules
+	// of the scope PUBLIC let everyone do, and ask for the status.
+	Closed bool
 	// Now is the wall clock.
 	Now func() time.Time
 	// Registerer takes the metrics.
@@ -71,7 +74,11 @@ func (a *Authorizer) AuthorizeCall(x *pipeline.Exchange) bool {
 	if !found {
 		return true
 	}
-	if err := a.checkRule(x.Request.Context(), known.Rule); err != nil {
+	err := a.checkClosed(x.Request.Context(), x.Request.URL.Path, known.Rule.Scope)
+	if err == nil {
+		err = a.checkRule(x.Request.Context(), known.Rule)
+	}
+	if err != nil {
 		a.config.WriteError(x.Writer, x.Request, err)
 		return false
 	}
@@ -96,6 +103,9 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 	}
 	book := a.config.Books.Book()
 	if book.Mode() == access.Open {
+		if rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER && a.isClosed(ctx, book) {
+			return errClosed()
+		}
 		return nil
 	}
 	err := a.askRule(ctx, book, rule)

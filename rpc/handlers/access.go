@@ -28,6 +28,8 @@ type AccessService struct {
 	// Recovery returns the recovery that was prepared on the machine of this server, and false if there is none; nil if
 	// there never is.
 	Recovery func() (RecoveryOffer, bool, error)
+	// GuardsAtBootstrap is true if Bootstrap guards an open cluster.
+	GuardsAtBootstrap bool
 	// Log takes why a recovery is not accepted, which callers are not told.
 	Log hclog.Logger
 	// Random is the source of secrets: crypto/rand.Reader, except in tests.

@@ -45,6 +45,7 @@ func (s AccessService) Bootstrap(
 	if err != nil {
 		return nil, err
 	}
+	command.Guard = s.GuardsAtBootstrap && s.Node.Book().Mode() == access.Open
 	command.Account, command.Token = cmp.Or(r.GetAccount(), bootstrapAccount), token
 	index, err := s.changeBook(ctx, "bootstrap", command)
 	if err != nil {
@@ -75,8 +76,8 @@ func (s AccessService) bootstrapCommand(shown [sha256.Size]byte) (access.Bootstr
 		return access.Bootstrap{}, bootstrapConflict("the leader, " + s.ID + ", has no bootstrap secret; set " +
 			"bootstrap-secret-file on all servers, or run \"quorate access recover\" on the machine of " + s.ID)
 	}
-	return access.Bootstrap{}, wire.UnauthenticatedError("the secret is neither the bootstrap secret of this cluster nor " +
-		"that of a recovery on the machine of the leader, " + s.ID + ", where \"quorate access recover\" prepares one")
+	return access.Bootstrap{}, wire.UnauthenticatedError("the secret is neither the bootstrap secret of this cluster " +
+		"nor that of a recovery on the machine of the leader, " + s.ID + ", where \"quorate access recover\" prepares one")
 }
 
 // recoveryOffer reads the recovery that was prepared on this machine. What is wrong with it stands in the log.

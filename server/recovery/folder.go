@@ -32,9 +32,11 @@ type Folder string
 type Note struct {
 	// Recoveries is how often access was recovered, as far as the server has applied the log.
 	Recoveries uint64 `json:"recoveries"`
+	// Closed is true if the server serves no open cluster, which was decided when its folder was new.
+	Closed bool `json:"closed,omitempty"`
 }
 
-// ErrNoNote: no server of a version that knows recoveries has used the folder.
+// ErrNoNote means that no server of a version that knows recoveries has used the folder.
 var ErrNoNote = errors.New("there is no " + NoteFile + ": start the server of this data folder once")
 
 // ReadNote returns what the server of the folder remembers.
@@ -49,6 +51,24 @@ func (f Folder) ReadNote() (Note, error) {
 
 // WriteNote replaces what the server remembers.
 func (f Folder) WriteNote(n Note) error { return f.writeFile(NoteFile, n) }
+
+// Begin returns the note of a folder, and writes the first one. If the folder has no identity yet, its server is
+// closed; folders of earlier versions are not, because their clusters are in use.
+func (f Folder) Begin() (Note, error) {
+	note, err := f.ReadNote()
+	if err == nil || !errors.Is(err, ErrNoNote) {
+		return note, err
+	}
+	owner, err := host.ReadIdentity(string(f))
+	if err != nil {
+		return note, err
+	}
+	note.Closed = owner.ID == ""
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return note, fmt.Errorf("create the data folder: %w", err)
+	}
+	return note, f.WriteNote(note)
+}
 
 // Offer is a recovery that can be used.
 type Offer struct {
@@ -65,8 +85,8 @@ type offerText struct {
 	Secret     string `json:"secret_sha256"`
 }
 
-// Prepare makes a secret, writes the offer for it, which replaces an earlier one, and returns the secret. The server may
-// be running.
+// Prepare makes a secret, writes the offer for it, which replaces an earlier one, and returns the secret. The server
+// may be running.
 func (f Folder) Prepare() (secret string, note Note, err error) {
 	owner, err := host.ReadIdentity(string(f))
 	if err != nil {

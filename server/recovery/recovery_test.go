@@ -85,6 +85,7 @@ func TestAPreparedRecovery(t *testing.T) {
 
 func TestOffersThatAreNotAccepted(t *testing.T) {
 	prepared := func(t *testing.T, store string) (recovery.Folder, string) {
+		t.Helper()
 		f := newFolder(t, store)
 		if _, _, err := f.Prepare(); err != nil {
 			t.Fatal(err)
@@ -100,11 +101,13 @@ func TestOffersThatAreNotAccepted(t *testing.T) {
 		says   string
 	}{
 		"world-readable": {func(t *testing.T, f recovery.Folder, _ string) {
+			t.Helper()
 			if err := os.Chmod(offerPath(f), 0o604); err != nil {
 				t.Fatal(err)
 			}
 		}, "chmod 0600"},
 		"of a group": {func(t *testing.T, f recovery.Folder, _ string) {
+			t.Helper()
 			if err := os.Chmod(offerPath(f), 0o620); err != nil {
 				t.Fatal(err)
 			}
@@ -121,22 +124,28 @@ func TestOffersThatAreNotAccepted(t *testing.T) {
 			}
 		}, "symbolic link"},
 		"copied from another folder": {func(t *testing.T, f recovery.Folder, _ string) {
+			t.Helper()
 			_, other := prepared(t, "s2")
 			write(t, offerPath(f), other)
 		}, "another data folder"},
 		"of no folder": {func(t *testing.T, f recovery.Folder, text string) {
+			t.Helper()
 			write(t, offerPath(f), strings.Replace(text, "s1", "", 1))
 		}, "another data folder"},
 		"cut": {func(t *testing.T, f recovery.Folder, text string) {
+			t.Helper()
 			write(t, offerPath(f), text[:len(text)/2])
 		}, "is damaged"},
 		"with a short hash": {func(t *testing.T, f recovery.Folder, text string) {
+			t.Helper()
 			write(t, offerPath(f), text[:len(text)-5]+text[len(text)-3:])
 		}, "SHA-256"},
 		"too long": {func(t *testing.T, f recovery.Folder, text string) {
+			t.Helper()
 			write(t, offerPath(f), text+strings.Repeat(" ", 5000))
 		}, "4096"},
 		"a folder": {func(t *testing.T, f recovery.Folder, _ string) {
+			t.Helper()
 			if err := errors.Join(os.Remove(offerPath(f)), os.Mkdir(offerPath(f), 0o700)); err != nil {
 				t.Fatal(err)
 			}
@@ -200,11 +209,13 @@ func TestTheWatcher(t *testing.T) {
 	}
 	watch := func(book *access.Book) string {
 		var log bytes.Buffer
+		note, err := f.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
 		w := &recovery.Watcher{
 			Folder: f, Book: func() *access.Book { return book }, Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
-		}
-		if err := w.Begin(); err != nil {
-			t.Fatal(err)
+			Note: note,
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
@@ -231,5 +242,41 @@ func TestTheWatcher(t *testing.T) {
 	}
 	if said := watch(book); said != "" {
 		t.Errorf("said again: %s", said)
+	}
+}
+
+// TestFoldersThatAreClosed: a server with a new folder is closed for good, one of an earlier version once its cluster
+// was guarded.
+func TestFoldersThatAreClosed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	fresh := recovery.Folder(dir)
+	for range 2 {
+		if note, err := fresh.Begin(); err != nil || !note.Closed {
+			t.Errorf("a new folder has %+v, %v", note, err)
+		}
+		write(t, filepath.Join(dir, "identity.json"), `{"id":"n1","cluster":"c","store":"s"}`)
+	}
+	used := newFolder(t, "s1")
+	if err := os.Remove(filepath.Join(string(used), recovery.NoteFile)); err != nil {
+		t.Fatal(err)
+	}
+	note, err := used.Begin()
+	if err != nil || note.Closed {
+		t.Errorf("a folder of an earlier version has %+v, %v", note, err)
+	}
+	for _, mode := range []access.Mode{access.Watching, access.Guarded} {
+		w := &recovery.Watcher{
+			Folder: used, Book: func() *access.Book { return access.NewBook(mode) }, Log: hclog.NewNullLogger(), Note: note,
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		w.Run(ctx)
+		cancel()
+		if note, err = used.Begin(); err != nil || note.Closed != (mode == access.Guarded) {
+			t.Errorf("of a cluster that is %s: %+v, %v", mode, note, err)
+		}
+	}
+	write(t, filepath.Join(dir, recovery.NoteFile), "?")
+	if _, err := fresh.Begin(); err == nil {
+		t.Error("a damaged note is accepted")
 	}
 }

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,27 +19,15 @@ type Watcher struct {
 	// Book is the access book as the server has applied it.
 	Book func() *access.Book
 	Log  hclog.Logger
+	// Note is that of the folder when the server was started.
+	Note Note
 
-	note Note
 	seen *access.Book
-}
-
-// Begin reads the note, or writes the first one. Call it before Run.
-func (w *Watcher) Begin() error {
-	note, err := w.Folder.ReadNote()
-	switch {
-	case err == nil:
-		w.note = note
-		w.removeSpent() // the server may have ended before it did
-		return nil
-	case errors.Is(err, ErrNoNote):
-		return w.Folder.WriteNote(w.note)
-	}
-	return err
 }
 
 // Run watches until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
+	w.removeSpent() // the server may have ended before it did
 	ticker := time.NewTicker(watchPeriod)
 	defer ticker.Stop()
 	for {
@@ -59,8 +46,14 @@ func (w *Watcher) look() {
 	if book == w.seen {
 		return
 	}
-	if count := book.Recoveries(); count > w.note.Recoveries {
+	if count := book.Recoveries(); count > w.Note.Recoveries {
 		w.report(book, count)
+	}
+	if book.Mode() == access.Guarded && !w.Note.Closed {
+		w.Note.Closed = true // so that the next start does not warn of an open cluster
+		if err := w.Folder.WriteNote(w.Note); err != nil {
+			w.Log.Error("noting that the cluster is guarded", "error", err)
+		}
 	}
 	w.seen = book
 }
@@ -70,8 +63,8 @@ func (w *Watcher) report(book *access.Book, count uint64) {
 	w.Log.Warn("ACCESS WAS RECOVERED on the machine of a member: an account got the role root",
 		"member", last.Member, "account", last.Account, "index", last.Index,
 		"time", time.UnixMilli(last.Wall).UTC().Format(time.RFC3339), "recoveries", count)
-	w.note.Recoveries = count
-	if err := w.Folder.WriteNote(w.note); err != nil { // it is said again after the next start
+	w.Note.Recoveries = count
+	if err := w.Folder.WriteNote(w.Note); err != nil { // it is said again after the next start
 		w.Log.Error("noting that access was recovered; no other recovery can be prepared here until the next start",
 			"error", err)
 	}
@@ -79,7 +72,7 @@ func (w *Watcher) report(book *access.Book, count uint64) {
 }
 
 func (w *Watcher) removeSpent() {
-	if _, err := w.Folder.RemoveSpent(w.note.Recoveries); err != nil {
+	if _, err := w.Folder.RemoveSpent(w.Note.Recoveries); err != nil {
 		w.Log.Warn("removing a spent recovery", "error", err)
 	}
 }

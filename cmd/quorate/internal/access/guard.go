@@ -50,8 +50,8 @@ func newGuardOnCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "on",
 		Short: "Refuse what no binding gives",
-		Long: `Refuse what no binding gives. Nothing leads back. If no one can log in any more, "quorate access recover" on the
-machine of the leader makes an administrator.
+		Long: `Refuse what no binding gives. Nothing leads back. If no one can log in any more, "quorate access recover"
+on the machine of the leader makes an administrator.
 
 First the servers are asked what would hinder you: whether they know you, and whether you could still manage access in
 a guarded cluster. If not, nothing is changed, unless --force is set. The servers refuse it themselves if no one could

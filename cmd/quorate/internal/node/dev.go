@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ type devOptions struct {
 	boskosAddr, boskosConfig    string
 	version                     string
 	nodes                       int
-	insecure                    bool
+	insecure, guarded           bool
 }
 
 func newDevCmd(env *cli.Env) *cobra.Command {
@@ -45,6 +46,8 @@ func newDevCmd(env *cli.Env) *cobra.Command {
 		Use:   "dev",
 		Short: "Run a local server or cluster for experiments",
 		Long: `Run a single node, or several in one process, for experiments.
+
+With --guarded the cluster is guarded at the first start, and a token of an administrator is printed, once.
 
 Without --data-dir the data is in a temporary folder that is removed at the end. The nodes use the port of
 --http-addr and the following ones, and the ports 100 and 200 above for the traffic between them.`,
@@ -65,6 +68,8 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "",
 		"configuration `FILE` of Boskos to apply at the start")
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
+	command.Flags().BoolVar(&o.guarded, "guarded", false,
+		"guard the cluster, and print a token of an administrator")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
 }
@@ -86,7 +91,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	if err != nil {
 		return cli.Usagef("%s", oneLine(err))
 	}
-	if err := makeDevKeys(nodes[0].GossipKeysFile); err != nil {
+	if err := makeDevFiles(nodes[0]); err != nil {
 		return err
 	}
 	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
@@ -108,6 +113,11 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 		return err
 	}
 	printDev(out, running, dir, lasting)
+	if o.guarded {
+		if err := guardDev(ctx, out, running, nodes[0].BootstrapSecret); err != nil {
+			return err
+		}
+	}
 	return waitDev(ctx, running)
 }
 
@@ -130,6 +140,9 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 			addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
 		s.Insecure = o.insecure
+		if o.guarded {
+			s.BootstrapSecret = filepath.Join(dir, "bootstrap.secret")
+		}
 		if !server.IsLoopback(s.GossipAddr) {
 			s.GossipKeysFile = filepath.Join(dir, "gossip.keys")
 		}
@@ -141,22 +154,33 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 	return list, nil
 }
 
-// makeDevKeys writes a gossip key, unless the file exists or none is needed.
-func makeDevKeys(file string) error {
-	if file == "" {
+// makeDevFiles writes a gossip key and a bootstrap secret, unless the files exist or none is needed.
+func makeDevFiles(s server.Settings) error {
+	if err := makeDevFile(s.GossipKeysFile, pki.NewGossipKey()); err != nil {
+		return fmt.Errorf("making a gossip key: %w", err)
+	}
+	if err := makeDevFile(s.BootstrapSecret, rand.Text()+rand.Text()); err != nil {
+		return fmt.Errorf("making a bootstrap secret: %w", err)
+	}
+	return nil
+}
+
+// makeDevFile writes a file that only its owner can read, unless it exists or the path is empty.
+func makeDevFile(path, line string) error {
+	if path == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the data: %w", err)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("making a gossip key: %w", err)
+		return err
 	}
-	_, err = fmt.Fprintln(f, pki.NewGossipKey())
+	_, err = fmt.Fprintln(f, line)
 	return errors.Join(err, f.Close())
 }
 

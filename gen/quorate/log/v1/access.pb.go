@@ -1385,7 +1385,9 @@ type Bootstrap struct {
 	Account    string    `protobuf:"bytes,4,opt,name=account,proto3" json:"account,omitempty"`
 	Token      *NewToken `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
 	// The member on whose machine a recovery was begun.
-	Member        string `protobuf:"bytes,6,opt,name=member,proto3" json:"member,omitempty"`
+	Member string `protobuf:"bytes,6,opt,name=member,proto3" json:"member,omitempty"`
+	// The cluster is guarded from then on.
+	Guard         bool `protobuf:"varint,7,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1460,6 +1462,13 @@ func (x *Bootstrap) GetMember() string {
 		return x.Member
 	}
 	return ""
+}
+
+func (x *Bootstrap) GetGuard() bool {
+	if x != nil {
+		return x.Guard
+	}
+	return false
 }
 
 var File_quorate_log_v1_access_proto protoreflect.FileDescriptor
@@ -1563,7 +1572,7 @@ const file_quorate_log_v1_access_proto_rawDesc = "" +
 	"\x0fCertificateRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03dns\x18\x02 \x01(\tR\x03dns\x12\x12\n" +
-	"\x04user\x18\x03 \x01(\tR\x04user\"\xc6\x01\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\"\xdc\x01\n" +
 	"\tBootstrap\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x1f\n" +
 	"\vis_recovery\x18\x02 \x01(\bR\n" +
@@ -1573,7 +1582,8 @@ const file_quorate_log_v1_access_proto_rawDesc = "" +
 	"recoveries\x12\x18\n" +
 	"\aaccount\x18\x04 \x01(\tR\aaccount\x12.\n" +
 	"\x05token\x18\x05 \x01(\v2\x18.quorate.log.v1.NewTokenR\x05token\x12\x16\n" +
-	"\x06member\x18\x06 \x01(\tR\x06memberB\xb0\x01\n" +
+	"\x06member\x18\x06 \x01(\tR\x06member\x12\x14\n" +
+	"\x05guard\x18\a \x01(\bR\x05guardB\xb0\x01\n" +
 	"\x12com.quorate.log.v1B\vAccessProtoP\x01Z3github.com/quorate/quorate/gen/quorate/log/v1;logv1\xa2\x02\x03QLX\xaa\x02\x0eQuorate.Log.V1\xca\x02\x0eQuorate\\Log\\V1\xe2\x02\x1aQuorate\\Log\\V1\\GPBMetadata\xea\x02\x10Quorate::Log::V1b\x06proto3"
 
 var (

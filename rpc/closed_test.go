@@ -1,0 +1,73 @@
+package rpc
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/access"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota"
+)
+
+// TestAClosedServerServesNoOpenCluster: it refuses what a guarded cluster would not let everyone do, until bootstrap
+// guards the cluster.
+func TestAClosedServerServesNoOpenCluster(t *testing.T) {
+	c := newFakeCluster()
+	c.bootstrapSecret, c.wall, c.closed = sha256.Sum256([]byte(testSecret)), time.Now().UnixMilli(), true
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	ctx := t.Context()
+	_, err := quoratev1connect.NewTreeServiceClient(as(""), d.url).ListTrees(ctx, &quoratev1.ListTreesRequest{})
+	wantRefused(t, err, connect.CodeFailedPrecondition, "", "quorate access bootstrap")
+	_, err = quoratev1connect.NewAllocationServiceClient(as(""), d.url).Release(ctx, &quoratev1.ReleaseRequest{Id: "x"})
+	wantRefused(t, err, connect.CodeFailedPrecondition, "", "insecure-open")
+	_, err = d.accessAs("").SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{
+		Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING,
+	})
+	wantRefused(t, err, connect.CodeFailedPrecondition, "", "does not serve an open cluster")
+	if status := send(t, "GET", d.url+"/metrics", "").status; status == 200 {
+		t.Error("a closed server shows its metrics")
+	}
+	if status := send(t, "GET", d.url+"/livez", "").status; status != 200 {
+		t.Errorf("livez answers %d", status)
+	}
+	if who, err := d.accessAs("").WhoAmI(ctx, &quoratev1.WhoAmIRequest{}); err != nil ||
+		who.GetMode() != quoratev1.AccessMode_ACCESS_MODE_OPEN {
+		t.Errorf("whoami answers %v, %v", who, err)
+	}
+	if status, err := d.clusterAs("").GetStatus(ctx, &quoratev1.GetStatusRequest{}); err != nil || status.GetTerm() != 0 {
+		t.Errorf("the status is %v, %v", status, err)
+	}
+	made, err := d.accessAs("").Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: testSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := d.node.Book().Mode(); mode != access.Guarded {
+		t.Errorf("after bootstrap the cluster is %s", mode)
+	}
+	trees := quoratev1connect.NewTreeServiceClient(as(made.GetSecret()), d.url)
+	if _, err = trees.ListTrees(ctx, &quoratev1.ListTreesRequest{}); err != nil {
+		t.Errorf("the administrator is refused: %v", err)
+	}
+	if status, err := d.clusterAs(as(made.GetSecret())).GetStatus(ctx, &quoratev1.GetStatusRequest{}); err != nil ||
+		status.GetTerm() == 0 {
+		t.Errorf("the status is %v, %v", status, err)
+	}
+}
+
+// TestAClosedServerServesAWatchingCluster: someone has chosen that mode.
+func TestAClosedServerServesAWatchingCluster(t *testing.T) {
+	c := newFakeCluster()
+	c.closed = true
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	c.apply(quota.ChangeAccess{Change: access.SetMode{Mode: access.Watching}})
+	_, err := quoratev1connect.NewTreeServiceClient(as(""), d.url).ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
+	if err != nil {
+		t.Error(err)
+	}
+}
