@@ -119,7 +119,7 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		return quota.ApplyTrees{
 			Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree),
 			Prune: a.GetPrune(), Policies: each(a.GetPolicies(), decodePolicy), RemovePolicies: a.GetRemovePolicies(),
-			Access: decodeOptionalSection(a.GetAccess()),
+			Access: decodeOptionalSection(a.GetAccess()), At: decodeSubtree(a.GetAt()),
 		}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits
@@ -203,6 +203,14 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 		},
 		Moves: each(t.GetMoves(), decodeMove),
 	}
+}
+
+// decodeSubtree is nil for none.
+func decodeSubtree(s *logv1.Subtree) *quota.Subtree {
+	if s == nil {
+		return nil
+	}
+	return &quota.Subtree{Tree: s.GetTree(), Node: s.GetNode()}
 }
 
 func decodePolicy(p *logv1.Policy) quota.PolicySpec {

@@ -147,7 +147,7 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
 			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree), Prune: c.Prune,
 			Policies: each(c.Policies, encodePolicy), RemovePolicies: c.RemovePolicies,
-			Access: encodeOptionalSection(c.Access),
+			Access: encodeOptionalSection(c.Access), At: encodeSubtree(c.At),
 		}}}
 	case quota.SetLimits:
 		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{
@@ -239,6 +239,14 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
 		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake),
 	}
+}
+
+// encodeSubtree is nil for none.
+func encodeSubtree(s *quota.Subtree) *logv1.Subtree {
+	if s == nil {
+		return nil
+	}
+	return &logv1.Subtree{Tree: s.Tree, Node: s.Node}
 }
 
 func encodePolicy(p quota.PolicySpec) *logv1.Policy {

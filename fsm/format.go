@@ -20,7 +20,7 @@ const (
 	fifthFormat uint32 = 5
 	// sixthFormat adds policies that the configuration defines.
 	sixthFormat uint32 = 6
-	// seventhFormat adds callers of commands, changes of access, and bindings of nodes.
+	// seventhFormat adds callers of commands, changes of access, bindings of nodes, and changes of subtrees.
 	seventhFormat uint32 = 7
 )
 
@@ -48,7 +48,7 @@ func formatOf(c quota.Command) uint32 {
 	case quota.ChangeAccess, quota.AdoptAllocations:
 		return seventhFormat
 	case quota.ApplyTrees:
-		if c.Access != nil || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
+		if c.Access != nil || c.At != nil || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
 			return seventhFormat
 		}
 		if len(c.Policies)+len(c.RemovePolicies) > 0 {

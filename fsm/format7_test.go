@@ -90,6 +90,17 @@ var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 // adoption gives an owner to what has none.
 var adoption = quota.AdoptAllocations{Owner: "corp/eva", IDs: []string{"i", "j"}, Reason: "test"}
 
+// subtreeChange changes a subtree of boundTree.
+var subtreeChange = quota.ApplyTrees{
+	At: &quota.Subtree{Tree: "bound", Node: "a"},
+	Trees: []quota.TreeSpec{{
+		Name: "bound", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{}, {Path: "a", Bindings: seventhBindings[:1]}, {Path: "a/b", Limits: []quota.ResourceLimit{
+			{Resource: "cores", Limit: quota.AtMost(3)},
+		}}},
+	}},
+}
+
 // newSection replaces the access section by one with another life of tokens.
 func newSection(before access.Section) quota.ApplyTrees {
 	before.TokenLife = 86_400_000
@@ -108,7 +119,11 @@ func anyCommand() *rapid.Generator[quota.Command] {
 	)
 	bound := rapid.Custom(func(t *rapid.T) quota.Command {
 		list := rapid.SliceOfN(rapid.Make[access.Binding](), 0, 3).Draw(t, "bindings")
-		return quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Nodes: []quota.NodeSpec{{Bindings: list}}}}}
+		c := quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Nodes: []quota.NodeSpec{{Bindings: list}}}}}
+		if rapid.Bool().Draw(t, "limited") {
+			c.At = rapid.SampledFrom([]*quota.Subtree{{}, {Tree: "t"}, {Tree: "t", Node: "a/x"}}).Draw(t, "at")
+		}
+		return c
 	})
 	adopting := rapid.Custom(func(t *rapid.T) quota.Command {
 		return rapid.Make[quota.AdoptAllocations]().Draw(t, "adopt")
@@ -127,7 +142,7 @@ func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.C
 
 // seventhEntry has every message of the seventh format.
 func seventhEntry() *logv1.Entry {
-	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption}
+	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption, "subtree": subtreeChange}
 	for name, change := range accessSamples() {
 		samples[name] = quota.ChangeAccess{Reason: "test", Change: change}
 	}
@@ -144,6 +159,7 @@ func seventhGoldens(t testing.TB) map[string][]byte {
 		"entry-v7-raise-level.bin": joined(t, RaiseLevel(seventhFormat)),
 		"entry-v7-bindings.bin":    joined(t, partOf(t, evaCaller, boundTree)),
 		"entry-v7-adopt.bin":       joined(t, partOf(t, evaCaller, adoption)),
+		"entry-v7-subtree.bin":     joined(t, partOf(t, evaCaller, subtreeChange)),
 		"entry-v7-callers.bin": joined(t, partOf(t, ciCaller, quota.Release{ID: "i"}, quota.Confirm{ID: "i"}),
 			partOf(t, nil, quota.Release{ID: "j"}), Checkpoint(), partOf(t, evaCaller, quota.Release{ID: "k"}),
 			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9})),
@@ -218,6 +234,10 @@ func seventhFSM(t testing.TB) *FSM {
 	applyData(f, f.applied+1, joined(t, RaiseLevel(seventhFormat)))
 	f = withBook(t, f, sampleBook(t))
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, boundTree)))
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, subtreeChange)))
+	if newest := f.ledger.View().Revisions(0, 1); len(newest) == 0 || newest[0].Subtree == nil {
+		t.Fatalf("the newest revision is %+v", newest)
+	}
 	section := f.ledger.View().Book().Section()
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, newSection(section))))
 	held := quota.Allocate{ID: "ci/1", Claims: []quota.Claim{{

@@ -61,7 +61,7 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 			}
 		}),
 		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable, UndoPolicies: each(r.UndoPolicies, encodePolicyUndo),
-		UndoAccess: encodeOptionalSection(r.UndoAccess),
+		UndoAccess: encodeOptionalSection(r.UndoAccess), Subtree: encodeSubtree(r.Subtree),
 	}
 }
 
@@ -108,6 +108,7 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 		}),
 		Undo: each(r.GetUndo(), decodeUndo), Undoable: r.GetUndoable(),
 		UndoPolicies: each(r.GetUndoPolicies(), decodePolicyUndo), UndoAccess: decodeOptionalSection(r.GetUndoAccess()),
+		Subtree: decodeSubtree(r.GetSubtree()),
 	}
 }
 

@@ -177,6 +177,11 @@ type ChangeMeta struct {
 	ExpectedRevision *uint64
 }
 
+// Subtree names a node and everything below it. With an empty node it is the whole tree, with its settings.
+type Subtree struct {
+	Tree, Node string
+}
+
 // ApplyTrees makes each named tree and each named policy exactly as specified, all or nothing. Nodes keep their
 // identity and usage by path, and along the moves of the specification.
 type ApplyTrees struct {
@@ -190,6 +195,13 @@ type ApplyTrees struct {
 	Access *access.Section
 	// Prune also removes all trees and defined policies that are not named; then Trees may be empty.
 	Prune bool
+	// At, if not nil, limits the change to one subtree, whose node exists; the rest stays as it is. Trees then has one
+	// specification, of its tree, and the fields after Trees are empty. Unless the subtree is the whole tree, the
+	// specification has an empty root, the nodes of the subtree with its node first, moves within it, the names and units
+	// of resources, and nothing else.
+	//
+	// Meta.ExpectedRevision is then refused only if a later revision may have changed the subtree.
+	At *Subtree
 }
 
 // MoveNode gives a node another path: it renames the node, or moves it with its subtree under another parent.

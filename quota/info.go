@@ -180,6 +180,8 @@ type Revision struct {
 	UndoPolicies []PolicyUndo
 	// UndoAccess is the access section before a revision that replaced it; nil if it did not.
 	UndoAccess *access.Section
+	// Subtree is what the change was limited to; nil if it was not.
+	Subtree *Subtree
 }
 
 // PolicyUndo is the definition of a policy before a revision that changed or removed it.

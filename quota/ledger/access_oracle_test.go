@@ -100,7 +100,11 @@ func (o *rightsOracle) allows(who string, c quota.Command, want ledger.Outcome) 
 			return false
 		}
 	case quota.ApplyTrees:
-		if !at("", access.ConfigRead) {
+		read := ""
+		if c.At != nil {
+			read = c.At.Node
+		}
+		if !at(read, access.ConfigRead) {
 			return false
 		}
 		for _, n := range c.Trees[0].Nodes {
@@ -208,7 +212,21 @@ func (o *rightsOracle) command(t *rapid.T, i int) quota.Command {
 			return gone != "" && quotatest.Below(n.Path, gone)
 		})
 	}
+	if top := node("subtree"); top != "" && rapid.Bool().Draw(t, "limited") {
+		return textOfSubtree(spec, top)
+	}
 	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
+}
+
+// textOfSubtree changes a subtree to what it is in a tree.
+func textOfSubtree(spec quota.TreeSpec, top string) quota.ApplyTrees {
+	text := quota.TreeSpec{Name: spec.Name, Nodes: []quota.NodeSpec{{}}}
+	for _, n := range spec.Nodes {
+		if quotatest.Below(n.Path, top) {
+			text.Nodes = append(text.Nodes, n)
+		}
+	}
+	return quota.ApplyTrees{At: &quota.Subtree{Tree: spec.Name, Node: top}, Trees: []quota.TreeSpec{text}}
 }
 
 func randomBoundTree(t *rapid.T) quota.TreeSpec {

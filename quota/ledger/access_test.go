@@ -160,7 +160,8 @@ func TestCommandsNeedTheirRights(t *testing.T) {
 	g.refused("hans", quota.DeleteTree{Tree: "cern"}, quota.NotFound, "there is no cern")
 	g.refused("anna", setCores("atlas", 1000), quota.Forbidden, "limits.set") // and not what the policy says of it
 	g.refused("anna", quota.RollBack{Revision: 1}, quota.Forbidden, "config.read")
-	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.NotFound, "there is no cern")
+	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden, "with --at cern:atlas")
+	g.refused("hans", quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "none"}}}, quota.NotFound, "there is no none")
 }
 
 // TestOthersAllocationsDoNotExist: who may not operate an allocation learns nothing from its id.

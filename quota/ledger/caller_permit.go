@@ -53,23 +53,48 @@ func (l guard) permit(c quota.Command) *quota.Error {
 	return nil
 }
 
-// permitApply asks for the right to read each tree, or to create it, before anything is compared.
+// permitApply asks for the right to read each tree, or to create it, before anything is compared; of a change of one
+// subtree, for the right to read that.
 func (l guard) permitApply(c quota.ApplyTrees) *quota.Error {
+	if c.At != nil {
+		return l.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "at")
+	}
 	if c.Prune {
 		if err := l.needCluster(access.ConfigRead); err != nil {
 			return err
 		}
 	}
 	for i, t := range c.Trees {
-		exists := l.forest.trees[t.Name] != nil
-		if !exists && l.may(access.TreeCreate, nil) {
+		is := l.forest.trees[t.Name]
+		if is == nil && l.may(access.TreeCreate, nil) {
 			continue
 		}
-		if err := l.needVerb(access.ConfigRead, t.Name, "", fmt.Sprintf("trees[%d].name", i)); err != nil {
+		field := fmt.Sprintf("trees[%d].name", i)
+		if err := l.needVerb(access.ConfigRead, t.Name, "", field); err != nil {
+			if part := l.readableNode(is); part != nil {
+				return quota.Errorf(quota.Forbidden, field,
+					"%s may not read tree %s as a whole; apply the text of a subtree alone with --at %s", l.caller.name(), t.Name,
+					part.place())
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// readableNode is the first node of a tree whose configuration the caller may read; nil if there is none.
+func (l guard) readableNode(t *tree) *node {
+	if t == nil {
+		return nil
+	}
+	var found *node
+	t.root.walk(func(n *node) bool {
+		if found == nil && !n.dynamic && l.may(access.ConfigRead, n) {
+			found = n
+		}
+		return found == nil
+	})
+	return found
 }
 
 // permitMove asks for the right to read both places, and to take the node away.

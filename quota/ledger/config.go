@@ -13,6 +13,8 @@ import (
 type plan struct {
 	refused *quota.Error
 	changes []quota.Change
+	// at is the subtree that the change is limited to; nil if it is not.
+	at *quota.Subtree
 	// undo reverts the changes, one entry for each changed tree.
 	undo []quota.TreeUndo
 	// policies are the definitions of policies; redefined are the trees, by name, in which a node gets other rules.
@@ -63,7 +65,7 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 // checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,
 // and an actor without permission.
 func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
-	if out, known := pl.history.checkMeta(m); known {
+	if out, known := pl.history.checkMeta(m, p.at); known {
 		return out, true
 	}
 	if p.refused != nil {
@@ -78,8 +80,9 @@ func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
 	return Outcome{}, false
 }
 
-// checkMeta answers a repeated request with its first result, and refuses a wrong expectation.
-func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
+// checkMeta answers a repeated request with its first result, and refuses a wrong expectation about the configuration,
+// or about the one subtree that the change is limited to.
+func (h *history) checkMeta(m quota.ChangeMeta, at *quota.Subtree) (Outcome, bool) {
 	switch {
 	case len(m.Actor) > quota.MaxActor:
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed",
@@ -104,10 +107,10 @@ func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
 			Repeated:      true,
 		}, true
 	}
-	if m.ExpectedRevision != nil && *m.ExpectedRevision != h.revision {
-		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision",
-			"the configuration is at revision %d, not %d; read it again and decide anew", h.revision,
-			*m.ExpectedRevision)}, true
+	if m.ExpectedRevision != nil {
+		if err := h.checkExpected(*m.ExpectedRevision, at); err != nil {
+			return Outcome{Refused: err}, true
+		}
 	}
 	return Outcome{}, false
 }

@@ -42,3 +42,12 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	l.keepEnded(a, quota.Cancelled, "")
 	return cancellation{l}.restoreDisplaced(a)
 }
+
+// ChangesSubtree reports whether a revision counts as a change of a subtree, by its changes and by what takes it back.
+func ChangesSubtree(r *quota.Revision, at quota.Subtree) (byChanges, byUndo bool) {
+	byChanges, _ = changesSubtree(r, at)
+	long := *r
+	long.ChangeCount++
+	byUndo, _ = changesSubtree(&long, at)
+	return byChanges, byUndo
+}

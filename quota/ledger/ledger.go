@@ -135,7 +135,7 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	case quota.Expire:
 		return l.expireDue(c, m)
 	case quota.ApplyTrees:
-		return p.commitPlan(c.Meta, p.planTrees(c), m)
+		return p.commitPlan(c.Meta, p.planApply(c), m)
 	case quota.SetLimits:
 		return p.commitPlan(c.Meta, p.planLimits(c), m)
 	case quota.MoveNode:

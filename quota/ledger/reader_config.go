@@ -53,6 +53,26 @@ func (r Reader) cutTree(spec quota.TreeSpec) quota.TreeSpec {
 	return spec
 }
 
+// Subtree is the configuration of a node and everything below it, in the form of an ApplyTrees with At. It needs the
+// right to read the configuration there.
+func (r Reader) Subtree(at quota.Subtree) (quota.TreeSpec, *quota.Error) {
+	if err := r.need(access.ConfigRead, at.Tree, at.Node); err != nil {
+		return quota.TreeSpec{}, err
+	}
+	if at.Node == "" {
+		return r.view.Tree(at.Tree)
+	}
+	t := r.view.ledger.forest.trees[at.Tree]
+	if t == nil {
+		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(at.Tree))
+	}
+	top, err := t.configured(at.Node, "at.node")
+	if err != nil {
+		return quota.TreeSpec{}, err
+	}
+	return t.subtree(top), nil
+}
+
 // Configuration has all trees of which the caller sees something, see Tree.
 func (r Reader) Configuration() []quota.TreeSpec {
 	list := r.view.Configuration()

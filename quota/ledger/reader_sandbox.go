@@ -87,6 +87,9 @@ func (r Reader) RedactOutcome(o Outcome) Outcome {
 			return err != nil || !r.sees(&info)
 		})
 	}
+	if o.Refused != nil && o.Refused.Kind == quota.PolicyBreach {
+		o.Refused = r.redactBreaches(o.Refused)
+	}
 	return o
 }
 
@@ -111,6 +114,27 @@ func (r Reader) redactConfiguration(c quota.Configuration) quota.Configuration {
 	}
 	c.Effects = &effects
 	return c
+}
+
+// redactBreaches leaves out the limits in rules of nodes whose configuration the caller may not read, and the nodes
+// themselves unless they are above others that it sees.
+func (r Reader) redactBreaches(err *quota.Error) *quota.Error {
+	hidden := func(b quota.Breach) bool { return !r.May(access.ConfigRead, b.Tree, b.Node) }
+	if !slices.ContainsFunc(err.Breaches, hidden) {
+		return err
+	}
+	seen := slices.Clone(err.Breaches)
+	for i := range seen {
+		b := &seen[i]
+		if !hidden(*b) {
+			continue
+		}
+		b.Text = "a rule does not allow it; ask an administrator of that node"
+		if n := r.view.ledger.forest.nearestNode(b.Tree, b.Node); n == nil || n.path != b.Node || !r.seesBelow(n) {
+			b.Node, b.Text = "", "a rule of another node does not allow it; ask an administrator of the tree"
+		}
+	}
+	return quota.NewBreachError(seen)
 }
 
 // redactDecision hides the names of other allocations, and who may set limits where the caller may not read the

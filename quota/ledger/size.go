@@ -237,6 +237,9 @@ func revisionSize(r *quota.Revision) int64 {
 	for i := range r.UndoPolicies {
 		n += policySpecSize(&r.UndoPolicies[i].PolicySpec)
 	}
+	if r.Subtree != nil {
+		n += int64(2*textBytes + len(r.Subtree.Tree) + len(r.Subtree.Node))
+	}
 	return n
 }
 

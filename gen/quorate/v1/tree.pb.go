@@ -882,7 +882,8 @@ type Tree struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Policy of the root, inherited by all nodes that name none; empty means "open".
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// What can be claimed in this tree; at least one.
+	// What can be claimed in this tree; at least one. In the text of a subtree: the resources that it names, with their
+	// units and without items.
 	Resources []*Resource `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Limits of the root.
 	Limits map[string]*Limit `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1345,15 +1346,71 @@ func (x *Overuse) GetHolder() string {
 	return ""
 }
 
+// Subtree names a node and everything below it.
+type Subtree struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root: then the subtree is the whole tree with its settings.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subtree) Reset() {
+	*x = Subtree{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subtree) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subtree) ProtoMessage() {}
+
+func (x *Subtree) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
+func (*Subtree) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Subtree) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Subtree) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // ApplyTreesRequest is the desired configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The trees, each complete. The list may be empty only with policies, remove_policies or prune.
+	// The trees, each complete. The list may be empty only with policies, remove_policies, access, prune or subtree.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
-	// REVISION_MISMATCH.
+	// REVISION_MISMATCH. With at, it is refused only if a later revision changed something in that subtree, or gave it
+	// another path, or if the history does not reach back to it.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
@@ -1370,14 +1427,21 @@ type ApplyTreesRequest struct {
 	// Names of defined policies to remove; refused while a tree uses one, not_found if one is not defined.
 	RemovePolicies []string `protobuf:"bytes,9,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
 	// The access section, complete; absent leaves it as it is. Then trees may be empty.
-	Access        *AccessSection `protobuf:"bytes,10,opt,name=access,proto3" json:"access,omitempty"`
+	Access *AccessSection `protobuf:"bytes,10,opt,name=access,proto3" json:"access,omitempty"`
+	// Changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree, or, for a whole
+	// tree, the only element of trees. Prune, policies, remove_policies and access are refused then.
+	At *Subtree `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	// The text of the subtree of a node below the root; then trees is empty, so that a server that does not know this
+	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
+	// nodes of the subtree, the node itself included, moves within it, and nothing else.
+	Subtree       *Tree `protobuf:"bytes,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1453,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1466,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -1475,6 +1539,20 @@ func (x *ApplyTreesRequest) GetAccess() *AccessSection {
 	return nil
 }
 
+func (x *ApplyTreesRequest) GetAt() *Subtree {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *ApplyTreesRequest) GetSubtree() *Tree {
+	if x != nil {
+		return x.Subtree
+	}
+	return nil
+}
+
 // ApplyTreesResponse is the result of ApplyTrees.
 type ApplyTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1486,7 +1564,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1576,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1589,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1546,7 +1624,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1636,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1649,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1642,7 +1720,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1732,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1745,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1731,7 +1809,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1821,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1834,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -1826,7 +1904,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1916,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1929,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -1883,7 +1961,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1973,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1986,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -1964,7 +2042,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2054,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2067,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2012,7 +2090,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2102,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2115,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2071,7 +2149,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2161,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2174,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2138,7 +2216,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2228,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2241,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2192,7 +2270,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2282,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2295,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2272,7 +2350,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2284,7 +2362,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2297,7 +2375,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2349,7 +2427,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2439,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2452,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2438,7 +2516,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2528,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2541,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2527,7 +2605,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2617,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2630,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2626,7 +2704,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2716,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2729,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -2690,7 +2768,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2780,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2793,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -2755,14 +2833,16 @@ type Revision struct {
 	// The number of changes.
 	ChangeCount int32 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
 	// The request id of the change.
-	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The subtree that the change was limited to; absent if it was not.
+	Subtree       *Subtree `protobuf:"bytes,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +2854,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2867,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -2839,6 +2919,13 @@ func (x *Revision) GetRequestId() string {
 	return ""
 }
 
+func (x *Revision) GetSubtree() *Subtree {
+	if x != nil {
+		return x.Subtree
+	}
+	return nil
+}
+
 // ListRevisionsResponse is one page.
 type ListRevisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2852,7 +2939,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2864,7 +2951,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2877,7 +2964,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -2920,7 +3007,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3019,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3032,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3015,7 +3102,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3114,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3127,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3074,7 +3161,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3173,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3186,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3162,7 +3249,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3261,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3274,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3219,7 +3306,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3318,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3331,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3300,7 +3387,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3399,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3412,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3339,14 +3426,16 @@ func (x *RollBackResponse) GetResult() *ConfigurationResult {
 type GetConfigurationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	// Only this subtree, in the form that ApplyTrees takes with the same field. It needs config.read there.
+	At            *Subtree `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3447,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3460,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3381,10 +3470,17 @@ func (x *GetConfigurationRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// GetConfigurationResponse shows all trees.
+func (x *GetConfigurationRequest) GetAt() *Subtree {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// GetConfigurationResponse shows all trees, or one subtree.
 type GetConfigurationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// By name; with the field at of the request one element, which is the text of that subtree.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// The present configuration revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -3400,7 +3496,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3508,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3521,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3484,7 +3580,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3592,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3605,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3569,7 +3665,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3677,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +3690,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3633,7 +3729,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3741,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3754,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3703,7 +3799,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +3811,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +3824,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -3862,11 +3958,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\t\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x89\t\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
-	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12?\n" +
-	"\tresources\x18\x03 \x03(\v2\x14.quorate.v1.ResourceB\v\xbaH\b\x92\x01\x05\b\x01\x10\x80\x04R\tresources\x12?\n" +
+	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
+	"\tresources\x18\x03 \x03(\v2\x14.quorate.v1.ResourceB\t\xbaH\x06\x92\x01\x03\x10\x80\x04R\tresources\x12?\n" +
 	"\x06limits\x18\x04 \x03(\v2\x1c.quorate.v1.Tree.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x122\n" +
 	"\x05nodes\x18\x05 \x03(\v2\x10.quorate.v1.NodeB\n" +
 	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05nodes\x12>\n" +
@@ -3920,7 +4016,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
 	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\"\xdc\x03\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\"F\n" +
+	"\aSubtree\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xad\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -3934,7 +4033,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
 	"\x06access\x18\n" +
-	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06accessB\x14\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12#\n" +
+	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12*\n" +
+	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtreeB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +
@@ -4039,7 +4140,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xf0\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x9f\x02\n" +
 	"\bRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -4048,7 +4149,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\achanges\x18\x05 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12!\n" +
 	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\"u\n" +
+	"request_id\x18\a \x01(\tR\trequestId\x12-\n" +
+	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\"u\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xc5\x02\n" +
@@ -4089,9 +4191,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
 	"\x12_expected_revision\"K\n" +
 	"\x10RollBackResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"F\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"k\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xeb\x01\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12#\n" +
+	"\x02at\x18\x02 \x01(\v2\x13.quorate.v1.SubtreeR\x02at\"\xeb\x01\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
@@ -4189,7 +4292,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -4205,170 +4308,175 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*LeaseSettings)(nil),            // 11: quorate.v1.LeaseSettings
 	(*Change)(nil),                   // 12: quorate.v1.Change
 	(*Overuse)(nil),                  // 13: quorate.v1.Overuse
-	(*ApplyTreesRequest)(nil),        // 14: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 15: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 16: quorate.v1.ConfigurationResult
-	(*RoomChange)(nil),               // 17: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 18: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 19: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 20: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 21: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 22: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 23: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 24: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 25: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 26: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 27: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 28: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 29: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 30: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 31: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 32: quorate.v1.Revision
-	(*ListRevisionsResponse)(nil),    // 33: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 34: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 35: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 36: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 37: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 38: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 39: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 40: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 41: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 42: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 43: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 44: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 45: quorate.v1.PrincipalNode
-	nil,                              // 46: quorate.v1.Node.LimitsEntry
-	nil,                              // 47: quorate.v1.Node.LabelsEntry
-	nil,                              // 48: quorate.v1.Node.DefaultsEntry
-	nil,                              // 49: quorate.v1.Node.BorrowEntry
-	nil,                              // 50: quorate.v1.Node.LendEntry
-	nil,                              // 51: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 52: quorate.v1.Tree.LimitsEntry
-	nil,                              // 53: quorate.v1.Tree.LabelsEntry
-	nil,                              // 54: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 55: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 56: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 57: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 58: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 59: quorate.v1.Binding
-	(ViolationKind)(0),               // 60: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 61: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 62: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 63: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 64: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 65: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
+	(*Subtree)(nil),                  // 14: quorate.v1.Subtree
+	(*ApplyTreesRequest)(nil),        // 15: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 16: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 17: quorate.v1.ConfigurationResult
+	(*RoomChange)(nil),               // 18: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 19: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 20: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 21: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 22: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 23: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 24: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 25: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 26: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 27: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 28: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 29: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 30: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 31: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 32: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 33: quorate.v1.Revision
+	(*ListRevisionsResponse)(nil),    // 34: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 35: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 36: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 37: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 38: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 39: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 40: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 41: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 42: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 43: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 44: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 45: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 46: quorate.v1.PrincipalNode
+	nil,                              // 47: quorate.v1.Node.LimitsEntry
+	nil,                              // 48: quorate.v1.Node.LabelsEntry
+	nil,                              // 49: quorate.v1.Node.DefaultsEntry
+	nil,                              // 50: quorate.v1.Node.BorrowEntry
+	nil,                              // 51: quorate.v1.Node.LendEntry
+	nil,                              // 52: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 53: quorate.v1.Tree.LimitsEntry
+	nil,                              // 54: quorate.v1.Tree.LabelsEntry
+	nil,                              // 55: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 56: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 57: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 58: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 59: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 60: quorate.v1.Binding
+	(ViolationKind)(0),               // 61: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 62: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 63: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 64: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 65: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 66: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 67: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,  // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,  // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	3,  // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	46, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	47, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	47, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	48, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	7,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	48, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	49, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	50, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	49, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	50, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	51, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	59, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
-	51, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	60, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	52, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	5,  // 13: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	52, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	53, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	6,  // 15: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	53, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	54, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	7,  // 17: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	54, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	55, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	9,  // 19: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	11, // 20: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,  // 21: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	59, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	60, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
 	2,  // 23: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	60, // 24: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	61, // 25: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	61, // 24: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	62, // 25: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
 	10, // 26: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	8,  // 27: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	62, // 28: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	16, // 29: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	12, // 30: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	13, // 31: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	17, // 32: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	55, // 33: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	16, // 34: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 35: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	63, // 36: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 37: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	64, // 38: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 39: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	63, // 40: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,  // 41: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	25, // 42: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	64, // 43: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 44: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	63, // 45: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	29, // 46: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 47: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	65, // 48: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	65, // 49: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	28, // 50: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	64, // 51: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	63, // 52: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	66, // 53: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	12, // 54: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	32, // 55: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	64, // 56: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	16, // 57: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 58: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16, // 59: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	63, // 60: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 61: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	64, // 62: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 63: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	62, // 64: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	61, // 65: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	63, // 66: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	44, // 67: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	64, // 68: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	56, // 69: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	45, // 70: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	57, // 71: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	58, // 72: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	65, // 73: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	65, // 74: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	65, // 75: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	65, // 76: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	65, // 77: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	65, // 78: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	65, // 79: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	14, // 80: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	18, // 81: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	34, // 82: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	36, // 83: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38, // 84: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	40, // 85: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	42, // 86: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	20, // 87: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	22, // 88: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	24, // 89: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	27, // 90: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	31, // 91: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	15, // 92: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	19, // 93: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	35, // 94: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	37, // 95: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39, // 96: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	41, // 97: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	43, // 98: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	21, // 99: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	23, // 100: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	26, // 101: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	30, // 102: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	33, // 103: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	92, // [92:104] is the sub-list for method output_type
-	80, // [80:92] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	63, // 28: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	14, // 29: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	10, // 30: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	17, // 31: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	12, // 32: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	13, // 33: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	18, // 34: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	56, // 35: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	17, // 36: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 37: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	64, // 38: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 39: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	65, // 40: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 41: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	64, // 42: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,  // 43: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	26, // 44: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	65, // 45: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 46: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	64, // 47: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	30, // 48: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 49: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	66, // 50: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	66, // 51: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	29, // 52: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	65, // 53: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	64, // 54: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	67, // 55: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	12, // 56: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	14, // 57: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
+	33, // 58: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	65, // 59: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	17, // 60: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 61: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 62: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	64, // 63: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	14, // 64: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	10, // 65: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	65, // 66: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 67: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	63, // 68: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	62, // 69: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	64, // 70: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	45, // 71: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	65, // 72: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	57, // 73: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	46, // 74: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	58, // 75: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	59, // 76: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	66, // 77: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	66, // 78: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	66, // 79: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	66, // 80: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	66, // 81: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	66, // 82: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	66, // 83: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	15, // 84: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	19, // 85: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	35, // 86: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	37, // 87: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	39, // 88: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	41, // 89: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	43, // 90: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	21, // 91: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	23, // 92: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	25, // 93: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	28, // 94: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	32, // 95: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	16, // 96: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	20, // 97: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	36, // 98: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	38, // 99: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	40, // 100: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	42, // 101: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	44, // 102: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	22, // 103: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	24, // 104: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	27, // 105: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	31, // 106: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	34, // 107: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	96, // [96:108] is the sub-list for method output_type
+	84, // [84:96] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4380,21 +4488,21 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_rule_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[14].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[12].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[15].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[26].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[33].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[27].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[32].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   56,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2633,7 +2633,9 @@ type ApplyTrees struct {
 	// Names of defined policies, sorted.
 	RemovePolicies []string `protobuf:"bytes,5,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
 	// Since format 7: the access section; absent leaves it as it is.
-	Access        *AccessSection `protobuf:"bytes,6,opt,name=access,proto3" json:"access,omitempty"`
+	Access *AccessSection `protobuf:"bytes,6,opt,name=access,proto3" json:"access,omitempty"`
+	// Since format 7: the only subtree that changes.
+	At            *Subtree `protobuf:"bytes,7,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2710,6 +2712,67 @@ func (x *ApplyTrees) GetAccess() *AccessSection {
 	return nil
 }
 
+func (x *ApplyTrees) GetAt() *Subtree {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// Subtree is a node and everything below it. Since format 7.
+type Subtree struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Empty for the root.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subtree) Reset() {
+	*x = Subtree{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subtree) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subtree) ProtoMessage() {}
+
+func (x *Subtree) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
+func (*Subtree) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Subtree) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Subtree) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // Policy defines a policy: a built-in one with other values of some switches. Values are the words of manifests; empty
 // keeps the value of the base. Since format 6.
 type Policy struct {
@@ -2730,7 +2793,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2805,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2818,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Policy) GetName() string {
@@ -2841,7 +2904,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2916,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2929,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2909,7 +2972,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2921,7 +2984,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2934,7 +2997,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -2969,7 +3032,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3044,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3057,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -3024,7 +3087,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3099,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3112,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -3091,7 +3154,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3166,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3179,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -3346,7 +3409,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12 \n" +
 	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x92\x02\n" +
+	"\x12_expected_revision\"\xbb\x02\n" +
 	"\n" +
 	"ApplyTrees\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12*\n" +
@@ -3354,7 +3417,11 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x05prune\x18\x03 \x01(\bR\x05prune\x122\n" +
 	"\bpolicies\x18\x04 \x03(\v2\x16.quorate.log.v1.PolicyR\bpolicies\x12'\n" +
 	"\x0fremove_policies\x18\x05 \x03(\tR\x0eremovePolicies\x125\n" +
-	"\x06access\x18\x06 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\x06access\"\x93\x02\n" +
+	"\x06access\x18\x06 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\x06access\x12'\n" +
+	"\x02at\x18\a \x01(\v2\x17.quorate.log.v1.SubtreeR\x02at\"1\n" +
+	"\aSubtree\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x93\x02\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\x12\x14\n" +
@@ -3406,7 +3473,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
@@ -3440,15 +3507,16 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Leases)(nil),           // 29: quorate.log.v1.Leases
 	(*ChangeMeta)(nil),       // 30: quorate.log.v1.ChangeMeta
 	(*ApplyTrees)(nil),       // 31: quorate.log.v1.ApplyTrees
-	(*Policy)(nil),           // 32: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 33: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 34: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 35: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 36: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 37: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 38: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 39: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 40: quorate.log.v1.AccessSection
+	(*Subtree)(nil),          // 32: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 33: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 34: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 35: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 36: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 37: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 38: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 39: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 40: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 41: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -3458,18 +3526,18 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	11, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
 	12, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
 	31, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	36, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	37, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	37, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	38, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
 	18, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
 	19, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
 	20, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	33, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	34, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	35, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	34, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	35, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	36, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
 	15, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
 	16, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
 	17, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	38, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	39, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
 	5,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
 	6,  // 20: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
 	8,  // 21: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
@@ -3491,7 +3559,7 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	21, // 37: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
 	21, // 38: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
 	21, // 39: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	39, // 40: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	40, // 40: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
 	6,  // 41: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
 	22, // 42: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
 	25, // 43: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
@@ -3499,19 +3567,20 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	29, // 45: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
 	30, // 46: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
 	28, // 47: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	32, // 48: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	40, // 49: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	30, // 50: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 51: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 52: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 53: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	21, // 54: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	30, // 55: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	33, // 48: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	41, // 49: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	32, // 50: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	30, // 51: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 52: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 53: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	30, // 54: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	21, // 55: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	30, // 56: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3551,7 +3620,7 @@ func file_quorate_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1267,7 +1267,9 @@ type RevisionRecord struct {
 	// Since format 6: how to take the definitions of policies back.
 	UndoPolicies []*PolicyUndo `protobuf:"bytes,11,rep,name=undo_policies,json=undoPolicies,proto3" json:"undo_policies,omitempty"`
 	// Since format 7: the access section before a revision that replaced it; absent if it did not.
-	UndoAccess    *AccessSection `protobuf:"bytes,12,opt,name=undo_access,json=undoAccess,proto3" json:"undo_access,omitempty"`
+	UndoAccess *AccessSection `protobuf:"bytes,12,opt,name=undo_access,json=undoAccess,proto3" json:"undo_access,omitempty"`
+	// Since format 7: the subtree that the change was limited to; absent if it was not.
+	Subtree       *Subtree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1384,13 @@ func (x *RevisionRecord) GetUndoPolicies() []*PolicyUndo {
 func (x *RevisionRecord) GetUndoAccess() *AccessSection {
 	if x != nil {
 		return x.UndoAccess
+	}
+	return nil
+}
+
+func (x *RevisionRecord) GetSubtree() *Subtree {
+	if x != nil {
+		return x.Subtree
 	}
 	return nil
 }
@@ -2773,7 +2782,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\xda\x03\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\x8d\x04\n" +
 	"\x0eRevisionRecord\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -2789,7 +2798,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\bR\bundoable\x12?\n" +
 	"\rundo_policies\x18\v \x03(\v2\x1a.quorate.log.v1.PolicyUndoR\fundoPolicies\x12>\n" +
 	"\vundo_access\x18\f \x01(\v2\x1d.quorate.log.v1.AccessSectionR\n" +
-	"undoAccess\"R\n" +
+	"undoAccess\x121\n" +
+	"\asubtree\x18\r \x01(\v2\x17.quorate.log.v1.SubtreeR\asubtree\"R\n" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
@@ -2953,11 +2963,12 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*AccessSection)(nil),    // 28: quorate.log.v1.AccessSection
 	(*Tree)(nil),             // 29: quorate.log.v1.Tree
 	(*Label)(nil),            // 30: quorate.log.v1.Label
-	(*Resource)(nil),         // 31: quorate.log.v1.Resource
-	(*Node)(nil),             // 32: quorate.log.v1.Node
-	(*Move)(nil),             // 33: quorate.log.v1.Move
-	(*Leases)(nil),           // 34: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 35: quorate.log.v1.Allocate
+	(*Subtree)(nil),          // 31: quorate.log.v1.Subtree
+	(*Resource)(nil),         // 32: quorate.log.v1.Resource
+	(*Node)(nil),             // 33: quorate.log.v1.Node
+	(*Move)(nil),             // 34: quorate.log.v1.Move
+	(*Leases)(nil),           // 35: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 36: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
@@ -2985,28 +2996,29 @@ var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	12, // 22: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
 	11, // 23: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
 	28, // 24: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	25, // 25: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	31, // 26: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	32, // 27: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	33, // 28: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	34, // 29: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	35, // 30: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	19, // 31: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	20, // 32: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	30, // 33: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	18, // 34: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	14, // 35: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	15, // 36: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	16, // 37: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	17, // 38: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	6,  // 39: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	35, // 40: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	22, // 41: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	31, // 25: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	25, // 26: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	32, // 27: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	33, // 28: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	34, // 29: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	35, // 30: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	36, // 31: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	19, // 32: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	20, // 33: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	30, // 34: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	18, // 35: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	14, // 36: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	15, // 37: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	16, // 38: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	17, // 39: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	6,  // 40: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	36, // 41: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	22, // 42: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
