@@ -42,10 +42,13 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 	return answer, nil
 }
 
-// GetConfiguration shows all trees at one point of the log.
+// GetConfiguration shows all trees at one point of the log, or one subtree.
 func (s TreeService) GetConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
+	if at := wire.ToSubtree(r.GetAt()); at != nil {
+		return s.getSubtree(ctx, r.GetRead(), *at)
+	}
 	answer := &quoratev1.GetConfigurationResponse{}
 	var specs []quota.TreeSpec
 	var policies []quota.PolicySpec
@@ -64,6 +67,26 @@ func (s TreeService) GetConfiguration(
 	if section != nil && !section.IsEmpty() {
 		answer.Access = wire.FromSection(*section)
 	}
+	return answer, nil
+}
+
+// getSubtree shows one subtree.
+func (s TreeService) getSubtree(
+	ctx context.Context, o *quoratev1.ReadOptions, at quota.Subtree,
+) (*quoratev1.GetConfigurationResponse, error) {
+	answer := &quoratev1.GetConfigurationResponse{}
+	var spec quota.TreeSpec
+	size := func(v ledger.Reader) int { return v.Cells(at.Tree) }
+	read, err := s.readBySize(ctx, o, size, func(v ledger.Reader) error {
+		var refused *quota.Error
+		spec, refused = v.Subtree(at)
+		answer.Revision = v.Revision()
+		return refusalOrNil(refused)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Trees, answer.Read = []*quoratev1.Tree{wire.FromTreeSpec(spec)}, read
 	return answer, nil
 }
 

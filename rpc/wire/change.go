@@ -68,7 +68,7 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 func FromRevision(r quota.Revision) *quoratev1.Revision {
 	return &quoratev1.Revision{
 		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: FromWall(r.Wall), RequestId: r.RequestID,
-		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount),
+		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), Subtree: fromSubtree(r.Subtree),
 	}
 }
 
@@ -110,6 +110,48 @@ func requestFingerprint(r configurationRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// ToSubtree is nil for none.
+func ToSubtree(s *quoratev1.Subtree) *quota.Subtree {
+	if s == nil {
+		return nil
+	}
+	return &quota.Subtree{Tree: s.GetTree(), Node: s.GetNode()}
+}
+
+func fromSubtree(s *quota.Subtree) *quoratev1.Subtree {
+	if s == nil {
+		return nil
+	}
+	return &quoratev1.Subtree{Tree: s.Tree, Node: s.Node}
+}
+
+// toSubtreeText makes the text of a subtree the tree of a command. The ledger names its fields by that tree.
+func toSubtreeText(r *quoratev1.ApplyTreesRequest, command *quota.ApplyTrees, moved FieldPaths) error {
+	const inCommand, inRequest = "trees[0]", "subtree"
+	isText := r.GetAt().GetNode() != ""
+	switch {
+	case !isText && r.GetSubtree() != nil:
+		return InvalidField(inRequest, "it is the text of a node below a root; name that node in at")
+	case !isText:
+		return nil
+	case len(r.GetTrees()) > 0:
+		return InvalidField("trees", "with a node in at the text is in the field subtree, and trees is empty")
+	case r.GetSubtree() == nil:
+		return InvalidField(inRequest, "it is missing: with a node in at it has the text of that node")
+	}
+	paths := FieldPaths{}
+	spec, err := toTreeSpec(r.GetSubtree(), inRequest, paths)
+	if err != nil {
+		return err
+	}
+	command.Trees = []quota.TreeSpec{spec}
+	moved[inCommand] = inRequest
+	for sorted, written := range paths {
+		moved[inCommand+strings.TrimPrefix(sorted, inRequest)] = written
+	}
+	return nil
+}
+
 // ToApplyTrees also returns how the lists of the request were sorted.
 func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
 	moved := FieldPaths{}
@@ -120,7 +162,10 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 	command := quota.ApplyTrees{
 		Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune(),
 		Policies:       toPolicySpecs(r.GetPolicies(), "policies", moved),
-		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved),
+		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved), At: ToSubtree(r.GetAt()),
+	}
+	if err := toSubtreeText(r, &command, moved); err != nil {
+		return quota.ApplyTrees{}, nil, err
 	}
 	for i, t := range r.GetTrees() {
 		if command.Trees[i], err = toTreeSpec(t, fmt.Sprintf("trees[%d]", i), moved); err != nil {

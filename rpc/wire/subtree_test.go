@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// TestTheTextOfASubtree: it becomes the tree of the command, and refusals name it as it is in the request.
+func TestTheTextOfASubtree(t *testing.T) {
+	bind := func(to ...string) *quoratev1.Binding { return &quoratev1.Binding{Role: "viewer", To: to} }
+	command, moved, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{
+		At: &quoratev1.Subtree{Tree: "t", Node: "a"},
+		Subtree: &quoratev1.Tree{
+			Name:      "t",
+			Resources: []*quoratev1.Resource{{Name: "d"}, {Name: "c", Unit: quoratev1.Unit_UNIT_ITEMS}},
+			Nodes: []*quoratev1.Node{
+				{Path: "a/y"}, {Path: "a/x", Bindings: []*quoratev1.Binding{bind("account b", "account a")}}, {Path: "a"},
+			},
+			Moves: []*quoratev1.Move{{From: "a/z", To: "a/y"}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&quota.Subtree{Tree: "t", Node: "a"}, command.At); diff != "" || len(command.Trees) != 1 {
+		t.Fatalf("%+v\n%s", command, diff)
+	}
+	spec := command.Trees[0]
+	if len(spec.Nodes) != 4 || spec.Nodes[0].Path != "" || spec.Nodes[1].Path != "a" || len(spec.Moves) != 1 ||
+		spec.Resources[0].Name != "c" || spec.Resources[0].Unit != quota.Items || spec.Resources[0].Items != nil {
+		t.Errorf("the text is %+v", spec)
+	}
+	for sorted, written := range map[string]string{
+		"trees[0].name":                       "subtree.name",
+		"trees[0].nodes":                      "subtree.nodes",
+		"trees[0].moves[0].to":                "subtree.moves[0].to",
+		"trees[0].resources[1].unit":          "subtree.resources[0].unit",
+		"trees[0].nodes[0].limits":            "subtree.nodes[2].limits",
+		"trees[0].nodes[1].path":              "subtree.nodes[1].path",
+		"trees[0].nodes[1].bindings[0].to[0]": "subtree.nodes[1].bindings[0].to[1]",
+		"trees[0].nodes[2].policy":            "subtree.nodes[0].policy",
+		"at.node":                             "at.node",
+	} {
+		if got := moved.RestoreField(&quota.Error{Field: sorted}); got.Field != written {
+			t.Errorf("%s is named as %s, want %s", sorted, got.Field, written)
+		}
+	}
+}
+
+func TestRefusedSubtrees(t *testing.T) {
+	at, root := &quoratev1.Subtree{Tree: "t", Node: "a"}, &quoratev1.Subtree{Tree: "t"}
+	text := &quoratev1.Tree{Name: "t"}
+	me := []*quoratev1.Binding{{To: []string{"me"}}}
+	wrong := &quoratev1.Tree{Name: "t", Nodes: []*quoratev1.Node{{Path: "a", Bindings: me}}}
+	for want, request := range map[string]*quoratev1.ApplyTreesRequest{
+		"subtree: it is missing":                    {At: at},
+		"trees: with a node in at the text is in":   {At: at, Trees: []*quoratev1.Tree{text}, Subtree: text},
+		"subtree: it is the text of a node below a": {At: root, Subtree: text},
+		"subtree: it is the text of a node below":   {Subtree: text},
+		`subtree.nodes[0].bindings[0].to[0]: "me"`:  {At: at, Subtree: wrong},
+	} {
+		if _, _, err := ToApplyTrees(request); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{At: root, Trees: []*quoratev1.Tree{text}})
+	if err != nil || command.At == nil || command.At.Node != "" || len(command.Trees) != 1 {
+		t.Errorf("a whole tree is %+v, %v", command, err)
+	}
+	if got := FromRevision(quota.Revision{Subtree: command.At}).GetSubtree(); got.GetTree() != "t" {
+		t.Errorf("the history shows %v", got)
+	}
+}
