@@ -18,6 +18,13 @@ import (
 //
 // What Parse could not read back is an error, for example if the parent of a node is missing.
 func Format(m *Manifest) ([]byte, error) {
+	if m.At.GetNode() != "" {
+		sections, err := subtreeEntries(m)
+		if err != nil {
+			return nil, fmt.Errorf("subtree: %w", err)
+		}
+		return writeManifest(sections)
+	}
 	var sections []entry
 	if m.Access != nil {
 		v, err := sectionValue(m.Access)
@@ -42,6 +49,11 @@ func Format(m *Manifest) ([]byte, error) {
 	if len(sections) == 0 || len(m.Trees) > 0 {
 		sections = append(sections, entry{key: "trees", value: all})
 	}
+	return writeManifest(sections)
+}
+
+// writeManifest writes the keys of a manifest, and checks that Parse can read them back.
+func writeManifest(sections []entry) ([]byte, error) {
 	var text strings.Builder
 	writeEntries(&text, 0, sections)
 	if _, err := Parse("formatted", []byte(text.String())); err != nil {
@@ -58,7 +70,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	if len(units) < len(t.GetResources()) {
 		return value{}, errors.New("a resource is registered twice")
 	}
-	families, err := familiesOf(t.GetNodes())
+	families, err := familiesOf(t.GetNodes(), "")
 	if err != nil {
 		return value{}, err
 	}
@@ -111,9 +123,10 @@ func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 	return v, nil
 }
 
-// familiesOf returns the children of every path, sorted; the root is the empty path.
-func familiesOf(nodes []*quoratev1.Node) (map[string][]*quoratev1.Node, error) {
-	known := map[string]bool{"": true}
+// familiesOf returns the children of every path from the top down, sorted. The top itself is not listed; the root of a
+// tree is the empty path.
+func familiesOf(nodes []*quoratev1.Node, top string) (map[string][]*quoratev1.Node, error) {
+	known := map[string]bool{top: true}
 	for _, n := range nodes {
 		if known[n.GetPath()] {
 			return nil, fmt.Errorf("node %q is listed twice", n.GetPath())

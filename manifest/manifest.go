@@ -54,6 +54,15 @@
 // The other keys of an issuer are keys-url, keys-file, algorithms and max-age; the other keys of a binding are
 // max-priority, unpreemptable, hold-as (any, or a list of names), ids and until, a time such as 2027-01-01T00:00:00Z.
 //
+// The text of a subtree is that of its node, with at, which names it, and units, which has the unit of each resource
+// that the text names (count, milli, bytes or items). It may have moves within the subtree, with whole paths:
+//
+//	at: cern:atlas
+//	units: {cores: count}
+//	limits: {cores: 100}
+//	nodes:
+//	  physics: {limits: {cores: 20}}
+//
 // A limit is a quantity, or the word unlimited. A resource that is not listed is unset; the policy of the node defines
 // what that means. A key with nothing after it is an error, because a truncated file ends with one.
 package manifest

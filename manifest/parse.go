@@ -12,6 +12,9 @@ import (
 
 // Manifest is what a manifest says.
 type Manifest struct {
+	// At is set for the text of a subtree below a root: then there is one tree, with the nodes of the subtree, moves
+	// within it, and the resources that it names with their units, and nothing else. Format writes a root as a tree.
+	At *quoratev1.Subtree
 	// Access is the access section; nil if the manifest has none, which leaves that of the server as it is.
 	Access   *quoratev1.AccessSection
 	Policies []*quoratev1.Policy
@@ -56,6 +59,9 @@ type parser struct {
 }
 
 func (p *parser) parseManifest(root value) *Manifest {
+	if isSubtree(root) {
+		return p.parseSubtree(root)
+	}
 	sections := p.knownSections("the manifest", root, "access", "policies", "trees")
 	if len(sections) == 0 {
 		p.addProblem(root.line, root.column, `the key "trees" is missing`)
@@ -139,8 +145,11 @@ func (w *nodeParser) parseNodes(parent string, depth int, nodes value) {
 }
 
 func (w *nodeParser) parseNode(path string, depth int, e entry) {
+	w.parseNodeSections(path, depth, w.knownSections(fmt.Sprintf("node %q", path), e.value, nodeKeys...))
+}
+
+func (w *nodeParser) parseNodeSections(path string, depth int, sections map[string]value) {
 	what := fmt.Sprintf("node %q", path)
-	sections := w.knownSections(what, e.value, nodeKeys...)
 	n := w.parseShared(what, sections, w.units)
 	n.Path = path
 	n.Hard = w.parseFlag(what, "hard", sections)
