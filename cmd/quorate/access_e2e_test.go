@@ -101,7 +101,7 @@ func TestAGuardedCluster(t *testing.T) {
 			{as("peter", "allocations"), 0, id},
 			{as("hans", "usage cern"), 0, "physics  cores     40"},
 			{as("carl", "usage cern:atlas"), 1, "there is no cern:atlas"},
-			{as("anna", "apply -f "+manifestFile(t, guardedTree)), 1, "there is no cern"},
+			{as("anna", "apply -f "+manifestFile(t, guardedTree)), 4, "--at cern:atlas"},
 			{as("anna", "access account add eve"), 4, "access.manage"},
 			{as("ops", "access can-i cluster.operate"), 0, "yes"},
 			{as("anna", "access can-i limits.set cern:atlas"), 0, "yes"},

@@ -9,6 +9,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/quota"
 )
 
 // addPlanEffects adds the fields that only a dry run fills.
@@ -33,6 +34,11 @@ func (f *fake) GetConfiguration(
 ) (*quoratev1.GetConfigurationResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
+	if r.GetAt() != nil {
+		tree, err := fakeSubtree(r.GetAt())
+		answer.Trees = []*quoratev1.Tree{tree}
+		return answer, err
+	}
 	for _, name := range []string{"cern", "laboratory", "tenants"} {
 		tree, err := fakeTree(name)
 		if err != nil {
@@ -43,6 +49,24 @@ func (f *fake) GetConfiguration(
 	var err error
 	answer.Access, err = fakeSection()
 	return answer, err
+}
+
+// fakeSubtree is the text of a subtree.
+func fakeSubtree(at *quoratev1.Subtree) (*quoratev1.Tree, error) {
+	tree, err := fakeTree(at.GetTree())
+	if err != nil || at.GetNode() == "" {
+		return tree, err
+	}
+	text := &quoratev1.Tree{Name: tree.GetName(), Resources: tree.GetResources()}
+	for _, n := range tree.GetNodes() {
+		if quota.IsWithin(n.GetPath(), at.GetNode()) {
+			text.Nodes = append(text.Nodes, n)
+		}
+	}
+	if len(text.GetNodes()) == 0 {
+		return nil, connectError(connect.CodeNotFound, "there is no cern:%s", at.GetNode())
+	}
+	return text, nil
 }
 
 func fakePolicies() []*quoratev1.Policy {

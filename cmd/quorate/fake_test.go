@@ -142,10 +142,10 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 	if r.GetAccess() != nil {
 		return f.changeAccess(r)
 	}
-	if len(r.GetTrees()) == 0 {
+	if len(r.GetTrees()) == 0 && r.GetSubtree() == nil {
 		return f.changePolicies(r)
 	}
-	if r.GetTrees()[0].GetPolicy() == "unheard-of" {
+	if r.GetSubtree() == nil && r.GetTrees()[0].GetPolicy() == "unheard-of" {
 		return nil, connectError(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
 	}
 	result, err := f.changeResult(r.ExpectedRevision)
@@ -295,7 +295,7 @@ func (f *fake) ListRevisions(_ context.Context,
 		},
 		{
 			Revision: 6, Actor: "user corp/ann", Reason: "Peter leaves", At: someDay, ChangeCount: 2,
-			Changes: fakeRights()[3:],
+			Changes: fakeRights()[3:], Subtree: &quoratev1.Subtree{Tree: "laboratory", Node: "physics"},
 		},
 		{
 			Revision: 5, At: someDay, ChangeCount: 300,

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
 )
 
 type applyOptions struct {
@@ -29,11 +30,15 @@ that they do not name stay unchanged, unless --prune deletes them. Nodes keep th
 allocations is not removed. A policy with other rules is checked against all trees that use it. The access section
 replaces that of the cluster; without one, with --prune too, it stays as it is.
 
+With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate export --at" prints
+it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
+
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
 limit. "quorate plan" shows them beforehand, with their effect on requests.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
   quorate apply -f nodepool.yaml --from zuul
+  quorate apply --at cern:atlas -f atlas.yaml --expected-revision 7
   quorate tree export cern | sed s/20/25/ | quorate apply -f - --reason "physics bought a rack"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
@@ -53,11 +58,20 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 		return nil
 	}
 	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-			Access: m.Access, Policies: m.Policies, Trees: m.Trees, Prune: o.source.prune,
-			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
-		})
+		request := applyRequest(m)
+		request.Prune, request.DryRun, request.ExpectedRevision = o.source.prune, o.dryRun, o.expected.value
+		request.Actor, request.Reason = o.actor, o.reason
+		return quorate.Trees.ApplyTrees(ctx, request)
 	})
+}
+
+// applyRequest is the request that applies a manifest.
+func applyRequest(m *manifest.Manifest) *quoratev1.ApplyTreesRequest {
+	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, At: m.At, Trees: m.Trees}
+	if m.At.GetNode() != "" && len(m.Trees) == 1 {
+		r.Trees, r.Subtree = nil, m.Trees[0]
+	}
+	return r
 }
 
 func newPlanCmd(c *cli.Env) *cobra.Command {
@@ -76,7 +90,7 @@ func newPlanCmd(c *cli.Env) *cobra.Command {
 
 The exit code is 0 whether or not there are changes, and 3 if the change would be refused; every rule that forbids it
 is named. Give the same --reason, --actor and --expected-revision as for apply, because a tree can require them. In
-scripts, check whether "changes" of the -o json output is empty.`,
+scripts, check whether "changes" of the -o json output is empty. --at is that of apply.`,
 		Example: `  quorate plan -f examples/cern.yaml
   quorate plan -f cern.yaml -f zuul.yaml --prune
   quorate plan -f nodepool.yaml --from zuul`,

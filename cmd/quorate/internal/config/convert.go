@@ -105,7 +105,7 @@ func (o *convertOptions) runConvert(file string) error {
 // printManifest writes a manifest, or the request to apply it.
 func printManifest(c *cli.Env, m *manifest.Manifest) error {
 	if c.Output == cli.OutputJSON {
-		return c.Print(&quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, Trees: m.Trees}, nil)
+		return c.Print(applyRequest(m), nil)
 	}
 	text, err := manifest.Format(m)
 	if err != nil {

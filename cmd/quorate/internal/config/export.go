@@ -10,35 +10,49 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
+type exportOptions struct {
+	*cli.Env
+	at subtreeFlag
+}
+
 func newExportCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	o := &exportOptions{Env: c}
+	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Print the whole configuration as a manifest for apply",
+		Short: "Print the configuration, or that of a subtree, as a manifest for apply",
 		Long: `Print all trees and policies and the access section, as they are at one moment, as a manifest for
 "quorate apply"; the same configuration gives the same text. The access section is left out while it is empty, and for
 callers that may not read it. Accounts and tokens are never in it. With -o json, print the API request that would apply
-all of this.`,
+all of this.
+
+With --at, print a node and what is below it, for "quorate apply" with the same --at. It needs the right to read the
+configuration there, and none elsewhere.`,
 		Example: `  quorate export > quorate.yaml
+  quorate export --at cern:atlas > atlas.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return exportAll(cmd.Context(), c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runExport(cmd.Context()) },
 	}
+	cmd.Flags().Var(&o.at, "at", "print this node and what is below it only")
+	return cmd
 }
 
-func exportAll(ctx context.Context, c *cli.Env) error {
-	quorate, ctx, cancel, err := c.Connect(ctx)
+func (o *exportOptions) runExport(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.ReadOptions()})
+	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
+		Read: o.ReadOptions(), At: o.at.value,
+	})
 	if err != nil {
 		return err
 	}
-	c.ReportAge(answer.GetRead())
-	c.Messagef("this is revision %d", answer.GetRevision())
-	return printManifest(c, &manifest.Manifest{
-		Access: answer.GetAccess(), Policies: answer.GetPolicies(), Trees: answer.GetTrees(),
+	o.ReportAge(answer.GetRead())
+	o.Messagef("this is revision %d", answer.GetRevision())
+	return printManifest(o.Env, &manifest.Manifest{
+		At: o.at.value, Access: answer.GetAccess(), Policies: answer.GetPolicies(), Trees: answer.GetTrees(),
 	})
 }
 

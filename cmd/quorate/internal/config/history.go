@@ -53,14 +53,17 @@ func (o *historyOptions) runHistory(ctx context.Context) error {
 }
 
 func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
-	by, why := "", ""
+	by, why, where := "", "", ""
 	if r.GetActor() != "" {
 		by = "  " + r.GetActor()
 	}
 	if r.GetReason() != "" {
 		why = ": " + r.GetReason()
 	}
-	p.Linef("revision %d  %s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), by, why)
+	if r.GetSubtree() != nil {
+		where = "  --at " + subtreeText(r.GetSubtree())
+	}
+	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), where, by, why)
 	for _, change := range r.GetChanges() {
 		p.Linef("  %s", changeText(u, change))
 	}

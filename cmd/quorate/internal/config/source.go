@@ -19,6 +19,7 @@ type sourceOptions struct {
 	files []string
 	from  string
 	prune bool
+	at    subtreeFlag
 }
 
 func (o *sourceOptions) addFlags(cmd *cobra.Command) {
@@ -27,6 +28,7 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+cli.JoinNames(converters))
 	flags.BoolVar(&o.prune, "prune", false,
 		"also delete all trees and policies that the files do not name; refused while they are used")
+	flags.Var(&o.at, "at", "change this node and what is below it, and nothing else; FILE is what export --at prints")
 	cli.CompleteFlag(cmd, "from", converterNames()...)
 }
 
@@ -48,12 +50,16 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 			}
 			origin[name] = file
 		}
+		if m.At != nil && len(o.files) > 1 {
+			return nil, cli.Usagef("%s is the text of %s: apply it alone", file, subtreeText(m.At))
+		}
+		all.At = m.At
 		if m.Access != nil {
 			all.Access = m.Access
 		}
 		all.Policies, all.Trees = append(all.Policies, m.Policies...), append(all.Trees, m.Trees...)
 	}
-	return all, nil
+	return all, o.at.limitTo(all, o.prune)
 }
 
 // namesIn are the names of a manifest with their kind.
@@ -114,10 +120,10 @@ func readText(c *cli.Env, file string) (name string, text []byte, err error) {
 }
 
 // learnUnits takes the units from the trees, and from the server those of trees that the change affects without naming
-// them: --prune may delete them, and they may use a policy.
+// them: --prune may delete them, and they may use a policy. The text of a subtree has only some units of its tree.
 func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *client.Client, m *manifest.Manifest) {
 	c.Units = cli.Units{}
-	if o.prune || len(m.Policies) > 0 {
+	if o.prune || len(m.Policies) > 0 || m.At != nil {
 		c.LearnUnitsForTable(ctx, quorate)
 	}
 	for _, tree := range m.Trees {

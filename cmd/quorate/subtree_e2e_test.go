@@ -1,0 +1,82 @@
+package main_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// atlasText is the text of the subtree of anna in guardedTree.
+const atlasText = `at: cern:atlas
+units: {cores: count}
+limits: {cores: 60}
+bindings: [{role: node-admin, to: ["account anna"]}]
+nodes:
+  physics:
+    limits: {cores: 40}
+    bindings:
+      - {role: node-admin, to: ["account peter"]}
+      - {role: holder, to: ["account hans", "account heidi"]}
+`
+
+const cmsText = `at: cern:cms
+units: {cores: count}
+limits: {cores: 40}
+bindings: [{role: node-admin, to: ["account carl"]}]
+nodes:
+  web: {limits: {cores: 5}}
+`
+
+// TestTheTextsOfTwoSubtrees: administrators of two subtrees, who do not see each other, change them through different
+// servers without making each other's plans stale.
+func TestTheTextsOfTwoSubtrees(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	file := func(text, old, new string) string {
+		t.Helper()
+		if !strings.Contains(text, old) {
+			t.Fatalf("%q is not in %s", old, text)
+		}
+		return " -f " + manifestFile(t, strings.ReplaceAll(text, old, new))
+	}
+	const anna, carl, peter = " --at cern:atlas", " --at cern:cms", " --at cern:atlas/physics"
+	moved := file(atlasText, "at: cern:atlas", "at: cern:atlas\nmoves: {cms: atlas/cms}")
+	less := file(atlasText, "cores: 40", "cores: 39")
+	playSteps(t, list[1], []step{
+		{as("anna", "export"+anna), 0, "at: cern:atlas\nunits: {cores: count}\nlimits: {cores: 60}"},
+		{as("anna", "export"+anna), 0, "this is revision 3"},
+		{as("anna", "export"+carl), 1, "there is no cern:cms"},
+		{as("anna", "export --at cern"), 1, "there is no cern"},
+		{as("hans", "export"+anna), 1, "there is no cern:atlas"},
+		{as("anna", "plan"+anna+less+" --expected-revision 3"), 0, "~ cern:atlas/physics  limit cores: 40 -> 39"},
+		{as("carl", "plan"+anna+less), 1, "there is no cern:atlas"},
+		{as("anna", "apply"+less), 2, "apply it with --at cern:atlas"},
+		{as("carl", "apply"+carl+less), 2, "is the text of cern:atlas, not of cern:cms"},
+		{as("anna", "apply"+anna+moved), 2, "subtree.moves[0].from: the path \"cms\" is outside of subtree cern:atlas"},
+		{as("anna", "apply"+anna+file(atlasText, "cores: count", "cores: milli")), 2, "subtree.resources[0].unit: "},
+		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 50")), 4, "limits.set at its parent cern itself"},
+		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 61")), 4, "limits.set at its parent cern itself"},
+		{as("carl", "apply"+carl+" -f "+manifestFile(t, cmsText)+" --expected-revision 3"), 0, "2 changes (revision 4)"},
+	})
+	playSteps(t, list[2], []step{
+		{as("anna", "apply"+anna+less+" --expected-revision 3 --reason less"), 0, "applied 1 change (revision 5)"},
+		{as("carl", "apply"+carl+file(cmsText, "web", "grid")+" --expected-revision 4"), 0, "(revision 6)"},
+		{as("peter", "export"+peter), 0, "limits: {cores: 39}"},
+		{
+			as("anna", "apply"+anna+file(atlasText, "cores: 40", "cores: 38")+" --expected-revision 4"), 5,
+			"revision 5 changed cern:atlas after revision 4; read it again",
+		},
+		{as("anna", "plan"+anna+file(atlasText, "cores: 40", "cores: 38")+" --expected-revision 3"), 5, "revision 5 changed"},
+		{as("anna", "history"), 0, "--at cern:atlas  account/anna: less"},
+		{as("carl", "history"), 0, "--at cern:cms  account/carl"},
+		{as("carl", "apply -f "+manifestFile(t, guardedTree)), 4, "--at cern:cms"},
+		{as("admin", "apply --at cern -f "+manifestFile(t, guardedTree)), 2, "has tree \"cern\" and nothing else"},
+	})
+	playSteps(t, list[0], []step{
+		{as("admin", "rollback 4 --dry-run"), 0, "~ cern:atlas/physics  limit cores: 39 -> 40"},
+		{as("admin", "rollback 3"), 0, "(revision 7)"},
+		{as("anna", "export"+anna), 0, "limits: {cores: 40}"},
+		{as("carl", "plan"+carl+" -f "+manifestFile(t, cmsText)+" --expected-revision 6"), 5, "revision 7 changed cern:cms"},
+	})
+}
