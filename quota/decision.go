@@ -117,15 +117,41 @@ type Violation struct {
 	TooLarge bool
 	// Item is the wanted state of the items, or the name of the wanted item.
 	Item string
+	// Seen is how much of it the asker may see, see [Violation.ShownAs].
+	Seen TenantsSee
+	// Lacking is what is missing if the numbers that say it are left out; else 0.
+	Lacking Amount
+}
+
+// ShownAs is the violation as it is shown to a caller who sees that much of its level: unless that is SeeTotals, limit
+// and use are zero, and with SeeNothing the node is empty, too. What is missing stays, because trying would find it.
+func (v Violation) ShownAs(s TenantsSee) Violation {
+	if s == SeeTotals {
+		return v
+	}
+	v.Seen, v.Lacking = s, v.Missing()
+	v.Limit, v.Used, v.TooLarge = 0, 0, false
+	if v.Kind == OfQueue {
+		v.Lacking = 0 // a number of requests of others
+	}
+	if s == SeeNothing {
+		v.Node = ""
+	}
+	return v
 }
 
 // Missing is the amount by which the request exceeds the limit.
-func (v Violation) Missing() Amount { return v.Used.Plus(v.Requested) - v.Limit }
+func (v Violation) Missing() Amount {
+	if v.Seen != SeeTotals {
+		return v.Lacking
+	}
+	return v.Used.Plus(v.Requested) - v.Limit
+}
 
 // NeverFits is true if the request alone is larger than the limit, whatever is released. A bound on borrowing cannot
-// tell, because releases also reduce what is borrowed; TooLarge is used for it.
+// tell, because releases also reduce what is borrowed; TooLarge is used for it. It is false if the limit is not shown.
 func (v Violation) NeverFits() bool {
-	return v.TooLarge || v.Kind != OfBorrowing && v.Requested > v.Limit
+	return v.TooLarge || v.Seen == SeeTotals && v.Kind != OfBorrowing && v.Requested > v.Limit
 }
 
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
@@ -165,6 +191,9 @@ func (v Violation) hopelessness() string {
 }
 
 func (v Violation) sentence() string {
+	if v.Seen != SeeTotals {
+		return v.shortSentence()
+	}
 	at := ""
 	if v.Holder.Kind != TheNode {
 		at = "at "
@@ -185,6 +214,25 @@ func (v Violation) sentence() string {
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+}
+
+// shortSentence has neither the limit nor how much of it is used.
+func (v Violation) shortSentence() string {
+	at := v.Holder.String() + "at " + Place(v.Tree, v.Node)
+	if v.Seen == SeeNothing {
+		at = "at a level above, in tree " + v.Tree
+	}
+	what := v.Resource
+	switch v.Kind {
+	case OfQueue:
+		return "other requests wait " + at + " before this one"
+	case OfApplications:
+		what = "applications"
+	case OfItems:
+		what += " " + v.Item
+	case OfResource, OfBorrowing:
+	}
+	return fmt.Sprintf("too little is left %s: %d %s requested, %d missing", at, v.Requested, what, v.Missing())
 }
 
 // queueSentence describes the requests ahead of this one.

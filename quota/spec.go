@@ -79,6 +79,36 @@ type TreeSettings struct {
 	Leases LeaseSettings
 	// Overtake is how long later requests may overtake the first one; 0 means DefaultOvertake.
 	Overtake Span
+	// TenantsSee is what callers learn of the levels above the nodes that they may see. Since feature level 7.
+	TenantsSee TenantsSee
+}
+
+// TenantsSee is what a caller of a guarded ledger, who may read usage at a node, learns of the levels above it, where
+// it may not. The numbers are part of the formats of the log and of snapshots.
+type TenantsSee uint8
+
+// The closed list.
+const (
+	// SeeTotals shows names, limits and totals. It is the default: requests are counted there too.
+	SeeTotals TenantsSee = 0
+	// SeeNames shows names, and of a limit that a request exceeds only by how much.
+	SeeNames TenantsSee = 1
+	// SeeNothing does not say either at which level it is.
+	SeeNothing TenantsSee = 2
+)
+
+// tenantsSee are the words for it.
+var tenantsSee = [...]string{SeeTotals: "totals", SeeNames: "names", SeeNothing: "nothing"}
+
+// IsKnown is true for what is in the list.
+func (s TenantsSee) IsKnown() bool { return int(s) < len(tenantsSee) }
+
+// String is the word for it.
+func (s TenantsSee) String() string {
+	if !s.IsKnown() {
+		return "unknown"
+	}
+	return tenantsSee[s]
 }
 
 // LeaseSettings bounds leases; 0 means the default for each field.

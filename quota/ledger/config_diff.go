@@ -72,6 +72,7 @@ func (d *differ) settle(before, after *tree) {
 	d.add("", "lease max", spanText(was.Leases.Max), spanText(is.Leases.Max))
 	d.add("", "lease grace", spanText(was.Leases.Grace), spanText(is.Leases.Grace))
 	d.add("", "overtake", spanText(was.Overtake), spanText(is.Overtake))
+	d.add("", "tenants_see", tenantsText(was.TenantsSee), tenantsText(is.TenantsSee))
 }
 
 func (d *differ) nodes(s *treeTransition) {
@@ -237,6 +238,14 @@ func switchText(on bool) string {
 		return "on"
 	}
 	return ""
+}
+
+// tenantsText is absent for the default.
+func tenantsText(s quota.TenantsSee) string {
+	if s == quota.SeeTotals {
+		return ""
+	}
+	return s.String()
 }
 
 // spanText is absent for what is not set.

@@ -383,6 +383,11 @@ func checkTreeSettings(s quota.TreeSettings, tree, field string) *quota.Error {
 			"the first in a queue of tree %s may be overtaken for 1 to %d ms, not %d; 0 means %d", tree,
 			quota.MaxOvertake, s.Overtake, quota.DefaultOvertake)
 	}
+	if !s.TenantsSee.IsKnown() {
+		return quota.Errorf(quota.Invalid, field+".tenants_see",
+			"%d is unknown; tenants of tree %s see totals (0), names (1) or nothing (2) of the levels above them",
+			s.TenantsSee, tree)
+	}
 	return nil
 }
 

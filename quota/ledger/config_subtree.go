@@ -160,6 +160,7 @@ func (s subtreeText) checkTree() *quota.Error {
 		{"maintenance", is.Maintenance},
 		{"leases", is.Leases != quota.LeaseSettings{}},
 		{"overtake_ms", is.Overtake != 0},
+		{"tenants_see", is.TenantsSee != quota.SeeTotals},
 		{"policy", root.Policy != ""},
 		{"limits", len(root.Limits) > 0},
 		{"labels", len(root.Labels) > 0},

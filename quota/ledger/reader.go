@@ -11,7 +11,7 @@ import (
 // see: what is hidden is as if it did not exist. It is valid only as long as its lender allows.
 //
 // A caller sees a node if it has any right there. Of the nodes above one that it sees it learns names, limits and
-// totals, because its requests are counted there too.
+// totals, because its requests are counted there too, or less if the tree says so, see [quota.TenantsSee].
 type Reader struct {
 	view View
 	// id is nil if everything may be seen.
@@ -60,6 +60,14 @@ func (r Reader) seesNode(n *node) bool {
 // seesBelow is true if the caller sees a node or one below it.
 func (r Reader) seesBelow(n *node) bool {
 	return r.seesNode(n) || slices.ContainsFunc(n.children, r.seesBelow)
+}
+
+// seenOf is what the caller learns of the numbers of a node: all of them where it may read usage.
+func (r Reader) seenOf(n *node) quota.TenantsSee {
+	if n == nil || n.tree.settings.TenantsSee == quota.SeeTotals || r.mayAt(access.UsageRead, n) {
+		return quota.SeeTotals
+	}
+	return n.tree.settings.TenantsSee
 }
 
 // need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist.
@@ -232,6 +240,12 @@ func (r Reader) Events(after uint64, kind quota.EventKind, id string, max int) q
 		return page
 	}
 	page.Events = slices.DeleteFunc(slices.Clone(page.Events), func(e quota.Event) bool { return !r.seesEvent(&e) })
+	for i := range page.Events {
+		if d := page.Events[i].Decision; d != nil {
+			seen := r.redactDecision(*d)
+			page.Events[i].Decision = &seen
+		}
+	}
 	return page
 }
 

@@ -25,7 +25,7 @@ func (r Reader) Trees() []quota.TreeSummary {
 func (r Reader) rootOf(tree string) *node { return r.view.ledger.forest.trees[tree].root }
 
 // Tree is the configuration of a tree as far as the caller may read it: nodes that it may not read are left out, and
-// nodes above others have limits only. A tree of which it sees nothing does not exist.
+// nodes above others have limits only, or only names. A tree of which it sees nothing does not exist.
 func (r Reader) Tree(name string) (quota.TreeSpec, *quota.Error) {
 	spec, err := r.view.Tree(name)
 	if r.id == nil {
@@ -47,7 +47,11 @@ func (r Reader) cutTree(spec quota.TreeSpec) quota.TreeSpec {
 		case r.mayAt(access.ConfigRead, at):
 			spec.Nodes = append(spec.Nodes, n)
 		case r.seesBelow(at) || n.Path == "":
-			spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: n.Path, Limits: n.Limits})
+			above := quota.NodeSpec{Path: n.Path}
+			if r.seenOf(at) == quota.SeeTotals {
+				above.Limits = n.Limits
+			}
+			spec.Nodes = append(spec.Nodes, above)
 		}
 	}
 	return spec
@@ -119,13 +123,13 @@ func (r Reader) Access() *access.Section {
 }
 
 // Usage is the usage of a node, or of its subtree, as far as the caller may read usage. Of a node above one that the
-// caller sees it has limits and totals.
+// caller sees it has limits and totals, only the name, or nothing, as the tree says.
 func (r Reader) Usage(tree, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
 	n := r.view.ledger.forest.nearestNode(tree, path)
 	if n != nil && r.mayAt(access.UsageRead, n) {
 		return r.view.Usage(tree, path, subtree, more, after, max)
 	}
-	if n == nil || n.path != path || !r.seesBelow(n) {
+	if n == nil || n.path != path || !r.seesBelow(n) || !subtree && r.seenOf(n) == quota.SeeNothing {
 		return quota.UsagePage{}, hiddenPlace(tree, path)
 	}
 	return r.view.shownUsage(tree, path, subtree, more, after, max, r.shownUsage)
@@ -139,6 +143,13 @@ func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
 		return n.usage(), true
 	case !r.seesBelow(n):
 		return quota.NodeUsage{}, false
+	}
+	switch r.seenOf(n) {
+	case quota.SeeNothing:
+		return quota.NodeUsage{}, false
+	case quota.SeeNames:
+		return quota.NodeUsage{Path: n.path}, true
+	case quota.SeeTotals:
 	}
 	usage := n.usage()
 	usage.Applications = 0

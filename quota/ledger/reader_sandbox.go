@@ -73,7 +73,7 @@ func (r Reader) RedactOutcome(o Outcome) Outcome {
 	if r.id == nil {
 		return o
 	}
-	if d := o.Decision; d != nil && (len(d.Preempted) > 0 || d.Remedy != nil) {
+	if d := o.Decision; d != nil && (len(d.Preempted) > 0 || len(d.Violations) > 0) {
 		seen := r.redactDecision(*d)
 		o.Decision = &seen
 	}
@@ -137,14 +137,16 @@ func (r Reader) redactBreaches(err *quota.Error) *quota.Error {
 	return quota.NewBreachError(seen)
 }
 
-// redactDecision hides the names of other allocations, and who may set limits where the caller may not read the
-// configuration.
+// redactDecision hides the names of other allocations, who may set limits where the caller may not read the
+// configuration, and of the levels above what their tree does not show.
 func (r Reader) redactDecision(d quota.Decision) quota.Decision {
 	hidden := func(tree, node string) bool { return !r.May(access.HoldersRead, tree, node) }
 	if slices.ContainsFunc(d.Preempted, func(p quota.Preempted) bool { return hidden(p.Tree, p.Node) }) {
 		d.Preempted = hiddenVictims(d.Preempted)
 	}
+	shown := r.shownViolations(d.Violations)
 	if d.Remedy == nil {
+		d.Violations = shown
 		return d
 	}
 	remedy := *d.Remedy
@@ -157,6 +159,28 @@ func (r Reader) redactDecision(d quota.Decision) quota.Decision {
 			raise.Setters = nil
 		}
 	}
-	d.Remedy = &remedy
+	if slices.ContainsFunc(shown, func(v quota.Violation) bool { return v.Seen != quota.SeeTotals }) {
+		remedy.Raises = nil // together they would say what the violations do not
+	}
+	d.Violations, d.Remedy = shown, &remedy
 	return d
+}
+
+// shownViolations are the violations as far as the caller may see the levels at which they are.
+func (r Reader) shownViolations(list []quota.Violation) []quota.Violation {
+	var shown []quota.Violation
+	for i, v := range list {
+		see := r.seenOf(r.view.ledger.forest.nearestNode(v.Tree, v.Node))
+		if see == quota.SeeTotals {
+			continue
+		}
+		if shown == nil {
+			shown = slices.Clone(list)
+		}
+		shown[i] = v.ShownAs(see)
+	}
+	if shown == nil {
+		return list
+	}
+	return shown
 }

@@ -183,6 +183,7 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 		"trees[0].name: the text is of tree \"other\"": withTree(func(s *quota.TreeSpec) { s.Name = "other" }),
 		"at.node: tree cern has no node \"lhcb\"":      func(c *quota.ApplyTrees) { c.At.Node = "lhcb" },
 		"trees[0].forest: forest of tree cern is outs": withTree(func(s *quota.TreeSpec) { s.Forest = "f" }),
+		"trees[0].tenants_see: tenants_see of":         withTree(func(s *quota.TreeSpec) { s.TenantsSee = quota.SeeNames }),
 		"trees[0].require_reason: require_reason of":   withTree(func(s *quota.TreeSpec) { s.RequireReason = true }),
 		"trees[0].maintenance: maintenance of tree":    withTree(func(s *quota.TreeSpec) { s.Maintenance = true }),
 		"trees[0].leases: leases of tree cern is":      withTree(func(s *quota.TreeSpec) { s.Leases.Max = 5 }),

@@ -93,6 +93,9 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 	}
 	spec.RequireReason = oneIn(t, 15, "require reason")
 	spec.Maintenance = oneIn(t, 20, "maintenance")
+	if oneIn(t, 8, "tenants see") {
+		spec.TenantsSee = pick(t, []quota.TenantsSee{quota.SeeNames, quota.SeeNothing}, "see")
+	}
 	if oneIn(t, 8, "leases") {
 		spec.Leases = quota.LeaseSettings{
 			Default: pick(t, []quota.Span{0, 3, 8}, "default"),

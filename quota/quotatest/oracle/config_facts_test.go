@@ -117,6 +117,7 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 		add(tree, "", "forest", spec.Forest)
 		add(tree, "", "require_reason", on[spec.RequireReason])
 		add(tree, "", "maintenance", on[spec.Maintenance])
+		add(tree, "", "tenants_see", []string{"", "names", "nothing"}[spec.TenantsSee])
 		add(tree, "", "lease default", spanText(spec.Leases.Default))
 		add(tree, "", "lease max", spanText(spec.Leases.Max))
 		for _, r := range spec.Resources {
