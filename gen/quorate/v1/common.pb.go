@@ -75,6 +75,59 @@ func (Consistency) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_common_proto_rawDescGZIP(), []int{0}
 }
 
+// TenantsSee is what callers learn of the levels above their nodes.
+type TenantsSee int32
+
+const (
+	// Names, limits and totals: their requests are counted there too.
+	TenantsSee_TENANTS_SEE_UNSPECIFIED TenantsSee = 0
+	// Names, and of a limit that a request exceeds only by how much.
+	TenantsSee_TENANTS_SEE_NAMES TenantsSee = 1
+	// Not even at which level the limit is.
+	TenantsSee_TENANTS_SEE_NOTHING TenantsSee = 2
+)
+
+// Enum value maps for TenantsSee.
+var (
+	TenantsSee_name = map[int32]string{
+		0: "TENANTS_SEE_UNSPECIFIED",
+		1: "TENANTS_SEE_NAMES",
+		2: "TENANTS_SEE_NOTHING",
+	}
+	TenantsSee_value = map[string]int32{
+		"TENANTS_SEE_UNSPECIFIED": 0,
+		"TENANTS_SEE_NAMES":       1,
+		"TENANTS_SEE_NOTHING":     2,
+	}
+)
+
+func (x TenantsSee) Enum() *TenantsSee {
+	p := new(TenantsSee)
+	*p = x
+	return p
+}
+
+func (x TenantsSee) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TenantsSee) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_common_proto_enumTypes[1].Descriptor()
+}
+
+func (TenantsSee) Type() protoreflect.EnumType {
+	return &file_quorate_v1_common_proto_enumTypes[1]
+}
+
+func (x TenantsSee) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TenantsSee.Descriptor instead.
+func (TenantsSee) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_common_proto_rawDescGZIP(), []int{1}
+}
+
 // ReadOptions are accepted by every read.
 type ReadOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -341,7 +394,12 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONSISTENCY_LINEARIZABLE\x10\x01\x12\x15\n" +
-	"\x11CONSISTENCY_STALE\x10\x02B\x9b\x01\n" +
+	"\x11CONSISTENCY_STALE\x10\x02*Y\n" +
+	"\n" +
+	"TenantsSee\x12\x1b\n" +
+	"\x17TENANTS_SEE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11TENANTS_SEE_NAMES\x10\x01\x12\x17\n" +
+	"\x13TENANTS_SEE_NOTHING\x10\x02B\x9b\x01\n" +
 	"\x0ecom.quorate.v1B\vCommonProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -358,13 +416,14 @@ func file_quorate_v1_common_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_common_proto_rawDescData
 }
 
-var file_quorate_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_quorate_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_quorate_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_quorate_v1_common_proto_goTypes = []any{
 	(Consistency)(0),    // 0: quorate.v1.Consistency
-	(*ReadOptions)(nil), // 1: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),    // 2: quorate.v1.ReadInfo
-	(*Limit)(nil),       // 3: quorate.v1.Limit
+	(TenantsSee)(0),     // 1: quorate.v1.TenantsSee
+	(*ReadOptions)(nil), // 2: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),    // 3: quorate.v1.ReadInfo
+	(*Limit)(nil),       // 4: quorate.v1.Limit
 }
 var file_quorate_v1_common_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.ReadOptions.consistency:type_name -> quorate.v1.Consistency
@@ -391,7 +450,7 @@ func file_quorate_v1_common_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_common_proto_rawDesc), len(file_quorate_v1_common_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -639,17 +639,18 @@ type Violation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree of the node.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node whose limit would be exceeded: slash-separated path below the root, empty for the root itself.
+	// The node whose limit would be exceeded: slash-separated path below the root, empty for the root itself, and with
+	// seen = TENANTS_SEE_NOTHING.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The resource.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The limit in force, in base units of the resource.
+	// The limit in force, in base units of the resource; 0 if seen is set.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What the node's subtree holds now.
+	// What the node's subtree holds now; 0 if seen is set.
 	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	// What the whole request asks for in this node's subtree.
 	Requested int64 `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
-	// How much is missing: used + requested - limit.
+	// How much is missing: used + requested - limit, also if these are not shown.
 	Missing int64 `protobuf:"varint,7,opt,name=missing,proto3" json:"missing,omitempty"`
 	// What is limited. For applications the resource is empty, and the numbers count applications.
 	Kind ViolationKind `protobuf:"varint,8,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
@@ -658,7 +659,9 @@ type Violation struct {
 	// Name of the user or group; "*" for the common limit of a wildcard group. Empty for the node itself.
 	Holder string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
 	// For items: the requested state, or the name of the requested item that is not available.
-	Item          string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
+	Item string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
+	// Set if the caller may not read usage at the node and its tree does not show totals there.
+	Seen          TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -768,6 +771,13 @@ func (x *Violation) GetItem() string {
 		return x.Item
 	}
 	return ""
+}
+
+func (x *Violation) GetSeen() TenantsSee {
+	if x != nil {
+		return x.Seen
+	}
+	return TenantsSee_TENANTS_SEE_UNSPECIFIED
 }
 
 // Problem is the typed detail of every error other than a denial. Errors of the protocol before a request is decoded,
@@ -941,7 +951,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\"\xee\x02\n" +
+	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xee\x02\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -982,7 +992,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\fneeds_reason\x18\n" +
 	" \x01(\bR\vneedsReason\x12\x1a\n" +
 	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
-	"\asetters\x18\f \x03(\tR\asetters\"\xc5\x02\n" +
+	"\asetters\x18\f \x03(\tR\asetters\"\xf1\x02\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -996,7 +1006,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\n" +
 	" \x01(\tR\x06holder\x12\x12\n" +
-	"\x04item\x18\v \x01(\tR\x04item\"\x88\x01\n" +
+	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
+	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\"\x88\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -1055,6 +1066,7 @@ var file_quorate_v1_decision_proto_goTypes = []any{
 	(*Violation)(nil),  // 8: quorate.v1.Violation
 	(*Problem)(nil),    // 9: quorate.v1.Problem
 	(*Breach)(nil),     // 10: quorate.v1.Breach
+	(TenantsSee)(0),    // 11: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
@@ -1067,12 +1079,13 @@ var file_quorate_v1_decision_proto_depIdxs = []int32{
 	1,  // 7: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
 	2,  // 8: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
 	1,  // 9: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	10, // 10: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 10: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	10, // 11: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -1080,6 +1093,7 @@ func file_quorate_v1_decision_proto_init() {
 	if File_quorate_v1_decision_proto != nil {
 		return
 	}
+	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

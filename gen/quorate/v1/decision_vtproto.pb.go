@@ -436,6 +436,11 @@ func (m *Violation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Seen != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Seen))
+		i--
+		dAtA[i] = 0x60
+	}
 	if len(m.Item) > 0 {
 		i -= len(m.Item)
 		copy(dAtA[i:], m.Item)
@@ -848,6 +853,9 @@ func (m *Violation) SizeVT() (n int) {
 	l = len(m.Item)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Seen != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Seen))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2251,6 +2259,25 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Item = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Seen", wireType)
+			}
+			m.Seen = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Seen |= TenantsSee(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -916,7 +916,9 @@ type Tree struct {
 	// 300,000 (five minutes).
 	OvertakeMs int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Roles that are given at the root and everywhere in the tree, see Node.
-	Bindings      []*Binding `protobuf:"bytes,18,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,18,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// What callers of a guarded cluster learn of the levels above the nodes at which they may read usage.
+	TenantsSee    TenantsSee `protobuf:"varint,19,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1077,6 +1079,13 @@ func (x *Tree) GetBindings() []*Binding {
 	return nil
 }
 
+func (x *Tree) GetTenantsSee() TenantsSee {
+	if x != nil {
+		return x.TenantsSee
+	}
+	return TenantsSee_TENANTS_SEE_UNSPECIFIED
+}
+
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1153,7 +1162,7 @@ type Change struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
 	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason" or "path". Without a tree: "policy NAME" for a definition that was added or removed,
+	// "maintenance", "require_reason", "tenants_see" or "path". Without a tree: "policy NAME" for a definition that was added or removed,
 	// "policy NAME base" or "policy NAME SWITCH" for a changed one.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
@@ -3958,7 +3967,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\x89\t\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xcc\t\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -3983,7 +3992,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
 	"overtakeMs\x129\n" +
-	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x1aL\n" +
+	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
+	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"tenantsSee\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4355,13 +4366,14 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	nil,                              // 58: quorate.v1.PrincipalNode.UsedEntry
 	nil,                              // 59: quorate.v1.PrincipalNode.LimitsEntry
 	(*Binding)(nil),                  // 60: quorate.v1.Binding
-	(ViolationKind)(0),               // 61: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 62: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 63: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 64: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 65: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 66: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 67: google.protobuf.Timestamp
+	(TenantsSee)(0),                  // 61: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 62: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 63: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 64: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 65: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 66: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 67: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 68: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
@@ -4387,96 +4399,97 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	11, // 20: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,  // 21: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
 	60, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	2,  // 23: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	61, // 24: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	62, // 25: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	10, // 26: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	8,  // 27: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	63, // 28: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	14, // 29: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
-	10, // 30: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	17, // 31: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	12, // 32: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	13, // 33: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	18, // 34: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	56, // 35: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	17, // 36: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 37: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	64, // 38: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 39: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	65, // 40: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 41: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	64, // 42: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,  // 43: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	26, // 44: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	65, // 45: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 46: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	64, // 47: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	30, // 48: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 49: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	66, // 50: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	66, // 51: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	29, // 52: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	65, // 53: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	64, // 54: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	67, // 55: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	12, // 56: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	14, // 57: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	33, // 58: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	65, // 59: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	17, // 60: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 61: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 62: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	64, // 63: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	14, // 64: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	10, // 65: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	65, // 66: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 67: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	63, // 68: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	62, // 69: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	64, // 70: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	45, // 71: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	65, // 72: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	57, // 73: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	46, // 74: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	58, // 75: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	59, // 76: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	66, // 77: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	66, // 78: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	66, // 79: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	66, // 80: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	66, // 81: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	66, // 82: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	66, // 83: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	15, // 84: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	19, // 85: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	35, // 86: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	37, // 87: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	39, // 88: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	41, // 89: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	43, // 90: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	21, // 91: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	23, // 92: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	25, // 93: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	28, // 94: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	32, // 95: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	16, // 96: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	20, // 97: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	36, // 98: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	38, // 99: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	40, // 100: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	42, // 101: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	44, // 102: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	22, // 103: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	24, // 104: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	27, // 105: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	31, // 106: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	34, // 107: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	96, // [96:108] is the sub-list for method output_type
-	84, // [84:96] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	61, // 23: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	2,  // 24: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
+	62, // 25: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	63, // 26: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	10, // 27: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	8,  // 28: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	64, // 29: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	14, // 30: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	10, // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	17, // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	12, // 33: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	13, // 34: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	18, // 35: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	56, // 36: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	17, // 37: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 38: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	65, // 39: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 40: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	66, // 41: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 42: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	65, // 43: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,  // 44: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	26, // 45: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	66, // 46: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 47: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	65, // 48: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	30, // 49: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 50: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	67, // 51: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	67, // 52: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	29, // 53: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	66, // 54: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	65, // 55: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	68, // 56: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	12, // 57: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	14, // 58: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
+	33, // 59: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	66, // 60: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	17, // 61: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 62: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 63: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	65, // 64: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	14, // 65: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	10, // 66: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	66, // 67: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 68: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	64, // 69: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	63, // 70: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	65, // 71: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	45, // 72: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	66, // 73: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	57, // 74: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	46, // 75: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	58, // 76: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	59, // 77: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	67, // 78: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	67, // 79: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	67, // 80: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	67, // 81: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	67, // 82: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	67, // 83: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	67, // 84: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	15, // 85: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	19, // 86: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	35, // 87: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	37, // 88: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	39, // 89: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	41, // 90: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	43, // 91: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	21, // 92: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	23, // 93: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	25, // 94: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	28, // 95: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	32, // 96: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	16, // 97: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	20, // 98: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	36, // 99: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	38, // 100: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	40, // 101: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	42, // 102: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	44, // 103: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	22, // 104: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	24, // 105: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	27, // 106: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	31, // 107: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	34, // 108: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	97, // [97:109] is the sub-list for method output_type
+	85, // [85:97] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }

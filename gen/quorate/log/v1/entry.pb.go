@@ -2383,8 +2383,10 @@ type Tree struct {
 	Maintenance   bool    `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	Moves         []*Move `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Since format 3.
-	Leases        *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs    int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	Leases     *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	// Since format 7: see quota.TenantsSee.
+	TenantsSee    uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2478,6 +2480,13 @@ func (x *Tree) GetLeases() *Leases {
 func (x *Tree) GetOvertakeMs() int64 {
 	if x != nil {
 		return x.OvertakeMs
+	}
+	return 0
+}
+
+func (x *Tree) GetTenantsSee() uint32 {
+	if x != nil {
+		return x.TenantsSee
 	}
 	return 0
 }
@@ -3384,7 +3393,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xdc\x02\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xfd\x02\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
@@ -3395,7 +3404,10 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x05moves\x18\a \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
 	"\x06leases\x18\b \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
 	"\vovertake_ms\x18\t \x01(\x03R\n" +
-	"overtakeMs\"Y\n" +
+	"overtakeMs\x12\x1f\n" +
+	"\vtenants_see\x18\n" +
+	" \x01(\rR\n" +
+	"tenantsSee\"Y\n" +
 	"\x06Leases\x12\x1d\n" +
 	"\n" +
 	"default_ms\x18\x01 \x01(\x03R\tdefaultMs\x12\x15\n" +

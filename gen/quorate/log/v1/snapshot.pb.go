@@ -1468,8 +1468,10 @@ type TreeUndo struct {
 	// From the paths of after to those of before, in the order in which they are to be done.
 	Moves []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Since format 3.
-	Leases        *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs    int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	Leases     *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	// Since format 7.
+	TenantsSee    uint32 `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1584,6 +1586,13 @@ func (x *TreeUndo) GetLeases() *Leases {
 func (x *TreeUndo) GetOvertakeMs() int64 {
 	if x != nil {
 		return x.OvertakeMs
+	}
+	return 0
+}
+
+func (x *TreeUndo) GetTenantsSee() uint32 {
+	if x != nil {
+		return x.TenantsSee
 	}
 	return 0
 }
@@ -2803,7 +2812,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
-	"\x05added\x18\x02 \x01(\bR\x05added\"\xb1\x03\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"\xd2\x03\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
@@ -2819,7 +2828,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
 	"\x06leases\x18\v \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
 	"\vovertake_ms\x18\f \x01(\x03R\n" +
-	"overtakeMs\"\xd4\x06\n" +
+	"overtakeMs\x12\x1f\n" +
+	"\vtenants_see\x18\r \x01(\rR\n" +
+	"tenantsSee\"\xd4\x06\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
