@@ -3,6 +3,7 @@ package fsm
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -200,10 +201,14 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 		TreeSettings: quota.TreeSettings{
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
+			TenantsSee: decodeTenantsSee(t.GetTenantsSee()),
 		},
 		Moves: each(t.GetMoves(), decodeMove),
 	}
 }
+
+// decodeTenantsSee keeps what is unknown unknown, for the ledger to refuse.
+func decodeTenantsSee(n uint32) quota.TenantsSee { return quota.TenantsSee(min(n, math.MaxUint8)) }
 
 // decodeSubtree is nil for none.
 func decodeSubtree(s *logv1.Subtree) *quota.Subtree {

@@ -105,7 +105,8 @@ func treeNeedsThird(t quota.TreeSpec) bool {
 }
 
 func treeNeedsSeventh(t quota.TreeSpec) bool {
-	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return len(n.Bindings) > 0 })
+	return t.TenantsSee != quota.SeeTotals ||
+		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return len(n.Bindings) > 0 })
 }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,

@@ -84,7 +84,10 @@ func accessSamples() map[string]access.Command {
 // boundTree is a configuration with bindings.
 var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	Name: "bound", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
-	Nodes: []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a", Bindings: seventhBindings[:1]}},
+	Nodes: []quota.NodeSpec{
+		{Policy: "open", Bindings: seventhBindings}, {Path: "a", Bindings: seventhBindings[:1]},
+	},
+	TreeSettings: quota.TreeSettings{TenantsSee: quota.SeeNames},
 }}}
 
 // adoption gives an owner to what has none.

@@ -79,7 +79,7 @@ func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 		Maintenance: u.Maintenance,
 		Resources:   each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
 		Moves:  each(u.Moves, encodeMove),
-		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake),
+		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake), TenantsSee: uint32(u.TenantsSee),
 	}
 }
 
@@ -89,6 +89,7 @@ func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 		TreeSettings: quota.TreeSettings{
 			Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance(),
 			Leases: decodeLeases(u.GetLeases()), Overtake: quota.Span(u.GetOvertakeMs()),
+			TenantsSee: decodeTenantsSee(u.GetTenantsSee()),
 		},
 		Resources: each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
 		AddedPaths: u.GetAddedPaths(), Moves: each(u.GetMoves(), decodeMove),

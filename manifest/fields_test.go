@@ -18,6 +18,7 @@ const allFields = `trees:
     forest: shop
     require-reason: true
     maintenance: true
+    tenants-see: names
     labels: {team: it}
     resources: {memory: {unit: bytes}, vcore: {unit: milli}}
     limits: {memory: 1T}
@@ -58,6 +59,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 	}
 	want := []*quoratev1.Tree{{
 		Name: "queues", Policy: "capped", Forest: "shop", RequireReason: true, Maintenance: true,
+		TenantsSee:   quoratev1.TenantsSee_TENANTS_SEE_NAMES,
 		Labels:       map[string]string{"team": "it"},
 		Resources:    []*quoratev1.Resource{{Name: "memory", Unit: octet}, {Name: "vcore", Unit: milli}},
 		Limits:       map[string]*quoratev1.Limit{"memory": amount(1e12)},

@@ -79,6 +79,9 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addText("forest", t.GetForest())
 	v.addFlag("require-reason", t.GetRequireReason())
 	v.addFlag("maintenance", t.GetMaintenance())
+	if see := t.GetTenantsSee(); see != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
+		v.addText("tenants-see", tenantsSee[see])
+	}
 	v.addFilled("labels", textsValue(t.GetLabels()))
 	v.addFilled("leases", leasesValue(t.GetLeases()))
 	v.addText("queueing", queueings[t.GetQueueing()])

@@ -225,6 +225,7 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			Leases:        leaseSettings().Draw(t, "leases"),
 			Queueing:      queueingWords().Draw(t, "queueing"),
 			OvertakeMs:    spans(maxOvertake.Milliseconds()).Draw(t, "overtake"),
+			TenantsSee:    quoratev1.TenantsSee(rapid.Int32Range(0, 2).Draw(t, "tenants see")),
 		}
 		units := map[string]quoratev1.Unit{}
 		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4,

@@ -94,6 +94,27 @@ func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1
 	return quoratev1.Queueing_QUEUEING_UNSPECIFIED
 }
 
+// tenantsSee are the words for what callers learn of the levels above theirs.
+var tenantsSee = map[quoratev1.TenantsSee]string{
+	quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED: "totals",
+	quoratev1.TenantsSee_TENANTS_SEE_NAMES:       "names",
+	quoratev1.TenantsSee_TENANTS_SEE_NOTHING:     "nothing",
+}
+
+func (p *parser) parseTenantsSee(what string, sections map[string]value) quoratev1.TenantsSee {
+	v, found := sections["tenants-see"]
+	if !found {
+		return quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
+	}
+	for known, word := range tenantsSee {
+		if v.kind == kindText && v.text == word {
+			return known
+		}
+	}
+	p.addProblem(v.line, v.column, "tenants-see of %s must be totals, names or nothing, not %s", what, v.describeValue())
+	return quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
+}
+
 // parseLeases reads the lease settings of a tree; nil if there are none.
 func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.LeaseSettings {
 	v, found := sections["leases"]

@@ -80,3 +80,39 @@ func TestTheTextsOfTwoSubtrees(t *testing.T) {
 		{as("carl", "plan"+carl+" -f "+manifestFile(t, cmsText)+" --expected-revision 6"), 5, "revision 7 changed cern:cms"},
 	})
 }
+
+// TestWhatTenantsSeeOfTheLevelsAbove: a tree says how much callers learn of the levels above theirs.
+func TestWhatTenantsSeeOfTheLevelsAbove(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	with := func(see string) string {
+		text := strings.Replace(guardedTree, "policy: strict", "policy: open\n    tenants-see: "+see, 1)
+		return " -f " + manifestFile(t, strings.Replace(text, "cores: 40", "cores: 90", 1))
+	}
+	const ask = "allocate --id y --at cern:atlas/physics --amount cores=20"
+	playSteps(t, list[1], []step{
+		{as("admin", "apply"+with("all")), 2, `must be totals, names or nothing, not "all"`},
+		{as("admin", "apply"+with("totals")), 0, "applied"},
+		{as("heidi", "allocate --id x --at cern:atlas/physics --amount cores=50"), 0, "granted"},
+		{as("hans", ask), 3, "cern:atlas holds 50 of 60 cores, 20 requested, 10 missing"},
+		{as("admin", "plan"+with("names")), 0, "+ cern  tenants_see: names"},
+		{as("admin", "apply"+with("names")), 0, "applied 1 change"},
+		{as("admin", "export"), 0, "tenants-see: names"},
+		{as("hans", ask), 3, "denied: too little is left at cern:atlas: 20 cores requested, 10 missing (resource_exhausted)"},
+		{
+			as("hans", strings.Replace(ask, "allocate", "explain", 1)), 0, "cern:atlas  cores: requested 20, missing 10",
+		},
+		{as("hans", "usage cern"), 0, "\ncern\n  atlas\n    physics  cores"},
+		{as("anna", ask), 4, ""},
+		{as("admin", "apply"+with("nothing")), 0, "~ cern  tenants_see: names -> nothing"},
+	})
+	playSteps(t, list[2], []step{
+		{as("hans", ask), 3, "denied: too little is left at a level above, in tree cern: 20 cores requested, 10 missing"},
+		{as("hans", ask), 3, "\n  a level above in cern  cores: requested 20, missing 10"},
+		{as("hans", "usage cern"), 0, "OVER\ncern:atlas/physics  cores"},
+		{as("hans", "usage cern:atlas"), 0, "OVER\ncern:atlas/physics  cores"},
+		{as("admin", "rollback 4"), 0, ""},
+		{as("hans", ask), 3, "cern:atlas holds 50 of 60 cores"},
+	})
+}

@@ -40,6 +40,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
+			Seen: quoratev1.TenantsSee(v.Seen),
 		})
 	}
 	return wire

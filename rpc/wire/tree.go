@@ -46,6 +46,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 		TreeSettings: quota.TreeSettings{
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
+			TenantsSee: quota.TenantsSee(t.GetTenantsSee()),
 		},
 	}
 	for _, m := range t.GetMoves() { // they are done in this order
@@ -166,6 +167,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		Name: spec.Name, Resources: fromResources(spec.Resources),
 		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
 		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
+		TenantsSee: quoratev1.TenantsSee(spec.TenantsSee),
 	}
 	for _, n := range spec.Nodes {
 		node := fromNodeSpec(n)

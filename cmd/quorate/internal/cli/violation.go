@@ -9,17 +9,27 @@ import (
 
 // ViolationText writes one limit that blocks a request, or the requests that come before it.
 func (u Units) ViolationText(v *quoratev1.Violation) string {
+	at := Place{v.GetTree(), v.GetNode()}.String()
+	if v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_NOTHING {
+		at = "a level above in " + v.GetTree()
+	}
+	isWhole := v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
 		who := "1 request comes first"
-		if v.GetUsed() != 1 {
+		switch {
+		case !isWhole:
+			who = "other requests come first"
+		case v.GetUsed() != 1:
 			who = strconv.FormatInt(v.GetUsed(), 10) + " requests come first"
 		}
-		return Place{v.GetTree(), v.GetNode()}.String() + "  " + cmp.Or(LimitText(v), "everything") + ": " + who
+		return at + "  " + cmp.Or(LimitText(v), "everything") + ": " + who
 	}
 	amount := func(n int64) string { return u.FormatAmount(v.GetTree(), v.GetResource(), n) }
-	return Place{v.GetTree(), v.GetNode()}.String() + "  " + LimitText(v) + ": limit " + amount(v.GetLimit()) +
-		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " +
-		amount(v.GetMissing())
+	numbers := "requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())
+	if isWhole {
+		numbers = "limit " + amount(v.GetLimit()) + ", used " + amount(v.GetUsed()) + ", " + numbers
+	}
+	return at + "  " + LimitText(v) + ": " + numbers
 }
 
 // LimitText names the holder and the resource of a limit, for example "user ann, cores".

@@ -87,13 +87,17 @@ func (o *usageOptions) fetchUsage(
 func usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
 	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
 	for i, node := range nodes {
-		name := at.String()
+		// The first one is the node that was asked for, unless its tree hides that.
+		name := cli.Place{Tree: at.Tree, Node: node.GetNode()}.String()
 		if i > 0 {
 			name = indentName(at.Node, node.GetNode())
 		}
 		for _, r := range node.GetResources() {
 			rows = append(rows, append([]string{name}, usageColumns(r)...))
 			name = ""
+		}
+		if len(node.GetResources()) == 0 { // the tree shows only names
+			rows = append(rows, []string{name})
 		}
 		if running, most := node.GetRunningApplications(), node.GetMaxApplications(); running > 0 || most > 0 {
 			rows = append(rows, append([]string{name}, applicationColumns(running, most)...))
