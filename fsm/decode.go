@@ -121,6 +121,7 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 			Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree),
 			Prune: a.GetPrune(), Policies: each(a.GetPolicies(), decodePolicy), RemovePolicies: a.GetRemovePolicies(),
 			Access: decodeOptionalSection(a.GetAccess()), At: decodeSubtree(a.GetAt()),
+			KeepAccess: a.GetKeepAccess(),
 		}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits

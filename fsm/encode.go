@@ -147,7 +147,7 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
 			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree), Prune: c.Prune,
 			Policies: each(c.Policies, encodePolicy), RemovePolicies: c.RemovePolicies,
-			Access: encodeOptionalSection(c.Access), At: encodeSubtree(c.At),
+			Access: encodeOptionalSection(c.Access), At: encodeSubtree(c.At), KeepAccess: c.KeepAccess,
 		}}}
 	case quota.SetLimits:
 		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{

@@ -48,7 +48,7 @@ func formatOf(c quota.Command) uint32 {
 	case quota.ChangeAccess, quota.AdoptAllocations:
 		return seventhFormat
 	case quota.ApplyTrees:
-		if c.Access != nil || c.At != nil || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
+		if c.Access != nil || c.At != nil || c.KeepAccess || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
 			return seventhFormat
 		}
 		if len(c.Policies)+len(c.RemovePolicies) > 0 {

@@ -149,6 +149,11 @@ func (pl planner) planTrees(c quota.ApplyTrees) plan {
 			return refusedPlan(quota.Errorf(quota.Invalid, w.field+".name", "tree %s is listed twice", spec.Name))
 		}
 		named[spec.Name] = true
+		if c.KeepAccess {
+			if err := pl.forest.keepAccess(&w); err != nil {
+				return refusedPlan(err)
+			}
+		}
 		if err := pl.forest.followMoves(&w); err != nil {
 			return refusedPlan(err)
 		}

@@ -83,6 +83,8 @@ func checkSubtreeCommand(c quota.ApplyTrees) *quota.Error {
 		outside = "remove_policies"
 	case c.Access != nil:
 		outside = "access"
+	case c.KeepAccess:
+		outside = "keep_access"
 	case len(c.Trees) != 1:
 		return quota.Errorf(quota.Invalid, "trees", "the text of a subtree names its tree and no other; it names %d trees",
 			len(c.Trees))

@@ -163,6 +163,7 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 		Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune(),
 		Policies:       toPolicySpecs(r.GetPolicies(), "policies", moved),
 		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved), At: ToSubtree(r.GetAt()),
+		KeepAccess: r.GetKeepAccess(),
 	}
 	if err := toSubtreeText(r, &command, moved); err != nil {
 		return quota.ApplyTrees{}, nil, err

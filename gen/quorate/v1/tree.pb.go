@@ -1443,7 +1443,10 @@ type ApplyTreesRequest struct {
 	// The text of the subtree of a node below the root; then trees is empty, so that a server that does not know this
 	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
 	// nodes of the subtree, the node itself included, moves within it, and nothing else.
-	Subtree       *Tree `protobuf:"bytes,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree *Tree `protobuf:"bytes,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// Nodes and trees that exist keep their bindings and what tenants see; the trees of the request have neither. For
+	// texts of other systems, which cannot say it. Refused with at.
+	KeepAccess    bool `protobuf:"varint,13,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1560,6 +1563,13 @@ func (x *ApplyTreesRequest) GetSubtree() *Tree {
 		return x.Subtree
 	}
 	return nil
+}
+
+func (x *ApplyTreesRequest) GetKeepAccess() bool {
+	if x != nil {
+		return x.KeepAccess
+	}
+	return false
 }
 
 // ApplyTreesResponse is the result of ApplyTrees.
@@ -4030,7 +4040,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06holder\x18\b \x01(\tR\x06holder\"F\n" +
 	"\aSubtree\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xad\x04\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xce\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -4046,7 +4056,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06access\x18\n" +
 	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12#\n" +
 	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12*\n" +
-	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtreeB\x14\n" +
+	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
+	"\vkeep_access\x18\r \x01(\bR\n" +
+	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +

@@ -2644,7 +2644,9 @@ type ApplyTrees struct {
 	// Since format 7: the access section; absent leaves it as it is.
 	Access *AccessSection `protobuf:"bytes,6,opt,name=access,proto3" json:"access,omitempty"`
 	// Since format 7: the only subtree that changes.
-	At            *Subtree `protobuf:"bytes,7,opt,name=at,proto3" json:"at,omitempty"`
+	At *Subtree `protobuf:"bytes,7,opt,name=at,proto3" json:"at,omitempty"`
+	// Since format 7: bindings and what tenants see stay.
+	KeepAccess    bool `protobuf:"varint,8,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2726,6 +2728,13 @@ func (x *ApplyTrees) GetAt() *Subtree {
 		return x.At
 	}
 	return nil
+}
+
+func (x *ApplyTrees) GetKeepAccess() bool {
+	if x != nil {
+		return x.KeepAccess
+	}
+	return false
 }
 
 // Subtree is a node and everything below it. Since format 7.
@@ -3421,7 +3430,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12 \n" +
 	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\xbb\x02\n" +
+	"\x12_expected_revision\"\xdc\x02\n" +
 	"\n" +
 	"ApplyTrees\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12*\n" +
@@ -3430,7 +3439,9 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\bpolicies\x18\x04 \x03(\v2\x16.quorate.log.v1.PolicyR\bpolicies\x12'\n" +
 	"\x0fremove_policies\x18\x05 \x03(\tR\x0eremovePolicies\x125\n" +
 	"\x06access\x18\x06 \x01(\v2\x1d.quorate.log.v1.AccessSectionR\x06access\x12'\n" +
-	"\x02at\x18\a \x01(\v2\x17.quorate.log.v1.SubtreeR\x02at\"1\n" +
+	"\x02at\x18\a \x01(\v2\x17.quorate.log.v1.SubtreeR\x02at\x12\x1f\n" +
+	"\vkeep_access\x18\b \x01(\bR\n" +
+	"keepAccess\"1\n" +
 	"\aSubtree\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\"\x93\x02\n" +

@@ -1,0 +1,33 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// keepAccess completes the text of a tree by the bindings that its nodes have now, under the same paths, and by what
+// tenants see of it. The text must not have any of its own: which of the two counts would depend on what exists.
+func (f *forest) keepAccess(w *treeChange) *quota.Error {
+	if w.spec.TenantsSee != quota.SeeTotals {
+		return quota.Errorf(quota.Invalid, w.field+".tenants_see", "it is kept as it is with keep_access; leave it out")
+	}
+	for i, n := range w.spec.Nodes {
+		if len(n.Bindings) > 0 {
+			return quota.Errorf(quota.Invalid, nodeField(w.field, i)+".bindings",
+				"bindings are kept as they are with keep_access; leave them out")
+		}
+	}
+	t := f.trees[w.spec.Name]
+	if t == nil {
+		return nil
+	}
+	w.spec.TenantsSee = t.settings.TenantsSee
+	w.spec.Nodes = slices.Clone(w.spec.Nodes)
+	for i := range w.spec.Nodes {
+		if n := t.byPath[w.spec.Nodes[i].Path]; n != nil && !n.dynamic {
+			w.spec.Nodes[i].Bindings = n.spec.Bindings
+		}
+	}
+	return nil
+}
