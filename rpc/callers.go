@@ -24,6 +24,7 @@ func (s *Server) newIdentifier(c Config) (*identify.Identifier, error) {
 		},
 		IsRelayed: s.relayedByMember, WriteError: s.admission.RefuseCall,
 		Chain: c.Security.ClientChain, ClientRoots: c.Security.ClientRoots, CertificateRequired: c.Security.ClientRequired,
+		OpenFrontEnds: c.OpenFrontEnds,
 	})
 }
 

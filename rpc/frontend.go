@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/admission"
@@ -41,6 +42,9 @@ type FrontEnd struct {
 	// WriteError writes the answer to a call that is refused before it reaches the handler, because of its credential,
 	// with the status and the text that clients of the system understand. Nil writes an error of the API.
 	WriteError func(http.ResponseWriter, *http.Request, error)
+	// NeedsCaller reports whether a call cannot be allowed to a caller without a credential; nil means that none is such.
+	// A guarded cluster refuses it with WriteError, where the handler would be told that what it asks for does not exist.
+	NeedsCaller func(*http.Request) bool
 	// New makes its handler.
 	New func(Services) http.Handler
 }
@@ -52,7 +56,7 @@ func (s *Server) FrontEnd(f FrontEnd) http.Handler {
 	a := s.admission
 	return s.screenCalls(s.newPipeline(f.New(s.services),
 		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal,
-		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)),
+		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)), s.refuseWithoutCaller(f),
 		s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
 		a.AdmitFrontEnd, setDefaultDeadline, a.LimitFrontEndBody, forbidCaching))
 }
@@ -64,6 +68,20 @@ func (s *Server) LimitConnections(server *http.Server) { s.admission.LimitConnec
 func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	for _, f := range frontEnds {
 		mux.Handle(f.Pattern, s.FrontEnd(f))
+	}
+}
+
+// refuseWithoutCaller is the step that refuses the calls of FrontEnd.NeedsCaller.
+func (s *Server) refuseWithoutCaller(f FrontEnd) pipeline.Step {
+	refuse := s.refuseFrontEndCall(f)
+	return func(x *pipeline.Exchange) bool {
+		if f.NeedsCaller == nil || s.node.Book().Mode() != access.Guarded || !f.NeedsCaller(x.Request) ||
+			identify.CallerOf(x.Request.Context()).Kind != access.Anonymous {
+			return true
+		}
+		refuse(x.Writer, x.Request, wire.UnauthenticatedError(
+			"this cluster is guarded: present a token as the password of HTTP Basic, or as a bearer token"))
+		return false
 	}
 }
 

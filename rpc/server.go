@@ -57,8 +57,8 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 	return handlers.NewActivity(node, log)
 }
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups,
-// Network, Browsers, Peers, Audit, BootstrapSecret and Recovery are required.
+// Config is what a Server needs. All fields but FrontEnds, OpenFrontEnds, Security, Activity, Traces, Diagnoses,
+// Limits, Backups, Network, Browsers, Peers, Audit, BootstrapSecret and Recovery are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -68,6 +68,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// FrontEnds are served on the same port.
 	FrontEnds []FrontEnd
+	// OpenFrontEnds are the names of front ends, on this port or on one of their own, of which callers without a
+	// credential are the user frontend/NAME, who may do what bindings give that user.
+	OpenFrontEnds []string
 	// Security authenticates nodes. If it is set, Serve needs a listener of TLS connections.
 	Security Security
 	// Activity is served if there is one.

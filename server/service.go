@@ -60,7 +60,8 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
-		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
+		FrontEnds: apiFrontEnds, OpenFrontEnds: openFrontEnds(s),
+		Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
 		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed,
@@ -114,6 +115,16 @@ var apiFrontEnds = []rpc.FrontEnd{
 	},
 }
 
+// boskosName is the front end of Boskos in callers and bindings.
+const boskosName = "boskos"
+
+func openFrontEnds(s Settings) []string {
+	if s.BoskosOpen {
+		return []string{boskosName}
+	}
+	return nil
+}
+
 // boskosFrontEnd returns the handler of the Boskos protocol and registers its metrics.
 func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
 	logger := p.Log.Named("boskos")
@@ -126,7 +137,10 @@ func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
 			})
 		return front
 	}
-	handler := api.FrontEnd(rpc.FrontEnd{Name: "boskos", WriteError: boskos.WriteError, New: newHandler})
+	handler := api.FrontEnd(rpc.FrontEnd{
+		Name: boskosName, WriteError: boskos.WriteError, New: newHandler,
+		NeedsCaller: func(r *http.Request) bool { return r.Method == http.MethodPost }, // all others only read
+	})
 	if err := p.Telemetry.labelled.Register(front); err != nil {
 		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
 	}

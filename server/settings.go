@@ -28,6 +28,7 @@ type Settings struct {
 	LogStore        string        `koanf:"log-store" yaml:"log-store" help:"how the node stores its log: wal (segment files) or bolt (a bbolt file); empty keeps what the data folder has, and means wal for a new one"`
 	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr" default:"127.0.0.1:7101" group:"Addresses" help:"address of the API"`
 	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr" help:"address for Boskos clients, which need a port of their own; not served if empty"`
+	BoskosOpen      bool          `koanf:"boskos-open" yaml:"boskos-open" help:"in a guarded cluster, let Boskos clients without a token do what bindings give the user frontend/boskos; the same on all nodes"`
 	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr" default:"127.0.0.1:7201" help:"address for the replication between nodes"`
 	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr" default:"127.0.0.1:7301" help:"address for the gossip between nodes, TCP and UDP"`
 	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr" help:"address at which clients and other nodes reach the API, if different from http-addr"`

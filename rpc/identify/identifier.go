@@ -61,6 +61,9 @@ type Options struct {
 	ClientRoots func() *x509.CertPool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// OpenFrontEnds are the names of front ends of which callers without a credential are the user frontend/NAME. A call
+	// that another node relays is judged by this node's list.
+	OpenFrontEnds []string
 	// KeyTransport reads the keys of issuers; nil means one with connections of its own.
 	KeyTransport http.RoundTripper
 }

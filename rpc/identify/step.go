@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"connectrpc.com/grpchealth"
@@ -65,7 +66,7 @@ func (i *Identifier) authenticate(
 	x.Attach(callKey{}, c)
 	shown, err := i.shownCredentials(x.Request)
 	if err == nil && len(shown.Authorization) == 0 && len(shown.Chain) == 0 {
-		return true
+		return i.admitWithout(x, c, write)
 	}
 	c.authorization = shown.Authorization
 	if err == nil {
@@ -81,6 +82,25 @@ func (i *Identifier) authenticate(
 	}
 	write(x.Writer, x.Request, toError(err))
 	return false
+}
+
+// admitWithout admits a call without a credential: as the user of its front end if that is open, and else as an
+// anonymous one.
+func (i *Identifier) admitWithout(
+	x *pipeline.Exchange, c *call, write func(http.ResponseWriter, *http.Request, error),
+) bool {
+	if !slices.Contains(i.options.OpenFrontEnds, c.caller.Via) {
+		return true
+	}
+	c.caller.Kind, c.caller.User = access.External, access.FrontEndIssuer+"/"+c.caller.Via
+	if c.under = i.current(); !c.under.refuses || c.under.book.Mode() != access.Guarded {
+		return true
+	}
+	if err := i.refusal(c.under.book, c); err != nil {
+		write(x.Writer, x.Request, toError(err))
+		return false
+	}
+	return true
 }
 
 // shownCredentials returns what a request shows of its caller.

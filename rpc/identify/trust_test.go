@@ -305,3 +305,57 @@ func TestIDsOfTokensHaveOneText(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenFrontEnds: a caller without a credential is the user of its front end if that is open, and nobody else can
+// become that user.
+func TestOpenFrontEnds(t *testing.T) {
+	t.Parallel()
+	state, all := guarded(t)
+	b := newBed(t, state)
+	b.options.OpenFrontEnds = []string{"boskos"}
+	b.start(t)
+	caller := func(name string, header http.Header) (found access.Caller, status int) {
+		calls := &pipeline.Pipeline{
+			Steps: []pipeline.Step{b.AuthenticateFrontEnd(name, b.options.WriteError)},
+			Last: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				found = *identify.CallerOf(r.Context())
+			}),
+		}
+		r := httptest.NewRequest(http.MethodPost, "/acquire", http.NoBody)
+		r.Header = header
+		w := httptest.NewRecorder()
+		calls.ServeHTTP(w, r)
+		return found, w.Code
+	}
+	if got, _ := caller("boskos", nil); got.User != "frontend/boskos" || got.Kind != access.External ||
+		got.Via != "boskos" || got.Check() != nil {
+		t.Errorf("without a credential: %+v", got)
+	}
+	if got, _ := caller("yunikorn", nil); got.Kind != access.Anonymous {
+		t.Errorf("through a front end that is not open: %+v", got)
+	}
+	good := http.Header{"Authorization": {"Bearer " + all.valid.Reveal()}}
+	if got, _ := caller("boskos", good); got.Kind != access.AccountCaller {
+		t.Errorf("with a token: %+v", got)
+	}
+	if got, status := caller("boskos", http.Header{"Authorization": {"Bearer wrong"}}); status != http.StatusUnauthorized {
+		t.Errorf("with a bad token: %+v, %d", got, status)
+	}
+	// On the port of the API nobody can say that a front end was passed, except for another node.
+	said := http.Header{identify.ViaHeader: {"boskos"}}
+	if got, _ := b.call(allocatePath, said); got.Kind != access.Anonymous || got.Via != "" {
+		t.Errorf("a client that says it came through Boskos: %+v", got)
+	}
+	b.node = identify.NodeCall{ID: "n2", Internal: true}
+	if got, _ := b.call(allocatePath, said); got.User != "frontend/boskos" {
+		t.Errorf("relayed by a node: %+v", got)
+	}
+	state.Refused = append(state.Refused, access.Refused{
+		RefusedKey: access.RefusedKey{Kind: access.RefusedUser, Name: "frontend/boskos"}, Reason: "closed",
+		Until: time.Now().Add(time.Hour).UnixMilli(),
+	})
+	b.use(t, state)
+	if got, status := caller("boskos", nil); status != http.StatusUnauthorized {
+		t.Errorf("after it was refused: %+v, %d", got, status)
+	}
+}

@@ -30,6 +30,9 @@ that they do not name stay unchanged, unless --prune deletes them. Nodes keep th
 allocations is not removed. A policy with other rules is checked against all trees that use it. The access section
 replaces that of the cluster; without one, with --prune too, it stays as it is.
 
+Files of other systems (--from) cannot say who may do what: nodes that exist keep their bindings, and trees what
+tenants see.
+
 With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate export --at" prints
 it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
 
@@ -61,6 +64,7 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 		request := applyRequest(m)
 		request.Prune, request.DryRun, request.ExpectedRevision = o.source.prune, o.dryRun, o.expected.value
 		request.Actor, request.Reason = o.actor, o.reason
+		request.KeepAccess = o.source.from != "" && request.GetAt() == nil
 		return quorate.Trees.ApplyTrees(ctx, request)
 	})
 }
