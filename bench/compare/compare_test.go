@@ -69,7 +69,7 @@ func TestComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	measured := checkSamples(t, read)
-	for _, name := range []string{"prototype-wal", "prototype-bolt", "quorate-bolt"} {
+	for _, name := range []string{"prototype-wal", "prototype-bolt", "quorate-bolt", report.Guarded} {
 		if measured[name] == 0 {
 			t.Errorf("%s was not measured", name)
 		}

@@ -77,6 +77,9 @@ func serversAndPrototypes(ctx context.Context, o options, programs binaries) (al
 			if strings.HasSuffix(s.Name(), store) {
 				all = append(all, s)
 			}
+			if s.Name() == report.Server+"wal" && store == "wal" { // next to the open one, with which it is compared
+				all = append(all, systems.NewGuardedQuorate(programs.quorate, report.Guarded))
+			}
 		}
 		all = append(all, systems.NewPrototype(programs.prototype, store))
 	}

@@ -1,6 +1,6 @@
 // Command compare measures three servers of quorate beside what they can be compared with, in one run on one machine:
-// the prototype in bench/floor, bare raft and an empty handler on the same stack, and etcd and PostgreSQL if they are
-// installed.
+// the same servers in a guarded cluster, the prototype in bench/floor, bare raft and an empty handler on the same
+// stack, and etcd and PostgreSQL if they are installed.
 //
 // All systems run during the whole run and are measured in turn, in several rounds; those that are not measured are
 // paused. Only ratios within a round count: absolute figures drift with the machine. The last thing it does is to stop

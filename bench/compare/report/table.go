@@ -106,7 +106,7 @@ func (r *Run) names() (systems, cases []string) {
 			}
 		}
 	}
-	order := []string{Server, EarlierServer, prototypeWAL, prototypeBolt, etcd, postgres}
+	order := []string{Server, Guarded, EarlierServer, prototypeWAL, prototypeBolt, etcd, postgres}
 	slices.SortStableFunc(systems, func(a, b string) int {
 		rank := func(system string) int {
 			return slices.IndexFunc(order, func(prefix string) bool { return strings.HasPrefix(system, prefix) })

@@ -11,6 +11,9 @@ const (
 	EarlierServer = "before-"
 )
 
+// Guarded is the server with the log store wal in a guarded cluster.
+const Guarded = "guarded-wal"
+
 // The systems by name.
 const (
 	quorateWAL    = Server + "wal"
@@ -96,6 +99,12 @@ func targets() []Target {
 		rate("follower-reads-64", ours...), rate("unary-64", ours...))
 	add("through a follower, 64 callers: over direct", 0.85, false,
 		rate("follower-64", ours...), rate("unary-64", ours...))
+
+	for _, n := range []int{1, 64, 256} {
+		name := fmt.Sprintf("unary-%d", n)
+		add(fmt.Sprintf("guarded cluster, unary pairs/s, %s: over an open one", plural(n)), 0.95, false,
+			rate(name, Guarded), rate(name, quorateWAL))
+	}
 
 	leaderCPU := func(s Sample) float64 { return s.CPUMicros.Leader }
 	add("CPU of a unary pair on the leader, 64 callers: over the prototype", 1.3, true,

@@ -51,8 +51,11 @@ func leanOptions() []connect.ClientOption {
 // allocations is what the lean client and the Go client have in common.
 type allocations = quoratev1connect.AllocationServiceClient
 
-func newLeanClient(transport http.RoundTripper, url string) allocations {
-	return quoratev1connect.NewAllocationServiceClient(&http.Client{Transport: transport}, url, leanOptions()...)
+func newLeanClient(transport http.RoundTripper, url string, options ...connect.ClientOption) allocations {
+	if options == nil {
+		options = leanOptions()
+	}
+	return quoratev1connect.NewAllocationServiceClient(&http.Client{Transport: transport}, url, options...)
 }
 
 // windows counts all windows of the process; it makes ids unique.

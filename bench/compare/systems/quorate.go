@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,6 +27,7 @@ type quorate struct {
 	addresses []string
 	urls      []string
 	transport *http.Transport
+	guard     *guard
 }
 
 // logStoreFlag selects the log store of servers that have several.
@@ -57,13 +59,21 @@ func (q *quorate) Start(ctx context.Context, folder string) error {
 		return err
 	}
 	gossip := addresses[2*nodeCount:]
+	flags, secret := q.flags, ""
+	if q.guard != nil {
+		var path string
+		if path, secret, err = writeSecret(folder); err != nil {
+			return err
+		}
+		flags = append(slices.Clone(flags), bootstrapFlag, path)
+	}
 	for i := range nodeCount {
 		id := fmt.Sprintf("n%d", i+1)
 		arguments := append([]string{
 			"server", "--id", id, "--data-dir", filepath.Join(folder, id),
 			"--http-addr", addresses[i], "--raft-addr", addresses[nodeCount+i], "--gossip-addr", gossip[i],
 			"--join", strings.Join(gossip, ","), "--bootstrap-expect", fmt.Sprint(nodeCount), "--log-level", "warn",
-		}, q.flags...)
+		}, flags...)
 		started, err := startProcess(id, folder, exec.Command(q.binary, arguments...)) //nolint:noctx // Stop ends it
 		if err != nil {
 			return err
@@ -75,8 +85,10 @@ func (q *quorate) Start(ctx context.Context, folder string) error {
 	if err := q.await(ctx, "wait for all servers", q.checkComplete); err != nil {
 		return err
 	}
-	_, err = q.trees(0).ApplyTrees(ctx, newTree())
-	return err
+	if _, err = q.trees(0).ApplyTrees(ctx, newTree()); err != nil || q.guard == nil {
+		return err
+	}
+	return q.guardCluster(ctx, secret)
 }
 
 func (q *quorate) Resume(ctx context.Context) error {
@@ -110,13 +122,13 @@ func newTree() *quoratev1.ApplyTreesRequest {
 func (q *quorate) httpClient() *http.Client { return &http.Client{Transport: q.transport} }
 
 func (q *quorate) trees(node int) quoratev1connect.TreeServiceClient {
-	return quoratev1connect.NewTreeServiceClient(q.httpClient(), q.urls[node], leanOptions()...)
+	return quoratev1connect.NewTreeServiceClient(q.httpClient(), q.urls[node], q.asAdmin()...)
 }
 
 func (q *quorate) status(ctx context.Context) (*quoratev1.GetStatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return quoratev1connect.NewClusterServiceClient(q.httpClient(), q.urls[0], leanOptions()...).
+	return quoratev1connect.NewClusterServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...).
 		GetStatus(ctx, &quoratev1.GetStatusRequest{})
 }
 
@@ -163,9 +175,14 @@ func (q *quorate) Measure(ctx context.Context, c Case, w Window) (Work, error) {
 		return measureCallers(ctx, c, w, q.readers(node))
 	}
 	if !c.Client {
-		return measureCallers(ctx, c, w, pairCallers(c, newLeanClient(q.transport, q.urls[node])))
+		return measureCallers(ctx, c, w, pairCallers(c, newLeanClient(q.transport, q.urls[node], q.asCaller()...)))
 	}
-	made, err := client.New([]string{q.urls[node]})
+	var options []client.Option
+	if q.guard != nil {
+		options = append(options, client.WithTokenSource(
+			func(context.Context) (string, error) { return q.guard.holder, nil }))
+	}
+	made, err := client.New([]string{q.urls[node]}, options...)
 	if err != nil {
 		return Work{}, err
 	}
@@ -174,7 +191,7 @@ func (q *quorate) Measure(ctx context.Context, c Case, w Window) (Work, error) {
 
 // readers read the usage of one leaf.
 func (q *quorate) readers(node int) callers {
-	trees := q.trees(node)
+	trees := quoratev1connect.NewTreeServiceClient(q.httpClient(), q.urls[node], q.asCaller()...)
 	request := &quoratev1.GetUsageRequest{Tree: treeName, Node: leafNode(0)}
 	return func(int) callerWork {
 		return func(ctx context.Context, it *iteration) error {
