@@ -23,6 +23,8 @@ type Bug struct {
 	// VirtualTime is set if the bug shows in chaos/simtest too. Clocks and processes cannot be disturbed there, and all
 	// nodes are one process, so that a bug that only some processes have makes no difference between them.
 	VirtualTime bool
+	// Guarded is set if only the runs of chaos/simtest on guarded clusters look for the bug.
+	Guarded bool
 }
 
 var allBugs = []Bug{
@@ -47,6 +49,8 @@ var allBugs = []Bug{
 	{Name: "map-order", Faults: []string{"kill-leader"}, Length: 20 * time.Second, VirtualTime: true},
 	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second, VirtualTime: true},
 	{Name: "early-expiry", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
+	{Name: "early-permission", VirtualTime: true, Guarded: true},
+	{Name: "skip-record", VirtualTime: true, Guarded: true},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

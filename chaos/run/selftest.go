@@ -20,7 +20,7 @@ const maxAttempts = 5
 func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	var missed []string
 	for _, bug := range planted.Bugs() {
-		if o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
+		if bug.Guarded || o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
 			continue
 		}
 		build.Planted = bug.Name

@@ -31,11 +31,16 @@ type simCluster struct {
 	wires  *simWires
 	ids    []string
 	served map[string]*cluster.Node
+	// secretFile is the bootstrap secret of all nodes; empty for none.
+	secretFile string
 }
 
-func newSimCluster(t *testing.T, seed uint64, size int) *simCluster {
+// newSimCluster starts a cluster. secretFile is the bootstrap secret of its nodes; empty for none.
+func newSimCluster(t *testing.T, seed uint64, size int, secretFile string) *simCluster {
 	t.Helper()
-	w := &simCluster{t: t, wires: newSimWires(seed), served: map[string]*cluster.Node{}}
+	w := &simCluster{
+		t: t, wires: newSimWires(seed), served: map[string]*cluster.Node{}, secretFile: secretFile,
+	}
 	w.Cluster = clustertest.Start(t, size, clustertest.WithConfig(func(c *cluster.Config) {
 		c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs, c.RaiseLevelAfter = 50, 3*time.Second, 20, time.Second
 	}))
@@ -59,7 +64,7 @@ func (w *simCluster) serveNodes() {
 		if w.served[id] == n {
 			continue
 		}
-		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()},
+		service, err := server.NewService(n, w.simSettings(), server.Process{Log: hclog.NewNullLogger()},
 			server.Transport{Peers: wireTransport{w.wires, id}})
 		if err != nil {
 			w.t.Fatal(err)
@@ -77,9 +82,9 @@ func (w *simCluster) serveNodes() {
 }
 
 // simSettings are the settings of every node. The ports are names that the wires know; nothing listens.
-func simSettings() server.Settings {
+func (w *simCluster) simSettings() server.Settings {
 	s := server.DefaultSettings()
-	s.ClusterName, s.BoskosAddr, s.Insecure = "sim", boskosPort, true
+	s.ClusterName, s.BoskosAddr, s.Insecure, s.BootstrapSecret = "sim", boskosPort, true, w.secretFile
 	return s
 }
 

@@ -25,7 +25,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 	for _, bug := range planted.Bugs() {
 		if bug.VirtualTime {
-			t.Run(bug.Name, func(t *testing.T) { findBug(t, buildWith(t, bug.Name)) })
+			t.Run(bug.Name, func(t *testing.T) { findBug(t, bug, buildWith(t, bug.Name)) })
 		}
 	}
 }
@@ -53,11 +53,15 @@ func buildWith(t *testing.T, bug string) string {
 }
 
 // findBug plays seeds, a few at a time, until one of them fails.
-func findBug(t *testing.T, binary string) {
+func findBug(t *testing.T, bug planted.Bug, binary string) {
 	t.Helper()
 	const most, few = 60, 6
+	test := "TestSeeds"
+	if bug.Guarded {
+		test = "TestGuardedSeeds"
+	}
 	for first := 1; first < most; first += few {
-		out, err := playSeeds(t.Context(), binary, few, first)
+		out, err := playSeeds(t.Context(), binary, test, few, first)
 		if err != nil {
 			t.Logf("found in seeds from %d on: %s", first, firstViolation(out))
 			return
@@ -66,10 +70,9 @@ func findBug(t *testing.T, binary string) {
 	t.Errorf("%d seeds did not find it", most)
 }
 
-func playSeeds(ctx context.Context, binary string, seeds, first int) (string, error) {
-	args := []string{"-test.run=^TestSeeds$", "-seeds", strconv.Itoa(seeds), "-first", strconv.Itoa(first)}
-	test := exec.CommandContext(ctx, binary, args...)
-	out, err := test.CombinedOutput()
+func playSeeds(ctx context.Context, binary, test string, seeds, first int) (string, error) {
+	args := []string{"-test.run=^" + test + "$", "-seeds", strconv.Itoa(seeds), "-first", strconv.Itoa(first)}
+	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -110,7 +110,7 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	var finals check.Finals
 	injected := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
-		w := newSimCluster(t, seed, 3+2*int(seed%3/2))
+		w := newSimCluster(t, seed, 3+2*int(seed%3/2), "")
 		config := workload.Config{
 			Servers: w.nodeURLs(apiPort), Boskos: w.nodeURLs(boskosPort), HTTP: wireTransport{w.wires, callerSide},
 			Seed: seed, Names: names, Clients: 2,
