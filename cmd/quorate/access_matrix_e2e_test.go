@@ -64,7 +64,9 @@ func rolesBound(atNode bool) []string {
 }
 
 // matrixCluster starts a guarded cluster with one account for each column.
-func matrixCluster(t *testing.T) (list []serverFlags, admin *client.Client, callers []matrixCaller) {
+func matrixCluster(t *testing.T) (
+	list []serverFlags, processes []*process, admin *client.Client, callers []matrixCaller,
+) {
 	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
@@ -72,7 +74,6 @@ func matrixCluster(t *testing.T) (list []serverFlags, admin *client.Client, call
 		t.Fatal(err)
 	}
 	list = threeServers(t)
-	var processes []*process
 	for i := range list {
 		list[i].more = append(list[i].more, "--bootstrap-secret-file", secret)
 		processes = append(processes, startProcess(t, list[i].commandLine()...))
@@ -108,7 +109,7 @@ func matrixCluster(t *testing.T) (list []serverFlags, admin *client.Client, call
 	for _, name := range append(names, "stranger") {
 		callers = append(callers, matrixCaller{name, newAccount(t, admin, name)})
 	}
-	return list, admin, callers
+	return list, processes, admin, callers
 }
 
 func newAccount(t *testing.T, admin *client.Client, name string) (token string) {
@@ -146,7 +147,7 @@ f failed_precondition, e already_exists, r resource_exhausted
 // compares what was allowed with testdata/access_matrix.golden. With -args -rewrite it writes that file.
 func TestAccessMatrix(t *testing.T) {
 	t.Parallel()
-	list, admin, callers := matrixCluster(t)
+	list, _, admin, callers := matrixCluster(t)
 	leader := matrixLeader(t, admin, list)
 	owner := matrixClient(t, list[0], callers, "owner")
 	runs := []matrixRun{
@@ -288,6 +289,8 @@ type matrixRun struct {
 	server   serverFlags
 	protocol connect.ClientOption
 	since    uint64 // the index before it
+	// stale is set to ask for stale reads, mayFail if calls may fail for want of a leader or of time.
+	stale, mayFail bool
 }
 
 func (r matrixRun) rows(t *testing.T, callers []matrixCaller) []string {
@@ -322,13 +325,21 @@ func (r matrixRun) call(
 	if err := protojson.Unmarshal([]byte(body), request); err != nil {
 		t.Fatalf("%s: %s: %v", method, body, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	within := patience
+	if r.stale {
+		askStale(request)
+		within = 400 * time.Millisecond // without a leader, others only wait
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	answer, err := r.send(ctx, transport, descriptor, request, caller.token)
 	if err == nil && isEmpty(answer) {
 		return "."
 	}
 	cell, known := matrixCodes[codeOf(err)]
+	if !known && r.mayFail {
+		return "x"
+	}
 	if !known {
 		t.Errorf("%s: %s as %s over %s: %v", method, body, caller.name, r.name, err)
 		return "?"
