@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -84,6 +85,10 @@ func (s SnapshotService) Restore(
 func (s SnapshotService) restoreBackup(
 	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
 ) (*quoratev1.RestoreResponse, error) {
+	// The bindings of nodes are those of the file, which anyone can make: restoring it is a change of access.
+	if err := s.Access.RequireCluster(ctx, access.AccessManage); err != nil {
+		return nil, err
+	}
 	admission.ExtendReceiving(ctx, time.Now().Add(admission.MessagePatience(ctx)))
 	confirmation, err := s.readConfirmation(stream)
 	if err != nil {

@@ -49,6 +49,8 @@ type SnapshotServiceClient interface {
 	// log, or nothing. The first message confirms, those that follow carry the file. Fences continue to increase. Writes
 	// that were acknowledged after the backup are lost; concurrent writes take effect before or after the restore.
 	//
+	// It also needs access.manage on the cluster, because the bindings of nodes are those of the file.
+	//
 	// A file that is damaged, or needs a newer version than all members understand, is refused before anything changes
 	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
 	// (FAILED_PRECONDITION with BUSY), and it needs space on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); both
@@ -110,6 +112,8 @@ type SnapshotServiceHandler interface {
 	// Restore replaces the whole state of the cluster by that of a backup: all of it, on all members, at one place of the
 	// log, or nothing. The first message confirms, those that follow carry the file. Fences continue to increase. Writes
 	// that were acknowledged after the backup are lost; concurrent writes take effect before or after the restore.
+	//
+	// It also needs access.manage on the cluster, because the bindings of nodes are those of the file.
 	//
 	// A file that is damaged, or needs a newer version than all members understand, is refused before anything changes
 	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time
