@@ -1,0 +1,288 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// clientWithToken is a client of some servers that sends one token.
+func clientWithToken(t *testing.T, token string, servers ...serverFlags) *client.Client {
+	t.Helper()
+	c, err := client.New(strings.Split(serverURLs(servers), ","), client.WithTokenSource(
+		func(context.Context) (string, error) { return token, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tokenIn reads the token of an account of guardedCluster.
+func tokenIn(t *testing.T, tokens, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(tokens, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// coresOfPhysics is a request at the node where hans and heidi hold.
+func coresOfPhysics(id string) *quoratev1.AllocateRequest {
+	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{
+		{Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1}},
+	}}
+}
+
+// isRefused is true for the refusal of a credential.
+func isRefused(err error) bool { return connect.CodeOf(err) == connect.CodeUnauthenticated }
+
+// TestTokensCountOnAllServersAtOnce: when a token was made, all servers know it, and when it was revoked, none takes it
+// any more, neither for a write nor for a linearizable read.
+func TestTokensCountOnAllServersAtOnce(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	root := tokenIn(t, tokens, "admin")
+	usage := &quoratev1.GetUsageRequest{Tree: "cern", Node: "atlas/physics"}
+	for i := range 12 {
+		makes, uses := list[i%3], list[(i+1+i/3%2)%3]
+		made, err := clientWithToken(t, root, makes).Access.CreateToken(t.Context(),
+			&quoratev1.CreateTokenRequest{Account: "hans"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder := clientWithToken(t, made.GetSecret(), uses)
+		if _, err := holder.Trees.GetUsage(t.Context(), usage); err != nil {
+			t.Errorf("%s does not know a token that %s has made: %v", uses.id, makes.id, err)
+		}
+		if _, err := holder.Allocations.Allocate(t.Context(), coresOfPhysics(fmt.Sprint("on-all-", i))); err != nil {
+			t.Errorf("%s does not know a token that %s has made: %v", uses.id, makes.id, err)
+		}
+		if _, err := clientWithToken(t, root, makes).Access.RevokeToken(t.Context(),
+			&quoratev1.RevokeTokenRequest{Id: made.GetToken().GetId()}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := holder.Trees.GetUsage(t.Context(), usage); !isRefused(err) {
+			t.Errorf("%s reads for a token that %s has revoked: %v", uses.id, makes.id, err)
+		}
+		if _, err := holder.Allocations.Release(t.Context(),
+			&quoratev1.ReleaseRequest{Id: fmt.Sprint("on-all-", i)}); !isRefused(err) {
+			t.Errorf("%s writes for a token that %s has revoked: %v", uses.id, makes.id, err)
+		}
+	}
+}
+
+// TestWritesWhileTheirTokenIsRevoked: callers write with a token at all servers while it is revoked and the leader
+// dies. What is granted, answered or not, was granted before the revocation.
+func TestWritesWhileTheirTokenIsRevoked(t *testing.T) {
+	t.Parallel()
+	list, processes, tokens := guardedCluster(t)
+	stolen := tokenIn(t, tokens, "hans")
+	admin := clientWithToken(t, tokenIn(t, tokens, "admin"), list...)
+	var writers sync.WaitGroup
+	var mu sync.Mutex
+	var granted []uint64 // indexes
+	begun := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for i, f := range list {
+		writer := clientWithToken(t, stolen, f)
+		writers.Go(func() {
+			for n := 0; ctx.Err() == nil && n < 30; n++ {
+				if n == 3 && i == 0 {
+					close(begun)
+				}
+				answer, err := writer.Allocations.Allocate(ctx, coresOfPhysics(fmt.Sprintf("writer-%d-%d", i, n%12)))
+				if isRefused(err) {
+					return
+				}
+				if err == nil && !answer.GetRepeated() {
+					mu.Lock()
+					granted = append(granted, answer.GetIndex())
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	<-begun
+	died := slices.IndexFunc(list, func(f serverFlags) bool { return f.id == leaderID(t, admin) })
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		_ = processes[died].Process.Signal(syscall.SIGKILL)
+	}()
+	revoked, err := admin.Access.RevokeToken(t.Context(),
+		&quoratev1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-killed
+	stop()
+	writers.Wait()
+	for _, index := range granted {
+		if index > revoked.GetIndex() {
+			t.Errorf("index %d was granted, and the token was revoked at %d", index, revoked.GetIndex())
+		}
+	}
+	before, err := admin.Allocations.ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range list {
+		if i == died {
+			continue
+		}
+		_, err := clientWithToken(t, stolen, f).Allocations.Allocate(t.Context(), coresOfPhysics("later"))
+		if !isRefused(err) {
+			t.Errorf("%s: %v", f.id, err)
+		}
+	}
+	after, err := admin.Allocations.ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{})
+	if err != nil || len(after.GetAllocations()) != len(before.GetAllocations()) || len(granted) == 0 {
+		t.Errorf("%d allocations, then %d; %d were granted; %v", len(before.GetAllocations()),
+			len(after.GetAllocations()), len(granted), err)
+	}
+}
+
+func leaderID(t *testing.T, admin *client.Client) string {
+	t.Helper()
+	status, err := admin.Cluster.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	if err != nil || status.GetLeaderId() == "" {
+		t.Fatalf("%v, %v", status, err)
+	}
+	return status.GetLeaderId()
+}
+
+// TestForgedHeaders: no header of a client makes a server believe who it is, whether it has a token or not.
+func TestForgedHeaders(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	for _, name := range []string{
+		"Quorate-Relayed-By", "Quorate-Via", "Quorate-Caller", "Quorate-User", "quorate-anything", "Client-Cert",
+		"Client-Cert-Chain",
+	} {
+		for token, normally := range map[string]int{"": http.StatusNotFound, tokenIn(t, tokens, "carl"): 404} {
+			for value, want := range map[string]int{"n1": http.StatusBadRequest, "": normally} {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+					list[1].baseURL()+"/quorate.v1.TreeService/GetUsage",
+					strings.NewReader(`{"tree": "cern", "node": "atlas/physics"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Content-Type", "application/json")
+				if token != "" {
+					request.Header.Set("Authorization", "Bearer "+token)
+				}
+				if value != "" {
+					request.Header.Set(name, value)
+				}
+				if status, answer := sendRequest(t, request); status != want {
+					t.Errorf("%s: %q: %d %s, want %d", name, value, status, answer, want)
+				}
+			}
+		}
+	}
+}
+
+// roleOfAnna is a section that gives anna a role of her own.
+const roleOfAnna = `access:
+  roles: {helper: [usage.read, holders.read, data.read]}
+  bindings:
+    - {role: root, to: ["account admin"]}
+    - {role: helper, to: ["account anna"]}
+`
+
+// TestEscalation: no one gets a right by a binding, a custom role, a move or a rollback that the caller could not give.
+func TestEscalation(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	file := func(text string) string { return " -f " + manifestFile(t, text) }
+	with := func(old, new string) string {
+		text := strings.Replace(guardedTree, old, new, 1)
+		if text == guardedTree {
+			t.Fatalf("%q is not in the tree", old)
+		}
+		return text
+	}
+	roles := with("access:\n", "access:\n  roles: {helper: [usage.read, holders.read, data.read]}\n")
+	playSteps(t, list[0], []step{
+		// A role that was defined for others cannot be given by someone who lacks its verbs.
+		{as("admin", "apply"+file(roles)), 0, "helper"},
+		{as("anna", "apply --at cern:atlas"+file(subtreeWith("helper", "anna"))), 4, ""},
+		{as("anna", "apply --at cern:atlas"+file(subtreeWith("operator", "anna"))), 4, ""},
+		{as("anna", "apply --at cern:atlas"+file(subtreeWith("root", "eve"))), 4, ""},
+		{as("anna", "apply --at cern:atlas"+file(subtreeWith("limit-admin", "eve"))), 0, "eve"},
+		{as("anna", "apply"+file(roleOfAnna)), 4, "access.manage"},
+		{as("ops", "apply"+file(roleOfAnna)), 4, "access.manage"},
+		// A node takes its bindings along, so both parents are asked.
+		{as("peter", "move cern:atlas/physics physics"), 1, "there is no"},
+		{as("peter", "move cern:atlas/physics cms/physics"), 1, "there is no"},
+		{as("carl", "move cern:cms atlas/cms"), 1, "there is no"},
+		{as("anna", "move cern:atlas/physics cms/physics"), 1, "there is no"},
+		// What was taken away does not come back by a rollback of someone who could not give it.
+		{as("admin", "apply"+file(with("[\"account carl\"]", "[\"account ops\"]"))), 0, "ops"},
+		{as("carl", "rollback 1"), 4, "config.read"},
+		{as("anna", "rollback 1"), 4, "config.read"},
+		{as("hans", "rollback 1"), 4, "config.read"},
+		{as("carl", "access can-i limits.set cern:cms"), 1, "no"},
+	})
+}
+
+// subtreeWith is the text of cern:atlas with one more binding at physics.
+func subtreeWith(role, account string) string {
+	return strings.Replace(atlasText, "- {role: holder,", "- {role: "+role+", to: [\"account "+account+
+		"\"]}\n      - {role: holder,", 1)
+}
+
+// TestForeignIDsAndFences: who knows the id and the fence of another user's allocation, reservation or place in the
+// queue can neither use nor see it, and cannot take ids that are reserved for others.
+func TestForeignIDsAndFences(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	at := " --at cern:atlas/physics --amount cores="
+	reserved := strings.Replace(guardedTree, `- {role: holder, to: ["account hans", "account heidi"]}`,
+		`- {role: holder, to: ["account hans"], ids: sim/}`+"\n              "+
+			`- {role: holder, to: ["account heidi"]}`, 1)
+	playSteps(t, list[0], []step{
+		{as("admin", "apply -f "+manifestFile(t, reserved)), 0, "sim/"},
+		{as("hans", "allocate --id lease --ttl 1h"+at+"1"), 0, "granted"},
+		{as("hans", "allocate --id pending --reserve 1h"+at+"1"), 0, "reserved"},
+		{as("hans", "allocate --id queued --wait 1h --async"+at+"40"), 9, ""},
+		{as("hans", "allocate --id sim/1"+at+"1"), 0, "granted"},
+	})
+	for _, f := range list {
+		playSteps(t, f, []step{
+			{as("heidi", "renew lease --fence 1"), 1, "no allocation"},
+			{as("heidi", "release lease"), 1, "no allocation"},
+			{as("heidi", "confirm pending"), 1, "no allocation"},
+			{as("heidi", "cancel pending"), 1, "no allocation"},
+			{as("heidi", "explain lease"), 1, "no allocation"},
+			{as("heidi", "allocate --id lease --ttl 1h"+at+"1"), 5, "cannot be used"},
+			{as("heidi", "allocate --id pending"+at+"1"), 5, "cannot be used"},
+			{as("heidi", "allocate --id sim/2"+at+"1"), 4, "sim/"},
+			{as("heidi", "allocations"), 0, ""},
+		})
+	}
+	end := runCommand(t, "allocations", "--server", list[0].baseURL(), "--token-file", filepath.Join(tokens, "heidi"))
+	if strings.Contains(end.stdout, "lease") || strings.Contains(end.stdout, "pending") {
+		t.Errorf("heidi sees\n%s", end.stdout)
+	}
+	playSteps(t, list[0], []step{
+		{as("hans", "renew lease --fence 1"), 0, ""},
+		{as("hans", "confirm pending"), 0, ""},
+	})
+}
