@@ -206,6 +206,17 @@ func (a *Allocation) withCurrentPlaces() *Allocation {
 	return a
 }
 
+// withoutData is the allocation for a caller that does not own it.
+func (a *Allocation) withoutData() *Allocation {
+	if a.more == nil || a.more.lease == nil || a.more.lease.data == nil && a.more.lease.askedData == nil {
+		return a
+	}
+	is, more, lease := *a, *a.more, *a.more.lease
+	lease.data, lease.askedData = nil, nil
+	more.lease, is.more = &lease, &more
+	return &is
+}
+
 // updateAddresses records the final paths of the nodes where the claims were counted.
 func (a *Allocation) updateAddresses() {
 	for i := range a.claims {

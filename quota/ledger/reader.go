@@ -120,13 +120,17 @@ func (r Reader) BindingsAbove(tree, node string) []PlacedBindings {
 }
 
 // Allocation returns an allocation that the caller owns, or of which it may read the holder. For others the id does not
-// exist.
+// exist. It has the user data if the caller owns the allocation or may read data.
 func (r Reader) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 	info, err := r.view.Allocation(id)
 	if err == nil && !r.sees(&info) {
 		return quota.AllocationInfo{}, r.view.unknownAllocation(id)
 	}
-	return r.redacted(info), err
+	seen := r.redacted(info)
+	if r.id != nil && (r.id.Is(info.Owner) || r.mayAtClaims(access.DataRead, info.Claims)) {
+		seen.Data = info.Data
+	}
+	return seen, err
 }
 
 // Shown is what the caller may see of a record; false if it may not see it at all.
@@ -146,14 +150,13 @@ func (r Reader) mayAtClaims(verb access.Verb, claims []quota.ClaimInfo) bool {
 	return !slices.ContainsFunc(claims, func(c quota.ClaimInfo) bool { return !r.May(verb, c.Tree, c.Node) })
 }
 
-// redacted drops user data unless the caller owns the allocation or may read data, and the names of other allocations.
+// redacted drops user data, and the names of other allocations. User data may be credentials, so only an answer to a
+// question for one id has it: lists and watches are kept and shown, and audit records tell of reads of one allocation.
 func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 	if r.id == nil {
 		return info
 	}
-	if !r.id.Is(info.Owner) && !r.mayAtClaims(access.DataRead, info.Claims) {
-		info.Data = nil
-	}
+	info.Data = nil
 	if !r.mayAtClaims(access.HoldersRead, info.Claims) {
 		info.Preempted, info.PreemptedBy, info.RevokedBy = hiddenVictims(info.Preempted), "", hiddenName(info.RevokedBy)
 	}

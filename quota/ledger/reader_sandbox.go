@@ -81,6 +81,9 @@ func (r Reader) RedactOutcome(o Outcome) Outcome {
 		seen := r.redactConfiguration(*c)
 		o.Configuration = &seen
 	}
+	if a := o.Allocation; a != nil && !r.id.Is(a.owner) {
+		o.Allocation = a.withoutData()
+	}
 	if len(o.Restored) > 0 {
 		o.Restored = slices.DeleteFunc(slices.Clone(o.Restored), func(id string) bool {
 			info, err := r.view.Allocation(id)

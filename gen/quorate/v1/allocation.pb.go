@@ -684,7 +684,8 @@ type Allocation struct {
 	// For a revoked lease: the id of the allocation in favor of which it ends. It ends at expires_ledger_ms even if it
 	// is renewed.
 	RevokedBy string `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
-	// Data of the lease.
+	// Data of the lease. In a guarded cluster it is only in answers of GetAllocation, to the owner and to callers with
+	// data.read, and in answers to commands of the owner.
 	UserData map[string]string `protobuf:"bytes,17,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// While it waits: its position in the queue.
 	Waiting *Waiting `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
