@@ -60,6 +60,9 @@ type Caller struct {
 // SystemCaller is the caller of the system's own commands. It may do everything.
 func SystemCaller() Caller { return Caller{Kind: System} }
 
+// IsUser reports whether the caller is a user, who has shown who it is: not the system, and not anonymous.
+func (c *Caller) IsUser() bool { return c.Kind == AccountCaller || c.Kind == External }
+
 // Token is the id of the caller's token, and false if the caller has not shown one.
 func (c *Caller) Token() (TokenID, bool) {
 	return TokenID(c.Credential[:len(TokenID{})]), c.Kind == AccountCaller

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/identify"
@@ -26,6 +27,16 @@ func (s *Server) newIdentifier(c Config) (*identify.Identifier, error) {
 		Chain: c.Security.ClientChain, ClientRoots: c.Security.ClientRoots, CertificateRequired: c.Security.ClientRequired,
 		OpenFrontEnds: c.OpenFrontEnds,
 	})
+}
+
+// chargedUser is the user whose share a call takes from; empty if it is that of its address, because the caller is not
+// known, the cluster is open, or the caller is the system.
+func (s *Server) chargedUser(ctx context.Context) string {
+	caller := identify.CallerOf(ctx)
+	if caller == nil || !caller.IsUser() || s.node.Book().Mode() == access.Open {
+		return ""
+	}
+	return caller.User
 }
 
 // CallerName is the user who made a call that a front end serves; empty for one without a credential.

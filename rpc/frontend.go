@@ -56,7 +56,8 @@ func (s *Server) FrontEnd(f FrontEnd) http.Handler {
 	a := s.admission
 	return s.screenCalls(s.newPipeline(f.New(s.services),
 		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal,
-		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)), s.refuseWithoutCaller(f),
+		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)),
+		s.refuseWithoutCaller(f), a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
 		a.AdmitFrontEnd, setDefaultDeadline, a.LimitFrontEndBody, forbidCaching))
 }

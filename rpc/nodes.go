@@ -53,7 +53,7 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
 	a := s.admission
 	return s.newPipeline(api,
-		s.observer.ObserveCall, a.IssueTicket, s.admitNode, s.identifier.Authenticate, a.AdmitMemberCall,
+		s.observer.ObserveCall, a.IssueTicket, s.admitNode, s.identifier.Authenticate, a.AttributeUser, a.AdmitMemberCall,
 		a.EndWithServer(streams), s.identifier.EndWithCredential, a.LimitTime, a.LimitBody, a.LimitElements,
 		s.forwarder.ForwardWrites, s.authorizer.AuthorizeCall, a.LimitDecoded, s.prepareCall)
 }

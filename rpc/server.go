@@ -179,7 +179,7 @@ func New(c Config) (*Server, error) {
 	s.audit = c.Audit
 	s.observer.AfterCall = s.auditCall
 	s.admission, err = admission.NewController(c.Limits, known, c.Registerer, admission.ControllerHooks{
-		WriteError: s.observer.WriteError, RelayedByMember: s.relayedByMember,
+		WriteError: s.observer.WriteError, RelayedByMember: s.relayedByMember, UserOf: s.chargedUser,
 	})
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func (h serviceHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Config) http.Handler {
 	a := s.admission
 	calls := s.newPipeline(api,
-		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.identifier.Authenticate,
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.identifier.Authenticate, a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), a.AdmitCall, a.EndWithServer(streams), s.identifier.EndWithCredential,
 		a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
 		s.authorizer.AuthorizeCall, a.DecodeInTurn, a.LimitDecoded, s.prepareCall)

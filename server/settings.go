@@ -65,9 +65,10 @@ type Settings struct {
 	AuditSize       int           `koanf:"audit-size" yaml:"audit-size" default:"100" help:"size in MiB, 1 to 1048576, at which the audit file is renamed and a new one begun"`
 	AuditKeep       int           `koanf:"audit-keep" yaml:"audit-keep" default:"10" help:"how many renamed audit files to keep, 1 to 1000; older ones are removed"`
 	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"changes that the leader refuses while it cannot write to its audit file that they are asked for: none or changes (of the configuration and of access)"`
-	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free; further calls are answered with unavailable and a time to retry"`
-	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way"`
+	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free, one user of a cluster that is not open a quarter at most; further calls are answered with unavailable and a time to retry"`
+	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way; one user has an eighth at most, and a tenth for waiting requests"`
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
+	CallRate        int           `koanf:"calls-per-second-per-user" yaml:"calls-per-second-per-user" help:"how many calls one user may begin in a second on this node, 1 to 1000000, unless the cluster is open; 0 for any number"`
 	DiskSlow        time.Duration `koanf:"disk-slow" yaml:"disk-slow" default:"500ms" help:"how long a write to the log may take on average before the node warns about its disk; 0 never warns"`
 	DiskReserve     int           `koanf:"disk-reserve" yaml:"disk-reserve" default:"256" help:"how many MiB must be free for the data folder; with less, the leader refuses requests that make the ledger grow; 0 for none"`
 	MemoryLimit     int           `koanf:"memory-limit" yaml:"memory-limit" help:"how many MiB the process takes before garbage collection takes precedence over calls; 0 is three quarters of the memory of the control group or machine; GOMEMLIMIT overrides it"`
@@ -125,6 +126,9 @@ func (s Settings) Validate() error {
 	return errors.Join(append(faults, s.checkSecurity()...)...)
 }
 
+// maxCallRate bounds calls-per-second-per-user; a server serves fewer.
+const maxCallRate = 1_000_000
+
 func (s Settings) checkLimits() (faults []error) {
 	for _, limit := range []struct {
 		key         string
@@ -137,6 +141,10 @@ func (s Settings) checkLimits() (faults []error) {
 		if limit.value < 1 || limit.value > limit.most {
 			faults = append(faults, fmt.Errorf("%s is %d: allowed are 1 to %d", limit.key, limit.value, limit.most))
 		}
+	}
+	if s.CallRate < 0 || s.CallRate > maxCallRate {
+		faults = append(faults, fmt.Errorf(
+			"calls-per-second-per-user is %d: allowed are 1 to %d, and 0 for any number", s.CallRate, maxCallRate))
 	}
 	if s.DiskSlow < 0 {
 		faults = append(faults, fmt.Errorf("disk-slow is %v: allowed are 0 (never warn) and more", s.DiskSlow))
@@ -211,7 +219,9 @@ func (s Settings) NewLogger(to io.Writer) hclog.Logger {
 
 // apiLimits bound how much the API does at once.
 func (s Settings) apiLimits() rpc.Limits {
-	return rpc.Limits{Calls: s.MaxCalls, Streams: s.MaxStreams, Connections: s.MaxConnections}
+	return rpc.Limits{
+		Calls: s.MaxCalls, Streams: s.MaxStreams, Connections: s.MaxConnections, CallsPerSecondPerUser: s.CallRate,
+	}
 }
 
 // nodeConfig configures raft, gossip and storage.

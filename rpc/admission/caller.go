@@ -7,13 +7,20 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/time/rate"
 )
 
-// Caller is all connections and calls under one key, which is an address today. It counts what they hold of each
+// Caller is all connections and calls under one key: an address, a member or a user. It counts what they hold of each
 // limiter.
 type Caller struct {
 	key  string
 	held [limiterKinds]atomic.Int64
+	// isUser is true for a user, who has at most a fixed share of some limits; calls are those under way, guarded by the
+	// lock of users, and rate bounds those that begin; nil if none is set.
+	isUser bool
+	calls  int
+	rate   *rate.Limiter
 	// connections, and how many of them are beyond the limit, are guarded by the lock of callers.
 	connections, overLimit int
 }

@@ -3,7 +3,8 @@
 //
 // [Controller] is the entry: its methods are steps of a pipeline. It gives each call a [Ticket], which accounts what
 // the call takes to its caller. A [Limiter] counts one kind of thing and divides it among callers (limiter.go says
-// how). Callers are distinguished by address, members by id (caller.go). Reads that cost as much as many writes wait
+// how). Callers are distinguished by user if they are authenticated (users.go) and by address if they are not, members
+// by id (caller.go). Reads that cost as much as many writes wait
 // for their turn in a fair queue (expensive.go, fairqueue.go). All limits are in limits.go, beside the step that admits
 // a call.
 package admission
@@ -41,6 +42,9 @@ type ControllerHooks struct {
 	WriteError func(http.ResponseWriter, *http.Request, error)
 	// RelayedByMember reports whether another member relays the call.
 	RelayedByMember func(*http.Request) bool
+	// UserOf returns the user to whom an authenticated call is charged; empty if its address is. Nil is for a server
+	// without users.
+	UserOf func(context.Context) string
 }
 
 // NewController makes the controller of a server, and registers its metrics.

@@ -18,15 +18,18 @@ const shareOfFree = 3
 // Limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: one that holds
 // more than its share is refused, and the others are not. The share is not a constant but follows what is free, as
 // the dynamic thresholds of a switch that many queues share, so that a caller may have most of it while no other
-// caller wants any.
+// caller wants any. A user, whose calls may come from many addresses at once, has at most a fixed share besides
+// (users.go).
 type Limiter struct {
 	// what and setting are for the text of a refusal.
 	what, setting string
 	kind          limiterKind
 	capacity      int64
-	InUse         atomic.Int64
-	// full and beyondShare count refusals by their reason.
-	full, beyondShare prometheus.Counter
+	// userPart is the share of one user, as one part in so many; 0 if it is that of every caller.
+	userPart int64
+	InUse    atomic.Int64
+	// full, beyondShare and beyondUserShare count refusals by their reason.
+	full, beyondShare, beyondUserShare prometheus.Counter
 }
 
 // limiterKind is the index of a limiter in what a caller holds.
@@ -35,10 +38,12 @@ type limiterKind int
 const (
 	kindCalls limiterKind = iota
 	kindStreams
+	kindWaits
 	kindSmallBodies
 	kindLargeBodies
 	kindDecoded
 	kindRelays
+	kindRelayedStreams
 	kindRelayedWaits
 	kindRelayedSmallBodies
 	kindRelayedLargeBodies
@@ -65,13 +70,19 @@ func (g *Limiter) TryAcquire(c *Caller, n int64) error {
 	if c == nil {
 		return nil
 	}
-	if held := c.held[g.kind].Add(n); held > shareOfFree*(g.capacity-inside+n) {
-		c.held[g.kind].Add(-n)
-		g.InUse.Add(-n)
-		g.beyondShare.Inc()
-		return g.errBeyondShare(c, held-n)
+	held := c.held[g.kind].Add(n)
+	tooMany := c.isUser && held > g.userShare()
+	if !tooMany && held <= shareOfFree*(g.capacity-inside+n) {
+		return nil
 	}
-	return nil
+	c.held[g.kind].Add(-n)
+	g.InUse.Add(-n)
+	if tooMany {
+		g.beyondUserShare.Inc()
+		return g.errBeyondUserShare(c, held-n)
+	}
+	g.beyondShare.Inc()
+	return g.errBeyondShare(c, held-n)
 }
 
 // Release returns what take admitted.
@@ -120,11 +131,15 @@ type Limiters struct {
 	Backups *Limiter
 	// Diagnostics are requests for them, scrapes those for /metrics.
 	Diagnostics, scrapes *Limiter
+	// users are the callers that are users, beyondRate counts their calls that came too fast.
+	users      *users
+	beyondRate prometheus.Counter
 }
 
 // CallLimiters are what calls take while they are under way.
 type CallLimiters struct {
-	Calls, Streams *Limiter
+	// Waits are the waiting requests among the streams.
+	Calls, Streams, Waits *Limiter
 	// SmallBodies and largeBodies are bytes of requests; a body is small up to smallBody.
 	SmallBodies, LargeBodies *Limiter
 	// Decoded is memory of decoded requests, in bytes by estimate.
@@ -136,19 +151,22 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_shed_total",
 		Help: "Calls, streams, bodies and connections that were refused: the limit was full, or the caller was " +
-			"beyond its share.",
+			"beyond its share, or a user beyond the fixed share or the rate of one user.",
 	}, []string{"limit", "reason"})
 	make := func(kind limiterKind, limit, what, setting string, most int64) *Limiter {
 		return &Limiter{
 			what: what, setting: setting, kind: kind, capacity: most,
 			full: shed.WithLabelValues(limit, "full"), beyondShare: shed.WithLabelValues(limit, "share"),
+			beyondUserShare: shed.WithLabelValues(limit, "user"),
 		}
 	}
 	calls, streams := int64(l.Calls), int64(l.Streams)
 	g := &Limiters{
 		Clients: CallLimiters{
-			Calls:   make(kindCalls, "calls", "calls under way", "max-calls", calls),
-			Streams: make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
+			Calls: make(kindCalls, "calls", "calls under way", "max-calls", calls).withUserPart(UserCalls),
+			Streams: make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams).
+				withUserPart(UserStreams),
+			Waits: make(kindWaits, "waits", "waiting requests", "max-streams", streams).withUserPart(UserWaits),
 			SmallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together",
 				MaxSmallBodies),
 			LargeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together",
@@ -156,9 +174,12 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 			Decoded: make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", MaxAllDecoded),
 		},
 		Members: CallLimiters{
-			Calls: make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
-			Streams: make(kindRelayedWaits, "relays", "waiting requests that other members relay",
-				"max-streams", streams),
+			Calls: make(kindRelays, "relays", "calls that other members relay", "max-calls", calls).
+				withUserPart(UserCalls),
+			Streams: make(kindRelayedStreams, "relays", "streams and waiting requests that other members relay",
+				"max-streams", streams).withUserPart(UserStreams),
+			Waits: make(kindRelayedWaits, "relays", "waiting requests that other members relay",
+				"max-streams", streams).withUserPart(UserWaits),
 			SmallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests",
 				"all bodies up to 64 KiB together", MaxSmallBodies/2),
 			LargeBodies: make(kindRelayedLargeBodies, "relays", "bytes of large relayed requests",
@@ -174,11 +195,13 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 		Reflection: make(kindReflection, "reflection", "streams of gRPC's reflection and health",
 			"all such streams together", MaxReflection),
 		Expensive: make(kindExpensive, "expensive_reads", "plans, dry runs, explanations, long lists and large trees",
-			"all such reads together", MaxExpensive),
+			"all such reads together", MaxExpensive).withUserPart(UserExpensive),
 		Backups: make(kindBackups, "backups", "backups that are saved", "all backups together", MaxBackups),
 		Diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together",
 			MaxDiagnostics),
-		scrapes: make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
+		scrapes:    make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
+		users:      &users{perSecond: l.CallsPerSecondPerUser, known: map[string]*Caller{}},
+		beyondRate: shed.WithLabelValues("calls", "rate"),
 	}
 	return g, g.registerMetrics(registerer, shed)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Limits bound what a server admits at a time. Calls beyond a limit get unavailable with OVERLOADED at once. All
-// callers from one address together may hold three times what is free. A field that is 0 has its default.
+// callers from one address together may hold three times what is free, and so may one user, who has at most a fixed
+// share of some limits besides (users.go). A field that is 0 has its default.
 type Limits struct {
 	// Calls are calls that are served or relayed at one time. Default 8192.
 	Calls int
@@ -21,6 +22,9 @@ type Limits struct {
 	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are closed;
 	// further ones are closed at once. Default 16384.
 	Connections int
+	// CallsPerSecondPerUser is how many calls one user may begin in a second, and at once if it was silent; 0 for any
+	// number.
+	CallsPerSecondPerUser int
 	// SendPatience is how long a caller of a stream may take to receive one message. Default 30 s.
 	SendPatience time.Duration
 }
@@ -29,7 +33,7 @@ type Limits struct {
 func (l Limits) WithDefaults() Limits {
 	return Limits{
 		Calls: cmp.Or(l.Calls, 8192), Streams: cmp.Or(l.Streams, 8192), Connections: cmp.Or(l.Connections, 16384),
-		SendPatience: cmp.Or(l.SendPatience, 30*time.Second),
+		CallsPerSecondPerUser: l.CallsPerSecondPerUser, SendPatience: cmp.Or(l.SendPatience, 30*time.Second),
 	}
 }
 
@@ -195,9 +199,16 @@ func (g *Limiters) WaitInside(ctx context.Context) (leave func(), err error) {
 	if of == nil {
 		of = &g.Clients
 	}
+	if err := of.Waits.TryAcquire(notes.Caller, 1); err != nil {
+		return nil, err
+	}
 	if err := of.Streams.TryAcquire(notes.Caller, 1); err != nil {
+		of.Waits.Release(notes.Caller, 1)
 		return nil, err
 	}
 	notes.releaseSlot()
-	return func() { of.Streams.Release(notes.Caller, 1) }, nil
+	return func() {
+		of.Streams.Release(notes.Caller, 1)
+		of.Waits.Release(notes.Caller, 1)
+	}, nil
 }

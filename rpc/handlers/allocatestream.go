@@ -196,6 +196,9 @@ func (a *allocateStream) charge(c *streamCall) error {
 	if a.ticket.Limiters == nil {
 		return nil
 	}
+	if err := a.service.Limiters.CheckRate(a.ticket.Caller); err != nil {
+		return err
+	}
 	if err := a.ticket.Limiters.Calls.TryAcquire(a.ticket.Caller, 1); err != nil {
 		return err
 	}
