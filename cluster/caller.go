@@ -33,6 +33,16 @@ func (n *Node) callerFor(ctx context.Context) *access.Caller {
 	return by
 }
 
+// chargedUser is the user whose share of the queue a proposal takes from; empty if it has none: in an open cluster, and
+// for what the cluster itself or a caller that is not known proposes.
+func (n *Node) chargedUser(ctx context.Context) string {
+	by := n.callerFor(ctx)
+	if by == nil || !by.IsUser() || n.Book().Mode() == access.Open {
+		return ""
+	}
+	return by.User
+}
+
 // Book is the access book as of the log entries that this node has applied. It takes no lock. A book never changes, so
 // it may be kept, but each call should ask for the present one.
 func (n *Node) Book() *access.Book { return n.ledger.Book() }

@@ -33,10 +33,15 @@ const (
 	overlapWait     = 2 * time.Millisecond
 )
 
+// queuedPerUser is the share of the capacity that the commands of one user may have, as one part in so many.
+const queuedPerUser = 4
+
 // proposal is one caller's commands for one log entry.
 type proposal struct {
 	commands int
 	part     fsm.Part
+	// user is whose share the commands take from; empty for those of the cluster and of callers that are not known.
+	user string
 	// large is true if the proposal is part of a large call.
 	large bool
 	// keepsOrder is true if the proposal must not overtake a large call that arrived before it.
@@ -82,8 +87,25 @@ func newProposalQueue() *proposalQueue { return &proposalQueue{ready: make(chan 
 
 // proposalList is one list of waiting proposals, oldest first.
 type proposalList struct {
-	proposals       []*proposal
-	commands, bytes int
+	proposals []*proposal
+	queued
+	// byUser are the parts of it that are of one user; users without a proposal have none.
+	byUser map[string]queued
+}
+
+// queued is the size of some waiting proposals.
+type queued struct{ commands, bytes int }
+
+// adjust adds a proposal, or takes it away.
+func (s *queued) adjust(p *proposal, sign int) {
+	s.commands += sign * p.commands
+	s.bytes += sign * p.part.Size()
+}
+
+// hasRoomFor reports whether some more fits into a 1/shares part of the capacity of the queue. What is alone always
+// fits.
+func (s queued) hasRoomFor(commands, bytes, shares int) bool {
+	return s.commands == 0 || s.commands+commands <= maxQueuedCommands/shares && s.bytes+bytes <= maxQueuedBytes/shares
 }
 
 func (l *proposalList) addProposal(p *proposal) {
@@ -92,8 +114,20 @@ func (l *proposalList) addProposal(p *proposal) {
 }
 
 func (l *proposalList) adjustCounts(p *proposal, sign int) {
-	l.commands += sign * p.commands
-	l.bytes += sign * p.part.Size()
+	l.adjust(p, sign)
+	if p.user == "" {
+		return
+	}
+	of := l.byUser[p.user]
+	of.adjust(p, sign)
+	if of.commands == 0 {
+		delete(l.byUser, p.user)
+		return
+	}
+	if l.byUser == nil {
+		l.byUser = map[string]queued{}
+	}
+	l.byUser[p.user] = of
 }
 
 // removeMatching removes the proposals for which matches returns true.
@@ -109,9 +143,20 @@ func (l *proposalList) removeMatching(matches func(*proposal) bool) (found bool)
 	return found
 }
 
-// hasRoomFor reports whether the list, which gets a 1/shares part of the capacity, can take more proposals.
-func (l *proposalList) hasRoomFor(commands, bytes, shares int) bool {
-	return l.commands == 0 || l.commands+commands <= maxQueuedCommands/shares && l.bytes+bytes <= maxQueuedBytes/shares
+// checkRoom returns why the list, which gets a 1/shares part of the capacity, cannot take more proposals of a user.
+func (l *proposalList) checkRoom(user string, commands, bytes, shares int) *Error {
+	if !l.hasRoomFor(commands, bytes, shares) {
+		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once",
+			l.commands, l.bytes)
+	}
+	of := l.byUser[user]
+	if user != "" && !of.hasRoomFor(commands, bytes, shares*queuedPerUser) {
+		return newError(Overloaded, true, nil,
+			"%d commands with %d bytes of user %s wait already, and the share of one user is %d with %d; try again later, "+
+				"with fewer at once",
+			of.commands, of.bytes, user, maxQueuedCommands/shares/queuedPerUser, maxQueuedBytes/shares/queuedPerUser)
+	}
+	return nil
 }
 
 // enqueue appends either all proposals or, with an error, none.
@@ -130,10 +175,8 @@ func (q *proposalQueue) enqueue(proposals []*proposal, batched bool) *Error {
 	if bytes > largeCall {
 		list, shares = &q.large, 2
 	}
-	if !list.hasRoomFor(commands, bytes, shares) {
-		return newError(Overloaded, true, nil,
-			"%d commands with %d bytes wait already; try again later, with fewer at once",
-			list.commands, list.bytes)
+	if err := list.checkRoom(proposals[0].user, commands, bytes, shares); err != nil {
+		return err
 	}
 	now := time.Now()
 	for _, p := range proposals {

@@ -373,3 +373,47 @@ func TestTheEndOfAnEntryReleasesTheNext(t *testing.T) {
 		}
 	})
 }
+
+// TestUsersShareTheQueue: one user may have a quarter of the queue, whatever it sends, and others then have room. A
+// proposal of a user who has none waiting fits always.
+func TestUsersShareTheQueue(t *testing.T) {
+	of := func(user string, commands, bytes int) []*proposal {
+		p := newTestProposal(commands, bytes)
+		p.user = user
+		return []*proposal{p}
+	}
+	q := newProposalQueue()
+	const call = 100
+	fill := func(user string) (taken int) {
+		for q.enqueue(of(user, call, 10), false) == nil {
+			taken++
+		}
+		return taken
+	}
+	share := maxQueuedCommands / queuedPerUser / call
+	for _, user := range []string{"account/a", "account/b"} {
+		if got := fill(user); got != share {
+			t.Errorf("%s got %d calls into the queue, want %d", user, got, share)
+		}
+	}
+	err := q.enqueue(of("account/a", call, 10), false)
+	if err == nil || err.Reason != Overloaded || !err.NotApplied ||
+		!strings.Contains(err.Text, "of user account/a wait already, and the share of one user is") {
+		t.Errorf("the refusal is %v", err)
+	}
+	if err := q.enqueue(of("account/a", 1, largeCall+1), false); err != nil {
+		t.Errorf("a large call: %v", err)
+	}
+	if got := fill(""); got < share {
+		t.Errorf("%d calls without a user, want the rest of the queue", got)
+	}
+	for len(q.takeBatch()) > 0 {
+		q.entryEnded([]*proposal{{large: true}})
+	}
+	if n := len(q.small.byUser) + len(q.large.byUser); n != 0 {
+		t.Errorf("%d users have a share of an empty queue", n)
+	}
+	if got := fill("account/a"); got != share {
+		t.Errorf("after the queue was empty, %d calls, want %d", got, share)
+	}
+}

@@ -54,7 +54,9 @@ func (l *leadership) propose(ctx context.Context, commands []quota.Command,
 	if err != nil {
 		return nil, 0, err
 	}
+	user := l.node.chargedUser(ctx)
 	for _, p := range proposals {
+		p.user = user
 		p.callerErr, p.keepsOrder = ctx.Err, slices.ContainsFunc(commands, isExpiry)
 		if err := l.node.checkFormat(p.part.Format); err != nil {
 			return nil, 0, err
