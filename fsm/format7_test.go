@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -251,4 +252,42 @@ func seventhFSM(t testing.TB) *FSM {
 		t.Fatalf("ci/1 is %+v, %v", found, refused)
 	}
 	return f
+}
+
+// TestOwnersOfDenialsAreRestored: a denial keeps its owner, and the owner its share, in a state that was restored from a
+// snapshot.
+func TestOwnersOfDenialsAreRestored(t *testing.T) {
+	f := seventhFSM(t)
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "small", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{
+			Policy: "strict", Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(1)}},
+			Bindings: seventhBindings,
+		}},
+	}}})))
+	deny := func(f *FSM, id string) {
+		applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, quota.Allocate{ID: id, Claims: []quota.Claim{{
+			Tree: "small", Amounts: quota.Vector{{Resource: "cores", Amount: 2}},
+		}}})))
+	}
+	deny(f, "denied/1")
+	data := snapshotOf(t, f)
+	g := restored(t, data)
+	if !bytes.Equal(snapshotOf(t, g), data) {
+		t.Error("the restored state has another snapshot")
+	}
+	deny(f, "denied/2")
+	deny(g, "denied/2")
+	if !bytes.Equal(snapshotOf(t, f), snapshotOf(t, g)) {
+		t.Error("the restored state goes on in another way")
+	}
+	page := g.ledger.View().Events(0, quota.EventDenied, "", 100)
+	for _, id := range []string{"denied/1", "denied/2"} {
+		if !slices.ContainsFunc(page.Events, func(e quota.Event) bool { return e.ID == id && e.Owner == evaCaller.User }) {
+			t.Errorf("%s has no owner in %+v", id, page.Events)
+		}
+	}
+	if err := g.ledger.Check(); err != nil {
+		t.Error(err)
+	}
 }

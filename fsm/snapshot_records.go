@@ -178,6 +178,7 @@ func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
 func encodeEvent(e *quota.Event) *logv1.EventRecord {
 	record := &logv1.EventRecord{
 		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
+		Owner: e.Owner,
 	}
 	if e.Request != nil {
 		record.Request = encodeAllocate(*e.Request)
@@ -190,7 +191,7 @@ func encodeEvent(e *quota.Event) *logv1.EventRecord {
 
 func decodeEvent(r *logv1.EventRecord) *quota.Event {
 	e := &quota.Event{
-		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
+		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(), Owner: r.GetOwner(),
 		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {

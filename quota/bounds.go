@@ -37,6 +37,14 @@ type Bounds struct {
 	TombstoneSpan Span
 }
 
+// Parts of bounds that one user may use, as one part in so many, unless the cluster is open.
+const (
+	// WaitingPerUser is for requests in the queue.
+	WaitingPerUser = 10
+	// DenialsPerUser is for events of denials, and for their bytes. Beyond it the oldest of the user is forgotten early.
+	DenialsPerUser = 10
+)
+
 // DefaultBounds are the bounds of every released version; changing one needs a new feature level.
 func DefaultBounds() Bounds {
 	return Bounds{

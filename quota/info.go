@@ -316,6 +316,8 @@ type Event struct {
 	// ID is the id of the allocation or request, By that of the allocation that caused the event.
 	ID, By string
 	Stamp  Stamp
+	// Owner is the user whose request was denied; empty for other kinds, and if it is not known.
+	Owner string
 	// Request and Decision are set for a denial.
 	Request  *Allocate
 	Decision *Decision

@@ -40,7 +40,14 @@ func newGuarded(t rapid.TB, trees []quota.TreeSpec, accounts ...string) *guarded
 
 // newLedgerIn is newGuarded in another mode.
 func newLedgerIn(t rapid.TB, mode access.Mode, trees []quota.TreeSpec, accounts ...string) *guarded {
-	g := &guarded{t: t, ledger: ledger.New(quota.DefaultBounds())}
+	return newBounded(t, quota.DefaultBounds(), mode, trees, accounts...)
+}
+
+// newBounded is newLedgerIn with other bounds.
+func newBounded(
+	t rapid.TB, b quota.Bounds, mode access.Mode, trees []quota.TreeSpec, accounts ...string,
+) *guarded {
+	g := &guarded{t: t, ledger: ledger.New(b)}
 	g.must("root", quota.ChangeAccess{Change: access.Bootstrap{
 		Secret: [32]byte{1}, Account: "root",
 		Token: access.NewToken{ID: tokenOf("root"), Hash: [32]byte{1}, Ends: wallNow + 1e9},

@@ -47,7 +47,7 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 		return t.preview(decision)
 	case !decision.Granted:
 		l.inventory.createWanted(a, decision.Violations)
-		l.journal.noteDenial(request, decision)
+		l.journal.noteDenial(request, decision, a.owner, guard{l}.hasShare())
 		return Outcome{Decision: newDecision(decision)}
 	}
 	return Outcome{Decision: newDecision(decision), Allocation: t.commit(0)}

@@ -41,6 +41,7 @@ func (l guard) setOwner(a *Allocation, owner string) {
 		w := l.queue.waiterOf(a)
 		l.queue.replaceWaiting(w, w.record.claims, *w.record.more.waiting)
 		w.record.owner = owner // the record is new, nobody else has it yet
+		l.queue.countOwner(owner, 1)
 		return
 	}
 	is := *a

@@ -83,6 +83,12 @@ func (c *caller) user() string {
 	return c.who.User
 }
 
+// hasShare reports whether the caller is a user who may have only a part of what all users share. In an open ledger none
+// is.
+func (l guard) hasShare() bool {
+	return l.book.Mode() != access.Open && l.caller.who != nil && l.caller.who.IsUser()
+}
+
 // ownerName is the owner of what the caller is granted.
 func (l guard) ownerName() string {
 	user := l.caller.user()

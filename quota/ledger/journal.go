@@ -18,6 +18,8 @@ type journal struct {
 	events    []*quota.Event // oldest first
 	lastEvent uint64         // number of the newest event
 	bytes     int64          // size of the events, see quota.Sizes
+	// denials are those among the events that have an owner, by owner. They are derived from the events.
+	denials map[string]*userDenials
 }
 
 // Events returns up to max remembered events after a number (0: from the oldest), of a kind unless it is 0, and of an
@@ -39,13 +41,14 @@ func (v View) Events(after uint64, kind quota.EventKind, id string, max int) quo
 }
 
 func (j *journal) eventsAfter(number uint64) []*quota.Event {
-	from, found := slices.BinarySearchFunc(j.events, number,
-		func(e *quota.Event, number uint64) int { return cmp.Compare(e.Number, number) })
+	from, found := slices.BinarySearchFunc(j.events, number, compareNumber)
 	if found {
 		from++
 	}
 	return j.events[from:]
 }
+
+func compareNumber(e *quota.Event, number uint64) int { return cmp.Compare(e.Number, number) }
 
 // noteEvent appends an event and drops the oldest ones beyond the bounds.
 func (j *journal) noteEvent(e quota.Event) {
@@ -57,7 +60,9 @@ func (j *journal) noteEvent(e quota.Event) {
 func (j *journal) addEvent(e *quota.Event) {
 	j.events = append(j.events, e)
 	j.bytes += eventSize(e)
+	j.countDenial(e)
 	for j.tooManyEvents() {
+		j.discountDenial(j.events[0])
 		j.bytes -= eventSize(j.events[0])
 		j.events[0] = nil
 		j.events = j.events[1:]
@@ -69,13 +74,19 @@ func (j *journal) tooManyEvents() bool {
 	return len(j.events) > j.bounds.Events || j.boundsBytes() && j.bytes > j.bounds.EventBytes && len(j.events) > 1
 }
 
-// noteDenial records the reasons of a denial.
-func (j *journal) noteDenial(request quota.Allocate, d quota.Decision) {
+// noteDenial records the reasons of a denial. If the owner has a share only, its oldest denials beyond that are
+// dropped.
+func (j *journal) noteDenial(request quota.Allocate, d quota.Decision, owner string, hasShare bool) {
 	if len(d.Violations) > maxEventViolations {
 		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
 	}
 	request.Data = nil // user data may be secret
-	j.noteEvent(quota.Event{Kind: quota.EventDenied, ID: request.ID, Request: &request, Decision: &d})
+	j.noteEvent(quota.Event{
+		Kind: quota.EventDenied, ID: request.ID, Owner: owner, Request: &request, Decision: &d,
+	})
+	if hasShare {
+		j.limitDenials(owner)
+	}
 }
 
 // noteFact records a change of state for watchers.

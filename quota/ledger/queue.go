@@ -27,6 +27,8 @@ type waitQueue struct {
 	// revokedFor counts the leases under revocation by the id of the request that needs their capacity. It is derived from
 	// the rest of the state.
 	revokedFor map[string]int
+	// byOwner counts the requests of each owner; it is derived from the rest of the state. It has none without an owner.
+	byOwner map[string]int
 	// bytes is the size of the requests, see Sizes.
 	bytes int64
 }
@@ -82,6 +84,7 @@ func (q *waitQueue) addWaiter(w *waiter) {
 	place := w.record.more.waiting
 	q.byArrival[place.arrival] = w
 	q.bytes += q.countedSize(w)
+	q.countOwner(w.record.owner, 1)
 	q.all.Insert(w.turn, 0, w)
 	q.allocations.byID.Put(w.record)
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
@@ -94,8 +97,22 @@ func (q *waitQueue) removeWaiter(w *waiter) {
 	place := w.record.more.waiting
 	delete(q.byArrival, place.arrival)
 	q.bytes -= q.countedSize(w)
+	q.countOwner(w.record.owner, -1)
 	q.allocations.byID.Remove(w.record)
 	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
+}
+
+// countOwner adds to the number of requests of an owner.
+func (q *waitQueue) countOwner(owner string, n int) {
+	if owner == "" {
+		return
+	}
+	if q.byOwner == nil {
+		q.byOwner = map[string]int{}
+	}
+	if q.byOwner[owner] += n; q.byOwner[owner] == 0 {
+		delete(q.byOwner, owner)
+	}
 }
 
 // enqueue puts a denied request into the queue of its first blocker.
@@ -103,6 +120,12 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 	a := t.allocation
 	if l.queue.all.Len() >= l.bounds.Waiting {
 		return Outcome{Refused: l.queue.tooManyWait()}
+	}
+	share := max(1, l.bounds.Waiting/quota.WaitingPerUser)
+	if n := l.queue.byOwner[a.owner]; n >= share && (guard{l}).hasShare() {
+		return Outcome{Refused: quota.Errorf(quota.Full, "mode",
+			"%d requests of %s wait, and the share of one user is %d of the %d that may; ask again when some of them have "+
+				"ended, or do not wait", n, a.owner, share, l.bounds.Waiting)}
 	}
 	w := &waiter{record: a, request: request}
 	if err := l.checkRequestGrowth(l.countedSize(w)); err != nil {

@@ -243,16 +243,20 @@ func (r Reader) Events(after uint64, kind quota.EventKind, id string, max int) q
 		return page
 	}
 	page.Events = slices.DeleteFunc(slices.Clone(page.Events), func(e quota.Event) bool { return !r.seesEvent(&e) })
-	for i := range page.Events {
-		if d := page.Events[i].Decision; d != nil {
-			seen := r.redactDecision(*d)
+	for i, e := range page.Events {
+		if e.Decision != nil {
+			seen := r.redactDecision(*e.Decision)
 			page.Events[i].Decision = &seen
 		}
 	}
 	return page
 }
 
+// seesEvent is true for the denials of the caller's own requests, and for what happened to holders that it may read.
 func (r Reader) seesEvent(e *quota.Event) bool {
+	if r.id == nil || r.id.Is(e.Owner) {
+		return true
+	}
 	if e.Request != nil {
 		return !slices.ContainsFunc(e.Request.Claims,
 			func(c quota.Claim) bool { return !r.May(access.HoldersRead, c.Tree, c.Node) })

@@ -37,12 +37,9 @@ func (s SandboxReader) Explain(c quota.Allocate) Outcome {
 
 // ExplainID is that of a Sandbox, for an allocation or a denial that the caller sees.
 func (s SandboxReader) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
-	d, a, at, err := s.sandbox.ExplainID(id)
+	d, a, at, err := s.sandbox.explainID(id, s.sees, s.seesEvent)
 	if err != nil || s.id == nil {
 		return d, a, at, err
-	}
-	if a != nil && !s.sees(a) || a == nil && !s.May(access.HoldersRead, "", "") {
-		return quota.Decision{}, nil, nil, unknownQuestion(id)
 	}
 	if a != nil {
 		seen := s.redacted(*a)

@@ -47,19 +47,24 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 // id, with its time; the remedy is computed for the present state, and is nil if the request would be granted or
 // refused now. The error is NotFound if the id is unknown. As for DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
+	return s.explainID(id, func(*quota.AllocationInfo) bool { return true }, func(*quota.Event) bool { return true })
+}
+
+// explainID is ExplainID for a caller who sees some allocations and denials. The others do not exist.
+func (s Sandbox) explainID(
+	id string, sees func(*quota.AllocationInfo) bool, seesDenial func(*quota.Event) bool,
+) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
 	if err := checkID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
 	}
 	if a := s.ledger.allocations.findByID(id); a != nil {
-		if a.isWaiting() {
-			d, info := s.queued(s.ledger.queue.waiterOf(a), true)
+		if info := a.currentInfo(); sees(&info) {
+			d, info := s.explainAllocation(a)
 			return d, &info, nil, nil
 		}
-		info := a.currentInfo()
-		return quota.Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, &info, nil, nil
 	}
 	for _, e := range slices.Backward(s.ledger.journal.events) {
-		if e.Kind == quota.EventDenied && e.ID == id {
+		if e.Kind == quota.EventDenied && e.ID == id && seesDenial(e) {
 			decision := *e.Decision
 			if now := s.Explain(*e.Request).Decision; now != nil {
 				decision.Remedy = now.Remedy
@@ -68,6 +73,15 @@ func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 		}
 	}
 	return quota.Decision{}, nil, nil, unknownQuestion(id)
+}
+
+// explainAllocation is what blocks a waiting request now, or how another was granted.
+func (s Sandbox) explainAllocation(a *Allocation) (quota.Decision, quota.AllocationInfo) {
+	if a.isWaiting() {
+		return s.queued(s.ledger.queue.waiterOf(a), true)
+	}
+	info := a.currentInfo()
+	return quota.Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, info
 }
 
 func unknownQuestion(id string) *quota.Error {

@@ -195,7 +195,7 @@ func sizeOfPrincipal(p quota.Principal) int64 {
 }
 
 func eventSize(e *quota.Event) int64 {
-	n := eventBytes + int64(len(e.ID)+len(e.By))
+	n := eventBytes + int64(len(e.ID)+len(e.By)+len(e.Owner))
 	if r := e.Request; r != nil {
 		n += recordBytes + int64(len(r.ID)) + sizeOfPairs(r.Labels) + sizeOfPrincipal(r.Principal)
 		for _, c := range r.Claims {

@@ -53,6 +53,9 @@ func (l *Ledger) Check() error {
 	if err := v.checkSizes(); err != nil {
 		return err
 	}
+	if err := v.checkDenials(); err != nil {
+		return err
+	}
 	return v.checkEnded()
 }
 

@@ -335,8 +335,11 @@ func (v verifier) checkQueue() error {
 	if !maps.Equal(revoked, v.queue.revokedFor) {
 		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, v.queue.revokedFor)
 	}
-	last := rankqueue.First()
+	last, owners := rankqueue.First(), map[string]int{}
 	for w := range v.queue.all.All() {
+		if w.record.owner != "" {
+			owners[w.record.owner]++
+		}
 		if err := v.checkWaiter(w, last); err != nil {
 			return err
 		}
@@ -345,6 +348,9 @@ func (v verifier) checkQueue() error {
 		if w.awaitsRevocation {
 			pressing[w.blockedIn]++
 		}
+	}
+	if !maps.Equal(owners, v.queue.byOwner) {
+		return fmt.Errorf("requests of %v wait, but %v are counted", owners, v.queue.byOwner)
 	}
 	if n := v.queue.all.Len(); n != len(v.queue.byArrival) {
 		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(v.queue.byArrival))

@@ -2354,8 +2354,10 @@ type EventRecord struct {
 	TimeMs int64  `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
 	WallMs int64  `protobuf:"varint,6,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
 	// For a denial.
-	Request       *Allocate          `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
-	Violations    []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
+	Request    *Allocate          `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	Violations []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
+	// The user whose request was denied. Since format 7.
+	Owner         string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2444,6 +2446,13 @@ func (x *EventRecord) GetViolations() []*ViolationRecord {
 		return x.Violations
 	}
 	return nil
+}
+
+func (x *EventRecord) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 // ViolationRecord is one violation of a denial. Since format 2.
@@ -2896,7 +2905,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
-	"\x04home\x18\x06 \x01(\x04R\x04home\"\x80\x02\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\x96\x02\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
@@ -2907,7 +2916,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\arequest\x18\a \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12?\n" +
 	"\n" +
 	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
-	"violations\"\x9b\x02\n" +
+	"violations\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\"\x9b\x02\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
