@@ -291,7 +291,10 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 }
 
 func (s *Server) allocationService(base handlers.Service) handlers.AllocationService {
-	return handlers.AllocationService{Service: base, Grants: s.grants, Limiters: s.admission.Limiters, Streams: &s.streams}
+	return handlers.AllocationService{
+		Service: base, Grants: s.grants, Limiters: s.admission.Limiters, Streams: &s.streams,
+		FollowCredential: s.identifier.FollowCredential,
+	}
 }
 
 // serviceHandlers are the handlers of services, each under the part of the path that its methods share, such as

@@ -70,6 +70,10 @@ func (r Reader) seenOf(n *node) quota.TenantsSee {
 	return n.tree.settings.TenantsSee
 }
 
+// Require is a refusal if the caller lacks a verb at a node, or at the nearest above it that exists. A place that it does
+// not see does not exist.
+func (r Reader) Require(verb access.Verb, tree, path string) *quota.Error { return r.need(verb, tree, path) }
+
 // need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist.
 func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
 	n := r.view.ledger.forest.nearestNode(tree, path)

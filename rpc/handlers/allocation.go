@@ -20,6 +20,9 @@ type AllocationService struct {
 	Limiters *admission.Limiters
 	// Streams makes the calls of AllocateStream.
 	Streams *StreamCalls
+	// FollowCredential returns a context that also ends when the credential of a call does, and what must be called when
+	// that is not asked any more.
+	FollowCredential func(context.Context) (context.Context, func())
 }
 
 // Allocate decides one request and holds all of it, or nothing.

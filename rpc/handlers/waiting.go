@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -16,20 +17,59 @@ import (
 // pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
 const pollMargin = 300 * time.Millisecond
 
+// rightsInterval is how often a waiting call looks whether its caller may still hold.
+const rightsInterval = time.Second
+
 // awaitGrant waits for the grant of a queued request for as long as its caller requested, and returns the state of the
-// request then. It uses only the state of this node, so it continues while the cluster has no leader.
+// request then. It uses only the state of this node, so it continues while the cluster has no leader. It ends within a
+// second with an error when the credential of the call no longer holds, or when the caller may no longer hold; the
+// request then stays in the queue for as long as one whose caller has gone.
 func (s AllocationService) awaitGrant(
 	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
-	within, cancel := context.WithTimeout(ctx, pollTime(ctx, r))
+	followed, stop := s.FollowCredential(ctx)
+	defer stop()
+	within, cancel := context.WithTimeout(followed, pollTime(ctx, r))
 	defer cancel()
-	s.Grants.waitFor(within, r.GetId(), func() bool { return !s.isWaiting(ctx, r.GetId()) })
+	for ended := false; !ended && within.Err() == nil; {
+		part, end := context.WithTimeout(within, rightsInterval)
+		s.Grants.waitFor(part, r.GetId(), func() bool {
+			ended = !s.isWaiting(ctx, r.GetId())
+			return ended
+		})
+		end()
+		if err := cmp.Or(identify.EndOfCredential(followed), s.checkWaiter(ctx, r)); err != nil {
+			return nil, err
+		}
+	}
 	last, at, err := s.currentOutcome(ctx, r)
 	if err != nil {
 		return s.fromAllocateOutcome(ctx, first, index)
 	}
 	last.Repeated = first.Repeated
 	return s.fromAllocateOutcome(ctx, last, at)
+}
+
+// checkWaiter returns why the caller of a waiting request may no longer hold at its nodes, or nil.
+func (s AllocationService) checkWaiter(ctx context.Context, r *quoratev1.AllocateRequest) error {
+	var lost error
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
+		if refused != nil {
+			lost = wire.ToError(refused)
+			return
+		}
+		for _, c := range r.GetClaims() {
+			if refused := reader.Require(access.Hold, c.GetTree(), c.GetNode()); refused != nil {
+				lost = wire.ToError(refused)
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be read now is looked at again
+	}
+	return lost
 }
 
 // pollTime is the wait that the caller requested, but it ends before the caller's deadline, and before the request

@@ -22,8 +22,8 @@ const (
 	recheckPatience = 100 * time.Millisecond
 )
 
-// openStreams are the streams of callers with a credential. One goroutine looks at them as long as there are any. Their
-// number is bounded by the places for streams.
+// openStreams are the streams and the waiting calls of callers with a credential. One goroutine looks at them as long
+// as there are any. Their number is bounded by the places for streams.
 type openStreams struct {
 	mu      sync.Mutex
 	all     map[*openStream]struct{}
@@ -41,7 +41,8 @@ type openStream struct {
 
 // EndWithCredential is the step that ends a stream when its credential does, or within a second after the credential
 // was revoked or refused or its account disabled, if the cluster is guarded. Calls with one answer are too short for
-// that. The step must come behind those that authenticate and admit the call.
+// that, but for those that wait: see [Identifier.FollowCredential]. The step must come behind those that authenticate
+// and admit the call.
 func (i *Identifier) EndWithCredential(x *pipeline.Exchange) bool {
 	c := callOf(x.Request.Context())
 	if c == nil || c.caller.Kind == access.Anonymous || i.options.Table.IsUnary(x.Request.URL.Path) {
@@ -57,6 +58,32 @@ func (i *Identifier) EndWithCredential(x *pipeline.Exchange) bool {
 	x.SetContext(ctx)
 	i.addStream(s)
 	return true
+}
+
+// FollowCredential returns a context for a call with one answer that waits. It ends when the call does, or as that of a
+// stream with EndWithCredential; [EndOfCredential] tells why then. The function must be called when the wait is over.
+func (i *Identifier) FollowCredential(ctx context.Context) (context.Context, func()) {
+	c := callOf(ctx)
+	if c == nil || c.caller.Kind == access.Anonymous || c.caller.Kind == access.System {
+		return ctx, func() {}
+	}
+	followed, cancel := context.WithCancelCause(ctx)
+	s := &openStream{call: c, cancel: cancel}
+	i.addStream(s)
+	return followed, func() {
+		i.streams.remove(s)
+		cancel(nil)
+	}
+}
+
+// EndOfCredential is the error that ended a context because the credential of the call no longer holds; nil if it has
+// not ended, or for another reason.
+func EndOfCredential(ctx context.Context) error {
+	var ended *connect.Error
+	if errors.As(context.Cause(ctx), &ended) && ended.Code() == connect.CodeUnauthenticated {
+		return ended
+	}
+	return nil
 }
 
 func (i *Identifier) addStream(s *openStream) {
@@ -182,8 +209,7 @@ func (s *openStream) close() {
 // TellEnd gives a stream that ended with its credential the error that says so, instead of that of a cancelled call.
 // It is for an interceptor.
 func TellEnd(ctx context.Context, err error) error {
-	var ended *connect.Error
-	if errors.As(context.Cause(ctx), &ended) && ended.Code() == connect.CodeUnauthenticated {
+	if ended := EndOfCredential(ctx); ended != nil {
 		return ended
 	}
 	return err
