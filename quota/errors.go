@@ -56,9 +56,11 @@ type Error struct {
 	Text string
 	// Breaches lists every broken rule if Kind is PolicyBreach.
 	Breaches []Breach
-	// Verb is the verb that the caller lacks, for metrics and records; 0 if something else is the reason. It is not shown,
-	// because a refusal may say that a place does not exist.
-	Verb access.Verb
+	// Verb is the verb that the caller lacks, for metrics, logs and records; 0 if something else is the reason. Place is
+	// where, as TREE:NODE; empty for the cluster. They may be shown if Kind is Forbidden: other refusals may say that the
+	// place does not exist.
+	Verb  access.Verb
+	Place string
 }
 
 // Error is the text, with the field in front if there is one.

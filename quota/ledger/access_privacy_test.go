@@ -206,5 +206,9 @@ func refusalText(err *quota.Error) string {
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("%v %s: %s", err.Kind, err.Field, err.Text)
+	text := fmt.Sprintf("%v %s: %s", err.Kind, err.Field, err.Text)
+	if err.Kind == quota.Forbidden { // then servers show where a verb is missing
+		text += fmt.Sprintf(" (%v at %s)", err.Verb, err.Place)
+	}
+	return text
 }

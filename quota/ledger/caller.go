@@ -157,20 +157,24 @@ func (l guard) needVerb(verb access.Verb, tree, path, field string) *quota.Error
 	case l.may(verb, n):
 		return nil
 	case n == nil || !l.sees(n):
-		return lackingVerb(l.hiddenPlace(tree, path, field), verb)
+		return lackingVerb(l.hiddenPlace(tree, path, field), verb, n)
 	}
-	return l.lacksVerb(verb, quota.Place(tree, path), field)
+	return l.lacksVerb(verb, n, quota.Place(tree, path), field)
 }
 
-// lacksVerb is the refusal of a caller who sees a place and may not do something there.
-func (l guard) lacksVerb(verb access.Verb, place, field string) *quota.Error {
+// lacksVerb is the refusal of a caller who sees a node and may not do something there, or at a place below it that does
+// not exist. The node is nil for the cluster.
+func (l guard) lacksVerb(verb access.Verb, n *node, place, field string) *quota.Error {
 	return lackingVerb(quota.Errorf(quota.Forbidden, field,
-		"%s lacks the right %s at %s; ask an administrator of it for a role", l.caller.name(), verb, place), verb)
+		"%s lacks the right %s at %s; ask an administrator of it for a role", l.caller.name(), verb, place), verb, n)
 }
 
-// lackingVerb notes in a refusal which verb is missing.
-func lackingVerb(err *quota.Error, verb access.Verb) *quota.Error {
+// lackingVerb notes in a refusal which verb is missing, and at which node.
+func lackingVerb(err *quota.Error, verb access.Verb, n *node) *quota.Error {
 	err.Verb = verb
+	if n != nil {
+		err.Place = n.place()
+	}
 	return err
 }
 
@@ -194,5 +198,5 @@ func (l guard) needCluster(verb access.Verb) *quota.Error {
 	if l.may(verb, nil) {
 		return nil
 	}
-	return l.lacksVerb(verb, "the cluster", "")
+	return l.lacksVerb(verb, nil, "the cluster", "")
 }

@@ -132,7 +132,7 @@ func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
 		}
 		n := l.forest.nearestNode(claim.Tree, claim.Node)
 		if c.Mode == quota.Force && !l.may(access.HoldForce, n) {
-			return l.lacksVerb(access.HoldForce, quota.Place(claim.Tree, claim.Node), "mode")
+			return l.lacksVerb(access.HoldForce, n, quota.Place(claim.Tree, claim.Node), "mode")
 		}
 		if err := l.permitPicks(claim, n, i); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (l guard) permitPicks(claim quota.Claim, n *node, i int) *quota.Error {
 	}
 	for j, p := range claim.Picks {
 		if !usual(p) && !l.may(access.ItemsClean, n) {
-			return l.lacksVerb(access.ItemsClean, quota.Place(claim.Tree, claim.Node),
+			return l.lacksVerb(access.ItemsClean, n, quota.Place(claim.Tree, claim.Node),
 				claimField(i, ".picks["+quota.Clip(claim.Picks[j].Resource)+"]"))
 		}
 	}
@@ -228,6 +228,16 @@ func (l guard) mayAtClaims(verb access.Verb, a *Allocation) bool {
 		}
 	}
 	return true
+}
+
+// lackingAtClaims notes in a refusal which verb is missing at which of the nodes of an allocation.
+func (l guard) lackingAtClaims(err *quota.Error, verb access.Verb, a *Allocation) *quota.Error {
+	for i := range a.claims {
+		if n := l.claimedNode(a, i); !l.may(verb, n) {
+			return lackingVerb(err, verb, n)
+		}
+	}
+	return err
 }
 
 // claimedNode is the node that a claim belongs to, or the nearest that exists.
@@ -250,13 +260,15 @@ func (l guard) permitOwner(id string, holds bool) *quota.Error {
 		return nil // the command says that there is none
 	case a.owner == "" || a.owner != l.caller.user():
 		if l.mayAtClaims(access.HoldersRead, a) {
-			return quota.Errorf(quota.Forbidden, "id", "%s neither owns allocation %q nor has the right %s where it holds",
-				l.caller.name(), a.id, access.HoldOperate)
+			return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "id",
+				"%s neither owns allocation %q nor has the right %s where it holds", l.caller.name(), a.id, access.HoldOperate,
+			), access.HoldOperate, a)
 		}
 		return l.allocations.noAllocation(id)
 	case holds && !l.mayAtClaims(access.Hold, a):
-		return quota.Errorf(quota.Forbidden, "id", "%s owns allocation %q, but lacks the right %s where it holds; release it",
-			l.caller.name(), a.id, access.Hold)
+		return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "id",
+			"%s owns allocation %q, but lacks the right %s where it holds; release it", l.caller.name(), a.id, access.Hold,
+		), access.Hold, a)
 	}
 	return nil
 }
@@ -270,8 +282,9 @@ func (l guard) permitRelease(c quota.Release) *quota.Error {
 	if a == nil || l.mayAtClaims(access.ItemsClean, a) {
 		return nil
 	}
-	return quota.Errorf(quota.Forbidden, "item_state",
-		"%s lacks the right %s where allocation %q holds; leave the state out", l.caller.name(), access.ItemsClean, a.id)
+	return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "item_state",
+		"%s lacks the right %s where allocation %q holds; leave the state out", l.caller.name(), access.ItemsClean, a.id,
+	), access.ItemsClean, a)
 }
 
 func (l guard) permitUpdates(c quota.UpdateItems) *quota.Error {

@@ -69,11 +69,25 @@ func (l guard) askFor(c quota.Change, change access.FieldChange, path access.Pat
 		return nil
 	}
 	if access.VerbsAt(l.caller.rights, l.now.Wall, path)&access.NodeVerbs == 0 {
-		return lackingVerb(l.hiddenPlace(c.Tree, c.Node, ""), ask.Verb)
+		return lackingVerb(l.hiddenPlace(c.Tree, c.Node, ""), ask.Verb, l.askedNode(ask.Place, c))
 	}
 	place := quota.Place(c.Tree, c.Node)
 	return lackingVerb(quota.Errorf(quota.Forbidden, "", "%s may not change %q of %s: it lacks the right %s at %s",
-		l.caller.name(), c.Field, place, ask.Verb, describePlace(ask.Place, c)), ask.Verb)
+		l.caller.name(), c.Field, place, ask.Verb, describePlace(ask.Place, c)), ask.Verb, l.askedNode(ask.Place, c))
+}
+
+// askedNode is the node at which a right is missing, or the nearest above it that exists; nil for the cluster.
+func (l guard) askedNode(p access.Place, c quota.Change) *node {
+	switch p {
+	case access.AtNode:
+		return l.forest.nearestNode(c.Tree, c.Node)
+	case access.AtParent, access.AtAncestor:
+		return l.forest.nearestNode(c.Tree, quota.ParentPath(c.Node))
+	case access.AtRoot:
+		return l.forest.nearestNode(c.Tree, "")
+	case access.AtCluster:
+	}
+	return nil
 }
 
 // describePlace says in words where a right is missing.

@@ -81,10 +81,11 @@ func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
 	case r.mayAt(verb, n):
 		return nil
 	case n == nil || !r.seesNode(n):
-		return hiddenPlace(tree, path)
+		return lackingVerb(hiddenPlace(tree, path), verb, n)
 	}
-	return quota.Errorf(quota.Forbidden, "", "you lack the right %s at %s; ask an administrator of it for a role", verb,
-		quota.Place(tree, quota.Clip(path)))
+	return lackingVerb(quota.Errorf(quota.Forbidden, "",
+		"you lack the right %s at %s; ask an administrator of it for a role", verb, quota.Place(tree, quota.Clip(path)),
+	), verb, n)
 }
 
 func hiddenPlace(tree, path string) *quota.Error {

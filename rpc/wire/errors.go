@@ -110,6 +110,9 @@ func RefusalError(e *quota.Error) *connect.Error {
 		code = connect.CodeInternal
 	}
 	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shortenText(e.Field, maxErrorField), NotApplied: true}
+	if e.Kind == quota.Forbidden && e.Verb != 0 {
+		detail.MissingVerb, detail.MissingAt = e.Verb.String(), e.Place
+	}
 	for _, b := range e.Breaches {
 		detail.Breaches = append(detail.Breaches,
 			&quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})

@@ -801,7 +801,11 @@ type Problem struct {
 	Breaches []*Breach `protobuf:"bytes,3,rep,name=breaches,proto3" json:"breaches,omitempty"`
 	// For unavailable: true if the request was not carried out. If false, the outcome is unknown: repeat the request
 	// under the same id.
-	NotApplied    bool `protobuf:"varint,4,opt,name=not_applied,json=notApplied,proto3" json:"not_applied,omitempty"`
+	NotApplied bool `protobuf:"varint,4,opt,name=not_applied,json=notApplied,proto3" json:"not_applied,omitempty"`
+	// For FORBIDDEN: a verb that the caller lacks, if a single one is the reason.
+	MissingVerb string `protobuf:"bytes,5,opt,name=missing_verb,json=missingVerb,proto3" json:"missing_verb,omitempty"`
+	// The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it there.
+	MissingAt     string `protobuf:"bytes,6,opt,name=missing_at,json=missingAt,proto3" json:"missing_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +866,20 @@ func (x *Problem) GetNotApplied() bool {
 		return x.NotApplied
 	}
 	return false
+}
+
+func (x *Problem) GetMissingVerb() string {
+	if x != nil {
+		return x.MissingVerb
+	}
+	return ""
+}
+
+func (x *Problem) GetMissingAt() string {
+	if x != nil {
+		return x.MissingAt
+	}
+	return ""
 }
 
 // Breach is one policy rule that a configuration would break.
@@ -1007,13 +1025,16 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06holder\x18\n" +
 	" \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
-	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\"\x88\x01\n" +
+	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\"\xca\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
 	"\bbreaches\x18\x03 \x03(\v2\x12.quorate.v1.BreachR\bbreaches\x12\x1f\n" +
 	"\vnot_applied\x18\x04 \x01(\bR\n" +
-	"notApplied\"x\n" +
+	"notApplied\x12!\n" +
+	"\fmissing_verb\x18\x05 \x01(\tR\vmissingVerb\x12\x1d\n" +
+	"\n" +
+	"missing_at\x18\x06 \x01(\tR\tmissingAt\"x\n" +
 	"\x06Breach\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
