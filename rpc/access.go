@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"context"
 	"time"
 
 	"github.com/quorate/quorate/rpc/authorize"
 	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/observe"
 )
 
 // newAuthorizer decides who may call which method, by the access book of the node.
@@ -13,5 +15,8 @@ func (s *Server) newAuthorizer(c Config) (*authorize.Authorizer, error) {
 		Rules: s.procedures, Books: c.Node, CallerOf: identify.CallerOf, CredentialEnds: identify.CredentialEnds,
 		Now: time.Now, Registerer: c.Registerer, Closed: c.Closed,
 		WriteError: s.admission.RefuseCall,
+		LogWouldRefuse: func(ctx context.Context, user, verb, place string) {
+			s.observer.Refusals.LogWouldRefuse(observe.CallOf(ctx), user, verb, place)
+		},
 	})
 }

@@ -17,6 +17,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/observe"
 )
 
 // as is an HTTP client of one caller, by its token; the empty one is anonymous.
@@ -206,6 +207,39 @@ func TestWatchingCountsAndServes(t *testing.T) {
 	}
 	if got := d.metric(t, series); got != "2" {
 		t.Errorf("counted %s after a call with the right, want 2", got)
+	}
+}
+
+// TestWatchingLogsWhatItWouldRefuse: a call before it begins and a command while it is carried out are logged with the
+// user, the verb, the node and the procedure, and no more lines in a second than there may be.
+func TestWatchingLogsWhatItWouldRefuse(t *testing.T) {
+	d := accessNode(t, access.Watching)
+	log := d.listen()
+	if _, err := d.clusterAs(byToken(plainToken)).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.allocationsAs(byToken(plainToken)).Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.clusterAs("").GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`user=account/plain verb=cluster.read node="the cluster" procedure=/quorate.v1.ClusterService/GetDigests`,
+		`user=account/plain verb=hold node=cern:physics procedure=/quorate.v1.AllocationService/Allocate`,
+		`user=anonymous verb=cluster.read node="the cluster"`,
+	} {
+		if text := log.String(); !strings.Contains(text, "[INFO]") || !strings.Contains(text, line) {
+			t.Errorf("not logged: %s\nin: %s", line, text)
+		}
+	}
+	for range 10 * observe.MaxFailureLines {
+		if _, err := d.clusterAs("").GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "would refuse"); n > 5*observe.MaxFailureLines {
+		t.Errorf("%d lines are logged", n)
 	}
 }
 

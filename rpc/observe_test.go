@@ -46,6 +46,7 @@ func (p *page) String() string {
 func (d *testServer) listen() *page {
 	log := &page{}
 	d.observer.Failures.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+	d.observer.Refusals.Log = d.observer.Failures.Log
 	return log
 }
 

@@ -174,6 +174,7 @@ func New(c Config) (*Server, error) {
 		observer: &observe.Observer{
 			Log: c.Logger, Metrics: counters, Table: known, Errors: connect.NewErrorWriter(options...),
 			Failures: &observe.FailureLog{Log: c.Logger, Now: time.Now},
+			Refusals: &observe.FailureLog{Log: c.Logger, Now: time.Now},
 		},
 	}
 	s.audit = c.Audit

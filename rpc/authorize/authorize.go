@@ -45,6 +45,9 @@ type Config struct {
 	Closed bool
 	// Now is the wall clock.
 	Now func() time.Time
+	// LogWouldRefuse logs what a guarded cluster would have refused to a user: a verb, or what stands for it, at a place,
+	// which is empty for the cluster. It must bound what it writes. Nil logs nothing.
+	LogWouldRefuse func(ctx context.Context, user, verb, place string)
 	// Registerer takes the metrics.
 	Registerer prometheus.Registerer
 	// WriteError answers a call with an error.
@@ -95,7 +98,8 @@ func (a *Authorizer) AuthorizeScrape(x *pipeline.Exchange) bool {
 	return err == nil
 }
 
-// checkRule returns nil if the call may begin. In the mode watching it counts what it would refuse.
+// checkRule returns nil if the call may begin. In the mode watching it counts and logs what it
+// would refuse.
 func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error {
 	label := noVerb
 	if rule.Verb != 0 {
@@ -113,6 +117,7 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 		return err
 	}
 	a.wouldRefuse.count(label)
+	a.logWouldRefuse(ctx, label, "")
 	return nil
 }
 
@@ -160,7 +165,9 @@ func (a *Authorizer) askCluster(ctx context.Context, book *access.Book, verb acc
 
 // LacksVerb is the refusal of a caller without a verb at a place.
 func LacksVerb(caller *access.Caller, verb access.Verb, place string) *quota.Error {
-	return &quota.Error{Kind: quota.Forbidden, Text: fmt.Sprintf("%s does not have %s on %s", caller.User, verb, place)}
+	return &quota.Error{
+		Kind: quota.Forbidden, Text: fmt.Sprintf("%s does not have %s on %s", caller.User, verb, place), Verb: verb,
+	}
 }
 
 // Caller returns the caller of a call; it is never nil.

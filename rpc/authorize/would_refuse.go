@@ -1,6 +1,7 @@
 package authorize
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,16 +47,25 @@ func (w wouldRefuse) register(to prometheus.Registerer) error {
 	return nil
 }
 
-// CountWouldRefuse counts a command that a guarded ledger would have refused; nil is none.
-func (a *Authorizer) CountWouldRefuse(refusal *quota.Error) {
+// NoteWouldRefuse counts and logs a command that a guarded ledger would have refused; nil is none.
+func (a *Authorizer) NoteWouldRefuse(ctx context.Context, refusal *quota.Error) {
+	if refusal == nil {
+		return
+	}
+	label := refusal.Verb.String()
 	switch {
-	case refusal == nil:
 	case refusal.Kind == quota.Unauthenticated:
-		a.wouldRefuse.count(noVerb)
+		label = noVerb
 	case refusal.Verb == 0:
-		a.wouldRefuse.count(otherVerb)
-	default:
-		a.wouldRefuse.count(refusal.Verb.String())
+		label = otherVerb
+	}
+	a.wouldRefuse.count(label)
+	a.logWouldRefuse(ctx, label, refusal.Place)
+}
+
+func (a *Authorizer) logWouldRefuse(ctx context.Context, label, place string) {
+	if a.config.LogWouldRefuse != nil {
+		a.config.LogWouldRefuse(ctx, a.Caller(ctx).User, label, place)
 	}
 }
 

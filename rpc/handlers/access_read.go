@@ -222,7 +222,9 @@ func (s AccessService) seesBindings(ctx context.Context, v ledger.Reader, tree, 
 	case tree == "":
 		return false, err
 	}
-	return false, authorize.LacksVerb(caller, access.BindingsGrant, "this place, nor access.read on the cluster")
+	refused := authorize.LacksVerb(caller, access.BindingsGrant, "this place, nor access.read on the cluster")
+	refused.Verb = access.AccessRead
+	return false, refused
 }
 
 // givesVerb says which bindings give a verb now.

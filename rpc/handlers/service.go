@@ -80,7 +80,7 @@ func (c Service) proposeWith(
 				len(outcomes), len(commands)))
 	}
 	for i := range outcomes {
-		c.Access.CountWouldRefuse(outcomes[i].WouldRefuse)
+		c.Access.NoteWouldRefuse(ctx, outcomes[i].WouldRefuse)
 	}
 	return outcomes, index, nil
 }

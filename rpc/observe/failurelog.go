@@ -16,8 +16,8 @@ import (
 // MaxFailureLines is how many failed calls are logged in a second; an overload must not fill the log as well.
 const MaxFailureLines = 10
 
-// FailureLog logs calls that failed because of the server, at a limited rate. It reports the number of failures that it
-// left out.
+// FailureLog logs calls that failed because of the server, or would be refused if the cluster were guarded, at a
+// limited rate. It reports the number of lines that it left out.
 type FailureLog struct {
 	Log hclog.Logger
 	Now func() time.Time
@@ -55,6 +55,28 @@ func (f *FailureLog) LogFailure(code string, about ...any) {
 		return
 	}
 	f.Log.Warn("a call failed", about...)
+}
+
+// LogWouldRefuse logs what a guarded cluster would have refused, unless there were too many lines in this second. An
+// empty place is the cluster.
+func (f *FailureLog) LogWouldRefuse(call *Call, user, verb, place string) {
+	leftOut, allowed := f.allowLine()
+	if !allowed {
+		return
+	}
+	if user == "" {
+		user = "anonymous"
+	}
+	if place == "" {
+		place = "the cluster"
+	}
+	about := []any{
+		"user", user, "verb", verb, "node", place, "procedure", call.Procedure, "request_id", call.RequestID,
+	}
+	if leftOut > 0 {
+		about = append(about, "left_out", leftOut)
+	}
+	f.Log.Info("a guarded cluster would refuse this call", about...)
 }
 
 // maxStack is how much of a stack trace is logged, in bytes.

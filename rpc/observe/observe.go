@@ -30,6 +30,8 @@ type Call struct {
 	RelayedTo string
 	// ReadsData is true if the answer has user data that is not the caller's own.
 	ReadsData bool
+	// Procedure is the name of the method in metrics and logs.
+	Procedure string
 	// RequestID names the call in all logs; traceID is empty unless it is traced.
 	RequestID, traceID string
 }
@@ -49,6 +51,9 @@ type Observer struct {
 	Log      hclog.Logger
 	Metrics  *Metrics
 	Failures *FailureLog
+	// Refusals are the lines on what a guarded cluster would refuse. They have a bound of their own, so that neither these
+	// nor those of failed calls push the others out.
+	Refusals *FailureLog
 	Errors   *connect.ErrorWriter
 	Table    procedures.Table
 	// AfterCall, if not nil, is called when a call of a caller has ended, with its code: "ok", a Connect code, or
@@ -62,6 +67,7 @@ func (o *Observer) ObserveCall(x *pipeline.Exchange) bool {
 	began, notes := time.Now(), &Call{RequestID: assignRequestID(w, r)}
 	recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
 	procedure := o.Table.MetricName(r.URL.Path)
+	notes.Procedure = procedure
 	counts := o.Metrics.ofProcedure(procedure)
 	counts.open.Inc()
 	x.AtEnd(func() {
@@ -99,7 +105,7 @@ func ShareRecord(x *pipeline.Exchange) bool {
 	if of.RequestID != "" {
 		x.Request.Header.Set(RequestIDHeader, of.RequestID)
 	}
-	x.Attach(callKey{}, &Call{RequestID: of.RequestID, traceID: of.traceID})
+	x.Attach(callKey{}, &Call{Procedure: x.Request.URL.Path, RequestID: of.RequestID, traceID: of.traceID})
 	return true
 }
 
