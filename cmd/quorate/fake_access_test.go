@@ -41,7 +41,7 @@ func (f *fake) mustBeAdmin(ctx context.Context, verb string) error {
 	admin, err := f.admin(ctx)
 	if err == nil && !admin {
 		return withDetail(connectError(connect.CodePermissionDenied, "this needs %s on the cluster", verb),
-			&quoratev1.Problem{Reason: "FORBIDDEN"})
+			&quoratev1.Problem{Reason: "FORBIDDEN", MissingVerb: verb})
 	}
 	return err
 }

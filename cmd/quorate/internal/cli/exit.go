@@ -227,7 +227,10 @@ func (c *Env) printCredentialHints(err error) {
 		c.Messagef("  to make another one:      quorate access token add ACCOUNT --out FILE")
 	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names somebody else
 		c.Messagef("  to see who you are:       quorate access whoami")
-		c.Messagef("  who may (administrators): quorate access who-can VERB TREE:NODE")
+		if verb := problem.GetMissingVerb(); verb != "" {
+			c.Messagef("  who may (administrators): quorate access who-can %s",
+				strings.TrimSpace(verb+" "+problem.GetMissingAt()))
+		}
 	}
 }
 
