@@ -254,8 +254,8 @@ func seventhFSM(t testing.TB) *FSM {
 	return f
 }
 
-// TestOwnersOfDenialsAreRestored: a denial keeps its owner, and the owner its share, in a state that was restored from a
-// snapshot.
+// TestOwnersOfDenialsAreRestored: a denial keeps its owner, and the owner its share, in a state that was restored from
+// a snapshot.
 func TestOwnersOfDenialsAreRestored(t *testing.T) {
 	f := seventhFSM(t)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{{

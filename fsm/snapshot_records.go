@@ -191,7 +191,8 @@ func encodeEvent(e *quota.Event) *logv1.EventRecord {
 
 func decodeEvent(r *logv1.EventRecord) *quota.Event {
 	e := &quota.Event{
-		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(), Owner: r.GetOwner(),
+		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
+		Owner: r.GetOwner(),
 		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {

@@ -116,7 +116,11 @@ func isEmpty(answer *dynamicpb.Message) bool {
 	}
 	empty := true
 	answer.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-		empty = field.Name() == "read" || field.Name() == "revision" // how fresh it is
+		switch field.Name() {
+		case "read", "revision", "filtered": // how fresh it is, and that it has only what the caller may see
+		default:
+			empty = false
+		}
 		return empty
 	})
 	return empty

@@ -169,6 +169,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	note("configuration", r.Configuration(), r.Policies(), r.Access())
 	note("revisions", r.Revisions(0, 100))
 	note("events", r.Events(0, 0, "", 100))
+	note("filtered", r.FiltersHolders(), r.FiltersTrees(), r.FiltersRevisions())
 	allocations, err := r.Allocations(quota.AllocationFilter{}, 0, 100)
 	note("allocations", allocations, refusalText(err))
 	waiting, err := s.Waiting(quota.QueueFilter{}, nil, 100)
@@ -180,6 +181,9 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	for _, node := range nodes {
 		usage, err := r.Usage("t", node, true, false, "", 100)
 		note("usage "+node, usage, refusalText(err))
+		if err == nil {
+			note("usage filtered "+node, r.FiltersUsage("t", node))
+		}
 		dry := s.DryRun(quota.SetLimits{Tree: "t", Node: node, Limits: cores(5)})
 		note("limits "+node, dry.Configuration, refusalText(dry.Refused))
 		out := s.Explain(claimAt("probe", node, 12))

@@ -83,8 +83,8 @@ func (c *caller) user() string {
 	return c.who.User
 }
 
-// hasShare reports whether the caller is a user who may have only a part of what all users share. In an open ledger none
-// is.
+// hasShare reports whether the caller is a user who may have only a part of what all users share. In an open ledger
+// none is.
 func (l guard) hasShare() bool {
 	return l.book.Mode() != access.Open && l.caller.who != nil && l.caller.who.IsUser()
 }

@@ -88,7 +88,8 @@ func TestDenialsAreKeptByBytesToo(t *testing.T) {
 	}
 	g.apply("heidi", claimCores("h", "atlas/physics/higgs", 90))
 	n := len(g.ledger.View().Events(0, quota.EventDenied, "", 1000).Events)
-	if sizes := g.ledger.View().Counts().Sizes; n < 5 || n > 40 || sizes.Events > bounds.EventBytes/quota.DenialsPerUser+2000 {
+	if sizes := g.ledger.View().Counts().Sizes; n < 5 || n > 40 ||
+		sizes.Events > bounds.EventBytes/quota.DenialsPerUser+2000 {
 		t.Errorf("%d events with %d bytes are kept", n, sizes.Events)
 	}
 	if err := g.ledger.Check(); err != nil {
@@ -162,6 +163,33 @@ func TestUsersShareTheWaitQueue(t *testing.T) {
 	for i := range bounds.Waiting {
 		if out := g.apply("hans", waits(fmt.Sprint("w", i))); out.Decision == nil || !out.Decision.Waiting {
 			t.Fatalf("in an open ledger, request %d does not wait: %+v", i, out)
+		}
+	}
+}
+
+// TestListsSayThatTheyAreFiltered: they do for callers without a right on all that the list may have, whatever there
+// is, and for no one in an open ledger.
+func TestListsSayThatTheyAreFiltered(t *testing.T) {
+	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
+	open := newOpenOr(t, quota.DefaultBounds(), access.Open)
+	filters := func(g *guarded, account string) [5]bool {
+		r, refused := g.ledger.View().ReaderOf(callerOf(account))
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		return [5]bool{
+			r.FiltersHolders(), r.FiltersTrees(), r.FiltersRevisions(), r.FiltersUsage("cern", ""),
+			r.FiltersUsage("cern", "atlas"),
+		}
+	}
+	for account, want := range map[string][5]bool{
+		"root": {}, "hans": {true, true, true, true, true}, "anna": {true, true, true, true, false},
+	} {
+		if got := filters(g, account); got != want {
+			t.Errorf("for %s the lists of holders, trees, revisions and usage are filtered: %v, want %v", account, got, want)
+		}
+		if got := filters(open, account); got != [5]bool{} {
+			t.Errorf("in an open ledger, for %s: %v", account, got)
 		}
 	}
 }

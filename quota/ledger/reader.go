@@ -37,9 +37,21 @@ func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
 	return Reader{v, id}, nil
 }
 
-// IsFiltered reports whether answers may lack what exists: the caller may not read everything.
-func (r Reader) IsFiltered() bool {
-	return !r.May(access.DataRead, "", "") || !r.May(access.ConfigRead, "", "")
+// FiltersHolders reports whether lists of allocations, of waiting requests and of events have only what the caller may
+// see, because it may not read holders on the whole cluster. It follows from the rights of the caller alone, like the
+// other answers of this kind, and never from what exists: otherwise it would tell that something hidden does.
+func (r Reader) FiltersHolders() bool { return !r.May(access.HoldersRead, "", "") }
+
+// FiltersTrees reports whether a list of trees has only those that the caller sees, see FiltersHolders.
+func (r Reader) FiltersTrees() bool { return !r.seesNode(nil) }
+
+// FiltersUsage reports whether the usage of a subtree has only nodes that the caller sees, see FiltersHolders: it may
+// not read usage at the top.
+func (r Reader) FiltersUsage(tree, path string) bool { return !r.May(access.UsageRead, tree, path) }
+
+// FiltersRevisions reports whether a list of revisions has only changes that the caller may read, see FiltersHolders.
+func (r Reader) FiltersRevisions() bool {
+	return !r.May(access.HistoryRead, "", "") && !r.May(access.ConfigRead, "", "")
 }
 
 // May reports whether the caller has a verb at a node, or at the nearest above it that exists; with an empty tree, on
@@ -70,9 +82,11 @@ func (r Reader) seenOf(n *node) quota.TenantsSee {
 	return n.tree.settings.TenantsSee
 }
 
-// Require is a refusal if the caller lacks a verb at a node, or at the nearest above it that exists. A place that it does
-// not see does not exist.
-func (r Reader) Require(verb access.Verb, tree, path string) *quota.Error { return r.need(verb, tree, path) }
+// Require is a refusal if the caller lacks a verb at a node, or at the nearest above it that exists. A place that it
+// does not see does not exist.
+func (r Reader) Require(verb access.Verb, tree, path string) *quota.Error {
+	return r.need(verb, tree, path)
+}
 
 // need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist.
 func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {

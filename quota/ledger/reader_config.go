@@ -163,7 +163,7 @@ func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
 // configuration on the cluster, only changes at nodes whose configuration the caller may read are shown, and revisions
 // without one are left out.
 func (r Reader) Revisions(before uint64, max int) []quota.Revision {
-	if r.May(access.HistoryRead, "", "") || r.May(access.ConfigRead, "", "") {
+	if !r.FiltersRevisions() {
 		return r.view.Revisions(before, max)
 	}
 	var seen []quota.Revision

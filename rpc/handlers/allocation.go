@@ -209,6 +209,7 @@ func (s AllocationService) ListAllocations(
 		Leases: r.GetLeases(),
 	}
 	var page quota.AllocationPage
+	filtered := false
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
 	size := func(v ledger.Reader) int {
 		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
@@ -219,12 +220,15 @@ func (s AllocationService) ListAllocations(
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
 		page, unknown = v.Allocations(filter, after, most)
+		filtered = v.FiltersHolders()
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListAllocationsResponse{NextPageToken: wire.AllocationPageToken(page.Next), Read: read}
+	answer := &quoratev1.ListAllocationsResponse{
+		NextPageToken: wire.AllocationPageToken(page.Next), Read: read, Filtered: filtered,
+	}
 	for _, a := range page.Allocations {
 		answer.Allocations = append(answer.Allocations, wire.FromAllocation(a))
 	}

@@ -81,16 +81,18 @@ func (s AllocationService) ListEvents(
 	ctx context.Context, r *quoratev1.ListEventsRequest,
 ) (*quoratev1.ListEventsResponse, error) {
 	var page quota.EventPage
+	filtered := false
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
 	size := func(ledger.Reader) int { return most * eventCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page = v.Events(r.GetAfter(), wire.EventKinds[r.GetKind()], r.GetId(), most)
+		filtered = v.FiltersHolders()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListEventsResponse{Next: page.Next, Read: read}
+	answer := &quoratev1.ListEventsResponse{Next: page.Next, Read: read, Filtered: filtered}
 	for _, e := range page.Events {
 		answer.Events = append(answer.Events, wire.FromEvent(e))
 	}

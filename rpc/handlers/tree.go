@@ -100,6 +100,7 @@ func (s TreeService) ListTrees(
 	size := func(v ledger.Reader) int { return v.Counts().Trees * treeCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		trees, policies, answer.Revision = v.Trees(), v.Policies(), v.Revision()
+		answer.Filtered = v.FiltersTrees()
 		return nil
 	})
 	if err != nil {
@@ -119,6 +120,7 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		return nil, wire.ToError(err)
 	}
 	var page quota.UsagePage
+	filtered := false
 	size := func(v ledger.Reader) int {
 		if r.GetSubtree() {
 			return v.Cells(r.GetTree()) * usageCost
@@ -129,12 +131,15 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		var unknown *quota.Error
 		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after,
 			wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
+		filtered = v.FiltersUsage(r.GetTree(), r.GetNode())
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.GetUsageResponse{NextPageToken: wire.UsagePageToken(page), Read: read}
+	answer := &quoratev1.GetUsageResponse{
+		NextPageToken: wire.UsagePageToken(page), Read: read, Filtered: filtered,
+	}
 	for _, n := range page.Nodes {
 		answer.Nodes = append(answer.Nodes, wire.FromNodeUsage(n))
 	}
@@ -150,7 +155,7 @@ func (s TreeService) ListRevisions(
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)
 	size := func(ledger.Reader) int { return most * revisionCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
-		revisions = v.Revisions(r.GetBefore(), most)
+		revisions, answer.Filtered = v.Revisions(r.GetBefore(), most), v.FiltersRevisions()
 		return nil
 	})
 	if err != nil {

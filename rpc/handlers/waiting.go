@@ -147,15 +147,19 @@ func (s AllocationService) ListWaiting(
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
+	filtered := false
 	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.SandboxReader) error {
 		var unknown *quota.Error
 		page, unknown = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
+		filtered = v.FiltersHolders()
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListWaitingResponse{NextPageToken: wire.WaitingPageToken(page.Next), Read: read}
+	answer := &quoratev1.ListWaitingResponse{
+		NextPageToken: wire.WaitingPageToken(page.Next), Read: read, Filtered: filtered,
+	}
 	for _, q := range page.Requests {
 		answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{
 			Allocation: wire.FromAllocation(q.Allocation), Decision: wire.FromDecision(q.Decision, nil),

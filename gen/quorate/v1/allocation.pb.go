@@ -2155,7 +2155,10 @@ type ListWaitingResponse struct {
 	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// True if the list has only what the caller may see, because it may not read holders on the whole cluster. It follows
+	// from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,4,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2209,6 +2212,13 @@ func (x *ListWaitingResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ListWaitingResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // WatchAllocationsRequest selects changes after a position; all given conditions must hold.
@@ -2902,7 +2912,10 @@ type ListAllocationsResponse struct {
 	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// True if the list has only what the caller may see, because it may not read holders on the whole cluster. It follows
+	// from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,4,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2956,6 +2969,13 @@ func (x *ListAllocationsResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ListAllocationsResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // ConfirmRequest names the reservation to confirm.
@@ -3546,7 +3566,10 @@ type ListEventsResponse struct {
 	// Pass as after to continue; 0 on the last page.
 	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// True if the list has only what the caller may see, because it may not read holders on the whole cluster. It follows
+	// from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,4,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3600,6 +3623,13 @@ func (x *ListEventsResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ListEventsResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
@@ -3780,11 +3810,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
-	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"\x9f\x01\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"\xbb\x01\n" +
 	"\x13ListWaitingResponse\x126\n" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xb5\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xb5\x01\n" +
 	"\x17WatchAllocationsRequest\x12\x1f\n" +
 	"\vafter_index\x18\x01 \x01(\x04R\n" +
 	"afterIndex\x12!\n" +
@@ -3839,11 +3870,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06leases\x18\a \x01(\bR\x06leases\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x01\n" +
 	"\x17ListAllocationsResponse\x128\n" +
 	"\vallocations\x18\x01 \x03(\v2\x16.quorate.v1.AllocationR\vallocations\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"7\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"7\n" +
 	"\x0eConfirmRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"{\n" +
 	"\x0fConfirmResponse\x126\n" +
@@ -3888,11 +3920,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
 	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
-	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"}\n" +
+	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*p\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered*p\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMODE_REJECT\x10\x01\x12\x10\n" +

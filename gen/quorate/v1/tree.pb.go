@@ -2362,7 +2362,10 @@ type ListTreesResponse struct {
 	// The log position and consistency of the answer.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// The policies that the configuration defines, by name; there are at most 100.
-	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	// True if the list has only trees of which the caller sees a node, because it has no right on all of them. It follows
+	// from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,5,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2423,6 +2426,13 @@ func (x *ListTreesResponse) GetPolicies() []*Policy {
 		return x.Policies
 	}
 	return nil
+}
+
+func (x *ListTreesResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // GetUsageRequest names a node or a subtree.
@@ -2716,7 +2726,10 @@ type GetUsageResponse struct {
 	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// True if there are only nodes that the caller sees, because it may not read usage at the node that it named. It follows
+	// from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,4,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2770,6 +2783,13 @@ func (x *GetUsageResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *GetUsageResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // ListRevisionsRequest asks for the history.
@@ -2951,7 +2971,10 @@ type ListRevisionsResponse struct {
 	// Newest first.
 	Revisions []*Revision `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	// True if there are only changes that the caller may read, because it may read neither the history nor the configuration
+	// of the whole cluster. It follows from the caller's rights alone: it does not tell whether something was left out.
+	Filtered      bool `protobuf:"varint,3,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2998,6 +3021,13 @@ func (x *ListRevisionsResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ListRevisionsResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // MoveNodeRequest gives a node another path.
@@ -4124,12 +4154,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"node_count\x18\x04 \x01(\x05R\tnodeCount\x12\x1f\n" +
 	"\vclaim_count\x18\x05 \x01(\x03R\n" +
-	"claimCount\"\xb8\x01\n" +
+	"claimCount\"\xd4\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
 	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"\xe7\x01\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12\x1a\n" +
+	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xe7\x01\n" +
 	"\x0fGetUsageRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x18\n" +
@@ -4154,11 +4185,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\asubtree\x18\x06 \x01(\x03R\asubtree\x12\x1f\n" +
 	"\bheadroom\x18\a \x01(\x03H\x00R\bheadroom\x88\x01\x01\x12\x12\n" +
 	"\x04over\x18\b \x01(\x03R\x04overB\v\n" +
-	"\t_headroom\"\x91\x01\n" +
+	"\t_headroom\"\xad\x01\n" +
 	"\x10GetUsageResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x84\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\x84\x01\n" +
 	"\x14ListRevisionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
@@ -4173,10 +4205,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12-\n" +
-	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\"u\n" +
+	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\"\x91\x01\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xc5\x02\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\xc5\x02\n" +
 	"\x0fMoveNodeRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1e\n" +
 	"\x04from\x18\x02 \x01(\tB\n" +

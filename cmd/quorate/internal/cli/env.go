@@ -103,6 +103,13 @@ func (c *Env) ReportAge(read *quoratev1.ReadInfo) {
 	}
 }
 
+// ReportFiltered prints that a table has only what the caller may see. In the other forms of output a field tells it.
+func (c *Env) ReportFiltered(answer interface{ GetFiltered() bool }) {
+	if answer.GetFiltered() && c.Output == OutputTable {
+		c.Messagef("filtered: these are the parts that you may see; quorate access whoami shows who you are")
+	}
+}
+
 // LearnUnitsForTable fetches the units if the output is a table. A failure is only reported: amounts are then shown
 // in base units.
 func (c *Env) LearnUnitsForTable(ctx context.Context, quorate *client.Client) {

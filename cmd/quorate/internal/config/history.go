@@ -43,6 +43,7 @@ func (o *historyOptions) runHistory(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(answer.GetRead())
+	o.ReportFiltered(answer)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(answer, func(p *cli.Page) error {
 		for _, revision := range answer.GetRevisions() {

@@ -57,6 +57,7 @@ func (o *queueOptions) runQueue(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(all.GetRead())
+	o.ReportFiltered(all)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(all, func(p *cli.Page) error { return drawQueue(o.Units, p, all.GetRequests()) })
 }
@@ -77,7 +78,7 @@ func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (
 			return nil, err
 		}
 		all.Requests = append(all.Requests, page.GetRequests()...)
-		all.Read, all.NextPageToken = page.GetRead(), page.GetNextPageToken()
+		all.Read, all.NextPageToken, all.Filtered = page.GetRead(), page.GetNextPageToken(), page.GetFiltered()
 		query.PageToken = page.GetNextPageToken()
 		if query.GetPageToken() == "" || len(all.GetRequests()) == o.limit {
 			return all, nil

@@ -65,6 +65,7 @@ func (o *ListOptions) RunList(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(all.GetRead())
+	o.ReportFiltered(all)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(all, func(p *cli.Page) error {
 		if o.Leases {
@@ -93,6 +94,7 @@ func (o *ListOptions) fetchPages(
 		}
 		all.Allocations = append(all.Allocations, page.GetAllocations()...)
 		all.Read = page.GetRead()
+		all.Filtered = page.GetFiltered()
 		all.NextPageToken = page.GetNextPageToken()
 		request.PageToken = page.GetNextPageToken()
 		if request.GetPageToken() == "" || len(all.GetAllocations()) == o.limit {

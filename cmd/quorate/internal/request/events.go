@@ -74,6 +74,7 @@ func (o *eventsOptions) runEvents(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(all.GetRead())
+	o.ReportFiltered(all)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(all, func(p *cli.Page) error { return p.Table(eventRows(o.Units, all.GetEvents())) })
 }
@@ -97,7 +98,7 @@ func (o *eventsOptions) fetchEvents(
 			return nil, err
 		}
 		all.Events = append(all.Events, page.GetEvents()...)
-		all.Read, all.Next = page.GetRead(), page.GetNext()
+		all.Read, all.Next, all.Filtered = page.GetRead(), page.GetNext(), page.GetFiltered()
 		request.After = page.GetNext()
 		if request.GetAfter() == 0 || len(all.GetEvents()) == o.limit {
 			return all, nil

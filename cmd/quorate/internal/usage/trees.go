@@ -32,6 +32,7 @@ func listTrees(ctx context.Context, c *cli.Env) error {
 		return err
 	}
 	c.ReportAge(answer.GetRead())
+	c.ReportFiltered(answer)
 	return c.Print(answer, func(p *cli.Page) error {
 		rows := [][]string{{"TREE", "POLICY", "NODES", "CLAIMS", "RESOURCES"}}
 		for _, t := range answer.GetTrees() {

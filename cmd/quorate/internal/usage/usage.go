@@ -62,6 +62,7 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(all.GetRead())
+	o.ReportFiltered(all)
 	return o.Print(all, func(p *cli.Page) error { return p.Table(usageRows(at, all.GetNodes())) })
 }
 
@@ -77,7 +78,7 @@ func (o *usageOptions) fetchUsage(
 			return nil, err
 		}
 		all.Nodes = append(all.Nodes, page.GetNodes()...)
-		all.Read = page.GetRead()
+		all.Read, all.Filtered = page.GetRead(), page.GetFiltered()
 		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
 			return all, nil
 		}
