@@ -200,7 +200,7 @@ func NewLimiters(l Limits, registerer prometheus.Registerer) (*Limiters, error) 
 		Diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together",
 			MaxDiagnostics),
 		scrapes:    make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
-		users:      &users{perSecond: l.CallsPerSecondPerUser, known: map[string]*Caller{}},
+		users:      newUsers(l.CallsPerSecondPerUser),
 		beyondRate: shed.WithLabelValues("calls", "rate"),
 	}
 	return g, g.registerMetrics(registerer, shed)

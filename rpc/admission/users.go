@@ -34,6 +34,12 @@ type users struct {
 
 	mu    sync.Mutex
 	known map[string]*Caller
+	// sweepAt is how many known users make it worth to look for those without a call.
+	sweepAt int
+}
+
+func newUsers(perSecond int) *users {
+	return &users{perSecond: perSecond, known: map[string]*Caller{}, sweepAt: MaxUsers}
 }
 
 // joinCall returns the caller that a user is, and counts a call of it, for which leaveCall must follow.
@@ -42,7 +48,7 @@ func (u *users) joinCall(name string) *Caller {
 	defer u.mu.Unlock()
 	c := u.known[name]
 	if c == nil {
-		if len(u.known) >= MaxUsers {
+		if len(u.known) >= u.sweepAt {
 			u.forgetIdle()
 		}
 		c = &Caller{key: "user " + name, isUser: true}
@@ -69,6 +75,7 @@ func (u *users) forgetIdle() {
 			delete(u.known, name)
 		}
 	}
+	u.sweepAt = max(MaxUsers, 2*len(u.known))
 }
 
 // UserCount is how many users are remembered.
