@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
 // clientWithToken is a client of some servers that sends one token.
@@ -154,6 +155,65 @@ func TestWritesWhileTheirTokenIsRevoked(t *testing.T) {
 		t.Errorf("%d allocations, then %d; %d were granted; %v", len(before.GetAllocations()),
 			len(after.GetAllocations()), len(granted), err)
 	}
+}
+
+// TestStreamsOfARevokedTokenEnd: a watch and a stream of calls that began with a token end when it is revoked, at the
+// leader and at a follower, and a call on such a stream does nothing.
+func TestStreamsOfARevokedTokenEnd(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	admin := clientWithToken(t, tokenIn(t, tokens, "admin"), list...)
+	stolen := "Bearer " + tokenIn(t, tokens, "hans")
+	watches := make([]*connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], len(list))
+	calls := make([]*connect.BidiStreamForClientSimple[quoratev1.AllocateStreamRequest,
+		quoratev1.AllocateStreamResponse], len(list))
+	for i, f := range list {
+		api := quoratev1connect.NewAllocationServiceClient(headerClient{http2, stolen}, f.baseURL())
+		var err error
+		if watches[i], err = api.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if calls[i], err = api.AllocateStream(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := callOnStream(calls[i], 1, coresOfPhysics(fmt.Sprint("on-stream-", i)))
+		if err != nil || answer.GetFailure() != nil {
+			t.Fatalf("%v, %v", answer, err)
+		}
+	}
+	if _, err := admin.Access.RevokeToken(t.Context(),
+		&quoratev1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]}); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range list {
+		answer, err := callOnStream(calls[i], 2, coresOfPhysics(fmt.Sprint("after-", i)))
+		if err == nil && answer.GetFailure().GetCode() != "unauthenticated" {
+			t.Errorf("%s answers a call on a stream of a revoked token: %v", f.id, answer)
+		}
+		for watches[i].Receive() {
+			if a := watches[i].Msg().GetAllocation(); strings.HasPrefix(a.GetId(), "after-") {
+				t.Errorf("%s tells of %s", f.id, a.GetId())
+			}
+		}
+		if !isRefused(watches[i].Err()) {
+			t.Errorf("the watch of %s ended with %v", f.id, watches[i].Err())
+		}
+		if _, err := admin.Allocations.GetAllocation(t.Context(),
+			&quoratev1.GetAllocationRequest{Id: fmt.Sprint("after-", i)}); connect.CodeOf(err) != connect.CodeNotFound {
+			t.Errorf("a call on a stream of a revoked token was applied: %v", err)
+		}
+	}
+}
+
+// callOnStream makes a call on a stream and waits for its answer.
+func callOnStream(
+	s *connect.BidiStreamForClientSimple[quoratev1.AllocateStreamRequest, quoratev1.AllocateStreamResponse],
+	number uint64, r *quoratev1.AllocateRequest,
+) (*quoratev1.AllocateStreamResponse, error) {
+	_ = s.Send(&quoratev1.AllocateStreamRequest{ // what is wrong is in the answer
+		Number: number, Request: &quoratev1.AllocateStreamRequest_Allocate{Allocate: r},
+	})
+	return s.Receive()
 }
 
 func leaderID(t *testing.T, admin *client.Client) string {
