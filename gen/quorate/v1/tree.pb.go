@@ -918,7 +918,9 @@ type Tree struct {
 	// Roles that are given at the root and everywhere in the tree, see Node.
 	Bindings []*Binding `protobuf:"bytes,18,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// What callers of a guarded cluster learn of the levels above the nodes at which they may read usage.
-	TenantsSee    TenantsSee `protobuf:"varint,19,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
+	TenantsSee TenantsSee `protobuf:"varint,19,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
+	// How many different users must approve a request for limits before it is carried out; 0 means 1.
+	Approvals     int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1084,6 +1086,13 @@ func (x *Tree) GetTenantsSee() TenantsSee {
 		return x.TenantsSee
 	}
 	return TenantsSee_TENANTS_SEE_UNSPECIFIED
+}
+
+func (x *Tree) GetApprovals() int32 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
 }
 
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
@@ -2874,7 +2883,9 @@ type Revision struct {
 	// The request id of the change.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The subtree that the change was limited to; absent if it was not.
-	Subtree       *Subtree `protobuf:"bytes,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree *Subtree `protobuf:"bytes,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// The request for limits that the change carried out; absent if it carried out none.
+	Request       *ApprovedRequest `protobuf:"bytes,9,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2965,6 +2976,77 @@ func (x *Revision) GetSubtree() *Subtree {
 	return nil
 }
 
+func (x *Revision) GetRequest() *ApprovedRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// ApprovedRequest says who asked for a change of limits and who approved it.
+type ApprovedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the request.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The user who asked.
+	Asker string `protobuf:"bytes,2,opt,name=asker,proto3" json:"asker,omitempty"`
+	// The users who approved, in the order in which they did.
+	Approvers     []string `protobuf:"bytes,3,rep,name=approvers,proto3" json:"approvers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovedRequest) Reset() {
+	*x = ApprovedRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovedRequest) ProtoMessage() {}
+
+func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
+func (*ApprovedRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ApprovedRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ApprovedRequest) GetAsker() string {
+	if x != nil {
+		return x.Asker
+	}
+	return ""
+}
+
+func (x *ApprovedRequest) GetApprovers() []string {
+	if x != nil {
+		return x.Approvers
+	}
+	return nil
+}
+
 // ListRevisionsResponse is one page.
 type ListRevisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2981,7 +3063,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3075,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3088,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3056,7 +3138,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3150,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3163,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3151,7 +3233,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3245,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3258,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3210,7 +3292,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3304,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3317,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3298,7 +3380,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3392,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3405,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3355,7 +3437,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3449,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3462,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3436,7 +3518,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3448,7 +3530,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3461,7 +3543,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3484,7 +3566,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3578,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3591,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3545,7 +3627,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3557,7 +3639,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3570,7 +3652,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3629,7 +3711,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3723,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3736,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3714,7 +3796,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3808,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3821,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3778,7 +3860,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3872,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3885,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3848,7 +3930,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3942,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3955,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4007,7 +4089,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xcc\t\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xf5\t\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -4034,7 +4116,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"overtakeMs\x129\n" +
 	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
 	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
-	"tenantsSee\x1aL\n" +
+	"tenantsSee\x12'\n" +
+	"\tapprovals\x18\x14 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"(\x00R\tapprovals\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4195,7 +4279,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x9f\x02\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xd6\x02\n" +
 	"\bRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -4205,7 +4289,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12-\n" +
-	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\"\x91\x01\n" +
+	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\x125\n" +
+	"\arequest\x18\t \x01(\v2\x1b.quorate.v1.ApprovedRequestR\arequest\"U\n" +
+	"\x0fApprovedRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05asker\x18\x02 \x01(\tR\x05asker\x12\x1c\n" +
+	"\tapprovers\x18\x03 \x03(\tR\tapprovers\"\x91\x01\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
@@ -4348,7 +4437,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -4384,157 +4473,159 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*GetUsageResponse)(nil),         // 31: quorate.v1.GetUsageResponse
 	(*ListRevisionsRequest)(nil),     // 32: quorate.v1.ListRevisionsRequest
 	(*Revision)(nil),                 // 33: quorate.v1.Revision
-	(*ListRevisionsResponse)(nil),    // 34: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 35: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 36: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 37: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 38: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 39: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 40: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 41: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 42: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 43: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 44: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 45: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 46: quorate.v1.PrincipalNode
-	nil,                              // 47: quorate.v1.Node.LimitsEntry
-	nil,                              // 48: quorate.v1.Node.LabelsEntry
-	nil,                              // 49: quorate.v1.Node.DefaultsEntry
-	nil,                              // 50: quorate.v1.Node.BorrowEntry
-	nil,                              // 51: quorate.v1.Node.LendEntry
-	nil,                              // 52: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 53: quorate.v1.Tree.LimitsEntry
-	nil,                              // 54: quorate.v1.Tree.LabelsEntry
-	nil,                              // 55: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 56: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 57: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 58: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 59: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 60: quorate.v1.Binding
-	(TenantsSee)(0),                  // 61: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 62: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 63: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 64: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 65: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 66: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 67: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 68: google.protobuf.Timestamp
+	(*ApprovedRequest)(nil),          // 34: quorate.v1.ApprovedRequest
+	(*ListRevisionsResponse)(nil),    // 35: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 36: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 37: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 38: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 39: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 40: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 41: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 42: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 43: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 44: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 45: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 46: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 47: quorate.v1.PrincipalNode
+	nil,                              // 48: quorate.v1.Node.LimitsEntry
+	nil,                              // 49: quorate.v1.Node.LabelsEntry
+	nil,                              // 50: quorate.v1.Node.DefaultsEntry
+	nil,                              // 51: quorate.v1.Node.BorrowEntry
+	nil,                              // 52: quorate.v1.Node.LendEntry
+	nil,                              // 53: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 54: quorate.v1.Tree.LimitsEntry
+	nil,                              // 55: quorate.v1.Tree.LabelsEntry
+	nil,                              // 56: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 57: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 58: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 59: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 60: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 61: quorate.v1.Binding
+	(TenantsSee)(0),                  // 62: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 63: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 64: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 65: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 66: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 67: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 68: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 69: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,  // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,  // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	3,  // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	47, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	48, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	48, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	49, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	7,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	49, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	50, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	51, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	50, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	51, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	52, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	60, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
-	52, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	61, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	53, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	5,  // 13: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	53, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	54, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	6,  // 15: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	54, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	55, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	7,  // 17: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	55, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	56, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	9,  // 19: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	11, // 20: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,  // 21: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	60, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	61, // 23: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	61, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	62, // 23: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	2,  // 24: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	62, // 25: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	63, // 26: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	63, // 25: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	64, // 26: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
 	10, // 27: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	8,  // 28: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	64, // 29: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	65, // 29: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
 	14, // 30: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
 	10, // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	17, // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
 	12, // 33: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
 	13, // 34: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
 	18, // 35: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	56, // 36: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	57, // 36: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
 	17, // 37: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
 	17, // 38: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	65, // 39: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	66, // 39: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
 	10, // 40: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	66, // 41: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	67, // 41: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
 	8,  // 42: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	65, // 43: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	66, // 43: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
 	5,  // 44: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
 	26, // 45: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	66, // 46: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	67, // 46: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
 	8,  // 47: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	65, // 48: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	66, // 48: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
 	30, // 49: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
 	0,  // 50: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	67, // 51: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	67, // 52: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	68, // 51: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	68, // 52: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
 	29, // 53: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	66, // 54: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	65, // 55: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	68, // 56: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	67, // 54: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	66, // 55: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	69, // 56: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
 	12, // 57: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
 	14, // 58: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	33, // 59: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	66, // 60: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	17, // 61: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 62: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 63: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	65, // 64: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	14, // 65: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	10, // 66: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	66, // 67: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 68: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	64, // 69: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	63, // 70: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	65, // 71: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	45, // 72: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	66, // 73: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	57, // 74: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	46, // 75: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	58, // 76: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	59, // 77: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	67, // 78: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	67, // 79: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	67, // 80: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	67, // 81: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	67, // 82: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	67, // 83: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	67, // 84: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	15, // 85: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	19, // 86: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	35, // 87: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	37, // 88: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	39, // 89: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	41, // 90: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	43, // 91: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	21, // 92: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	23, // 93: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	25, // 94: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	28, // 95: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	32, // 96: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	16, // 97: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	20, // 98: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	36, // 99: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	38, // 100: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	40, // 101: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	42, // 102: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	44, // 103: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	22, // 104: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	24, // 105: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	27, // 106: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	31, // 107: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	34, // 108: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	97, // [97:109] is the sub-list for method output_type
-	85, // [85:97] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	34, // 59: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
+	33, // 60: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	67, // 61: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	17, // 62: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 63: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 64: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	66, // 65: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	14, // 66: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	10, // 67: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	67, // 68: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	8,  // 69: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	65, // 70: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	64, // 71: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	66, // 72: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	46, // 73: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	67, // 74: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	58, // 75: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	47, // 76: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	59, // 77: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	60, // 78: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	68, // 79: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	68, // 80: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	68, // 81: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	68, // 82: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	68, // 83: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	68, // 84: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	68, // 85: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	15, // 86: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	19, // 87: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36, // 88: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	38, // 89: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	40, // 90: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	42, // 91: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	44, // 92: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	21, // 93: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	23, // 94: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	25, // 95: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	28, // 96: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	32, // 97: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	16, // 98: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	20, // 99: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37, // 100: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	39, // 101: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	41, // 102: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	43, // 103: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	45, // 104: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	22, // 105: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	24, // 106: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	27, // 107: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	31, // 108: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	35, // 109: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	98, // [98:110] is the sub-list for method output_type
+	86, // [86:98] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4551,16 +4642,16 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[27].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[32].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[33].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

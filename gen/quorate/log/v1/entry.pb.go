@@ -443,6 +443,10 @@ type Command struct {
 	//	*Command_ResetItems
 	//	*Command_ChangeAccess
 	//	*Command_AdoptAllocations
+	//	*Command_RequestLimits
+	//	*Command_ApproveRequest
+	//	*Command_RejectRequest
+	//	*Command_WithdrawRequest
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -629,6 +633,42 @@ func (x *Command) GetAdoptAllocations() *AdoptAllocations {
 	return nil
 }
 
+func (x *Command) GetRequestLimits() *RequestLimits {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RequestLimits); ok {
+			return x.RequestLimits
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetApproveRequest() *ApproveRequest {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ApproveRequest); ok {
+			return x.ApproveRequest
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRejectRequest() *RejectRequest {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RejectRequest); ok {
+			return x.RejectRequest
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetWithdrawRequest() *WithdrawRequest {
+	if x != nil {
+		if x, ok := x.Command.(*Command_WithdrawRequest); ok {
+			return x.WithdrawRequest
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -700,6 +740,22 @@ type Command_AdoptAllocations struct {
 	AdoptAllocations *AdoptAllocations `protobuf:"bytes,16,opt,name=adopt_allocations,json=adoptAllocations,proto3,oneof"`
 }
 
+type Command_RequestLimits struct {
+	RequestLimits *RequestLimits `protobuf:"bytes,17,opt,name=request_limits,json=requestLimits,proto3,oneof"`
+}
+
+type Command_ApproveRequest struct {
+	ApproveRequest *ApproveRequest `protobuf:"bytes,18,opt,name=approve_request,json=approveRequest,proto3,oneof"`
+}
+
+type Command_RejectRequest struct {
+	RejectRequest *RejectRequest `protobuf:"bytes,19,opt,name=reject_request,json=rejectRequest,proto3,oneof"`
+}
+
+type Command_WithdrawRequest struct {
+	WithdrawRequest *WithdrawRequest `protobuf:"bytes,20,opt,name=withdraw_request,json=withdrawRequest,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -732,6 +788,245 @@ func (*Command_ChangeAccess) isCommand_Command() {}
 
 func (*Command_AdoptAllocations) isCommand_Command() {}
 
+func (*Command_RequestLimits) isCommand_Command() {}
+
+func (*Command_ApproveRequest) isCommand_Command() {}
+
+func (*Command_RejectRequest) isCommand_Command() {}
+
+func (*Command_WithdrawRequest) isCommand_Command() {}
+
+// RequestLimits asks for other limits of a node. Since format 7.
+type RequestLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node  string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// By resource.
+	Limits []*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
+	Reason string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How long the request stays open; 0 means the default.
+	OpenMs        int64 `protobuf:"varint,5,opt,name=open_ms,json=openMs,proto3" json:"open_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestLimits) Reset() {
+	*x = RequestLimits{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestLimits) ProtoMessage() {}
+
+func (x *RequestLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestLimits.ProtoReflect.Descriptor instead.
+func (*RequestLimits) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RequestLimits) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *RequestLimits) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RequestLimits) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *RequestLimits) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RequestLimits) GetOpenMs() int64 {
+	if x != nil {
+		return x.OpenMs
+	}
+	return 0
+}
+
+// ApproveRequest approves a request for limits. Since format 7.
+type ApproveRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Digest of the request and of the limits that it was judged on.
+	Digest        string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveRequest) Reset() {
+	*x = ApproveRequest{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveRequest) ProtoMessage() {}
+
+func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveRequest.ProtoReflect.Descriptor instead.
+func (*ApproveRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ApproveRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ApproveRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+// RejectRequest closes a request of another user. Since format 7.
+type RejectRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectRequest) Reset() {
+	*x = RejectRequest{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectRequest) ProtoMessage() {}
+
+func (x *RejectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectRequest.ProtoReflect.Descriptor instead.
+func (*RejectRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RejectRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RejectRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// WithdrawRequest closes a request of the caller. Since format 7.
+type WithdrawRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WithdrawRequest) Reset() {
+	*x = WithdrawRequest{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WithdrawRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WithdrawRequest) ProtoMessage() {}
+
+func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WithdrawRequest.ProtoReflect.Descriptor instead.
+func (*WithdrawRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WithdrawRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // AdoptAllocations gives allocations without an owner to a user. Since format 7.
 type AdoptAllocations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -744,7 +1039,7 @@ type AdoptAllocations struct {
 
 func (x *AdoptAllocations) Reset() {
 	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +1051,7 @@ func (x *AdoptAllocations) String() string {
 func (*AdoptAllocations) ProtoMessage() {}
 
 func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +1064,7 @@ func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
 func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AdoptAllocations) GetOwner() string {
@@ -804,7 +1099,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +1111,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +1124,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Amount) GetResource() string {
@@ -865,7 +1160,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1172,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1185,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Claim) GetTree() string {
@@ -957,7 +1252,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1264,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1277,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Pick) GetResource() string {
@@ -1032,7 +1327,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1339,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1352,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Principal) GetUser() string {
@@ -1092,7 +1387,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1399,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1412,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Label) GetKey() string {
@@ -1159,7 +1454,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1466,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1479,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Allocate) GetId() string {
@@ -1276,7 +1571,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1583,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1596,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Release) GetId() string {
@@ -1337,7 +1632,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1644,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1657,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ItemName) GetTree() string {
@@ -1400,7 +1695,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1412,7 +1707,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1425,7 +1720,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -1464,7 +1759,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1771,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1784,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Renew) GetId() string {
@@ -1537,7 +1832,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1844,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1857,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -1586,7 +1881,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1893,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1906,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -1659,7 +1954,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1966,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1979,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Confirm) GetId() string {
@@ -1704,7 +1999,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2011,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2024,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Cancel) GetId() string {
@@ -1750,7 +2045,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +2057,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +2070,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -1798,7 +2093,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +2105,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2118,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Limit) GetResource() string {
@@ -1861,7 +2156,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2168,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +2181,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Resource) GetName() string {
@@ -1931,7 +2226,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2238,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2251,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -2041,7 +2336,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2348,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2361,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Turn) GetFrom() string {
@@ -2119,7 +2414,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2426,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2439,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Node) GetPath() string {
@@ -2253,7 +2548,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2560,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2573,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -2327,7 +2622,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2634,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2647,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Move) GetFrom() string {
@@ -2387,13 +2682,14 @@ type Tree struct {
 	OvertakeMs int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Since format 7: see quota.TenantsSee.
 	TenantsSee    uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals     int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2701,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2714,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Tree) GetName() string {
@@ -2491,6 +2787,13 @@ func (x *Tree) GetTenantsSee() uint32 {
 	return 0
 }
 
+func (x *Tree) GetApprovals() int64 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
 // Leases are the settings of leases of a tree. Since format 3.
 type Leases struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2503,7 +2806,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2818,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2831,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2567,7 +2870,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2882,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2895,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -2653,7 +2956,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2968,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2981,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -2749,7 +3052,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +3064,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +3077,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Subtree) GetTree() string {
@@ -2811,7 +3114,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +3126,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +3139,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Policy) GetName() string {
@@ -2922,7 +3225,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3237,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3250,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2990,7 +3293,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3305,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3318,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -3050,7 +3353,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3365,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3378,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -3105,7 +3408,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3420,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3433,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -3172,7 +3475,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3487,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3500,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -3250,7 +3553,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xd7\a\n" +
+	"\x04step\"\x80\n" +
+	"\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -3272,8 +3576,26 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vreset_items\x18\x0e \x01(\v2\x1a.quorate.log.v1.ResetItemsH\x00R\n" +
 	"resetItems\x12C\n" +
 	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccess\x12O\n" +
-	"\x11adopt_allocations\x18\x10 \x01(\v2 .quorate.log.v1.AdoptAllocationsH\x00R\x10adoptAllocationsB\t\n" +
-	"\acommand\"R\n" +
+	"\x11adopt_allocations\x18\x10 \x01(\v2 .quorate.log.v1.AdoptAllocationsH\x00R\x10adoptAllocations\x12F\n" +
+	"\x0erequest_limits\x18\x11 \x01(\v2\x1d.quorate.log.v1.RequestLimitsH\x00R\rrequestLimits\x12I\n" +
+	"\x0fapprove_request\x18\x12 \x01(\v2\x1e.quorate.log.v1.ApproveRequestH\x00R\x0eapproveRequest\x12F\n" +
+	"\x0ereject_request\x18\x13 \x01(\v2\x1d.quorate.log.v1.RejectRequestH\x00R\rrejectRequest\x12L\n" +
+	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequestB\t\n" +
+	"\acommand\"\x97\x01\n" +
+	"\rRequestLimits\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
+	"\x06limits\x18\x03 \x03(\v2\x15.quorate.log.v1.LimitR\x06limits\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x17\n" +
+	"\aopen_ms\x18\x05 \x01(\x03R\x06openMs\"@\n" +
+	"\x0eApproveRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\"?\n" +
+	"\rRejectRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\")\n" +
+	"\x0fWithdrawRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"R\n" +
 	"\x10AdoptAllocations\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x16\n" +
@@ -3402,7 +3724,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xfd\x02\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x9b\x03\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
@@ -3416,7 +3738,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"overtakeMs\x12\x1f\n" +
 	"\vtenants_see\x18\n" +
 	" \x01(\rR\n" +
-	"tenantsSee\"Y\n" +
+	"tenantsSee\x12\x1c\n" +
+	"\tapprovals\x18\v \x01(\x03R\tapprovals\"Y\n" +
 	"\x06Leases\x12\x1d\n" +
 	"\n" +
 	"default_ms\x18\x01 \x01(\x03R\tdefaultMs\x12\x15\n" +
@@ -3496,114 +3819,123 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
 	(*Caller)(nil),           // 2: quorate.log.v1.Caller
 	(*Replacement)(nil),      // 3: quorate.log.v1.Replacement
 	(*Command)(nil),          // 4: quorate.log.v1.Command
-	(*AdoptAllocations)(nil), // 5: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),           // 6: quorate.log.v1.Amount
-	(*Claim)(nil),            // 7: quorate.log.v1.Claim
-	(*Pick)(nil),             // 8: quorate.log.v1.Pick
-	(*Principal)(nil),        // 9: quorate.log.v1.Principal
-	(*Label)(nil),            // 10: quorate.log.v1.Label
-	(*Allocate)(nil),         // 11: quorate.log.v1.Allocate
-	(*Release)(nil),          // 12: quorate.log.v1.Release
-	(*ItemName)(nil),         // 13: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 14: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 15: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 16: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 17: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 18: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 19: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 20: quorate.log.v1.Expire
-	(*Limit)(nil),            // 21: quorate.log.v1.Limit
-	(*Resource)(nil),         // 22: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 23: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 24: quorate.log.v1.Turn
-	(*Node)(nil),             // 25: quorate.log.v1.Node
-	(*PrincipalLimit)(nil),   // 26: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 27: quorate.log.v1.Move
-	(*Tree)(nil),             // 28: quorate.log.v1.Tree
-	(*Leases)(nil),           // 29: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 30: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 31: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 32: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 33: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 34: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 35: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 36: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 37: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 38: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 39: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 40: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 41: quorate.log.v1.AccessSection
+	(*RequestLimits)(nil),    // 5: quorate.log.v1.RequestLimits
+	(*ApproveRequest)(nil),   // 6: quorate.log.v1.ApproveRequest
+	(*RejectRequest)(nil),    // 7: quorate.log.v1.RejectRequest
+	(*WithdrawRequest)(nil),  // 8: quorate.log.v1.WithdrawRequest
+	(*AdoptAllocations)(nil), // 9: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),           // 10: quorate.log.v1.Amount
+	(*Claim)(nil),            // 11: quorate.log.v1.Claim
+	(*Pick)(nil),             // 12: quorate.log.v1.Pick
+	(*Principal)(nil),        // 13: quorate.log.v1.Principal
+	(*Label)(nil),            // 14: quorate.log.v1.Label
+	(*Allocate)(nil),         // 15: quorate.log.v1.Allocate
+	(*Release)(nil),          // 16: quorate.log.v1.Release
+	(*ItemName)(nil),         // 17: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 18: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 19: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 20: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 21: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 22: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 23: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 24: quorate.log.v1.Expire
+	(*Limit)(nil),            // 25: quorate.log.v1.Limit
+	(*Resource)(nil),         // 26: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 27: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 28: quorate.log.v1.Turn
+	(*Node)(nil),             // 29: quorate.log.v1.Node
+	(*PrincipalLimit)(nil),   // 30: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 31: quorate.log.v1.Move
+	(*Tree)(nil),             // 32: quorate.log.v1.Tree
+	(*Leases)(nil),           // 33: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 34: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 35: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 36: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 37: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 38: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 39: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 40: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 41: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 42: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 43: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 44: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 45: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	11, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	12, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	31, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	37, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	38, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	18, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	19, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	20, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	34, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	35, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	36, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	15, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	16, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	17, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	39, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	5,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	6,  // 20: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	8,  // 21: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	7,  // 22: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	10, // 23: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	9,  // 24: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	10, // 25: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	13, // 26: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	13, // 27: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	10, // 28: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	10, // 29: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	14, // 30: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	14, // 31: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	23, // 32: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	24, // 33: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	21, // 34: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	10, // 35: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	26, // 36: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	21, // 37: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	21, // 38: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	21, // 39: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	40, // 40: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	6,  // 41: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	22, // 42: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	25, // 43: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	27, // 44: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	29, // 45: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	30, // 46: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	28, // 47: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	33, // 48: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	41, // 49: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	32, // 50: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	30, // 51: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 52: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 53: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	30, // 54: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	21, // 55: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	30, // 56: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	15, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	16, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	35, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	41, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	42, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	22, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	23, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	24, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	38, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	39, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	40, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	19, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	20, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	21, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	43, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	9,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	5,  // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	6,  // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	7,  // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	8,  // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	25, // 24: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	10, // 25: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	12, // 26: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	11, // 27: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	14, // 28: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	13, // 29: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	14, // 30: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	17, // 31: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	17, // 32: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	14, // 33: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	14, // 34: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	18, // 35: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	18, // 36: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	27, // 37: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	28, // 38: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	25, // 39: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	14, // 40: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	30, // 41: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	25, // 42: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	25, // 43: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	25, // 44: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	44, // 45: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	10, // 46: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	26, // 47: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	29, // 48: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	31, // 49: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	33, // 50: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	34, // 51: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	32, // 52: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	37, // 53: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	45, // 54: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	36, // 55: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	34, // 56: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	34, // 57: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	34, // 58: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	34, // 59: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	25, // 60: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	34, // 61: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3635,15 +3967,19 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ResetItems)(nil),
 		(*Command_ChangeAccess)(nil),
 		(*Command_AdoptAllocations)(nil),
+		(*Command_RequestLimits)(nil),
+		(*Command_ApproveRequest)(nil),
+		(*Command_RejectRequest)(nil),
+		(*Command_WithdrawRequest)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[30].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,7 +22,8 @@ const (
 )
 
 // Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
-// revisions, items, held and ended allocations, waiting requests, events, audit records, then a trailer.
+// revisions, requests for limits, items, held and ended allocations, waiting requests, events, audit records, then a
+// trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -43,6 +44,7 @@ type Record struct {
 	//	*Record_Token
 	//	*Record_Refused
 	//	*Record_Audit
+	//	*Record_LimitRequest
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -220,6 +222,15 @@ func (x *Record) GetAudit() *AuditRecord {
 	return nil
 }
 
+func (x *Record) GetLimitRequest() *LimitRequestRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_LimitRequest); ok {
+			return x.LimitRequest
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -289,6 +300,11 @@ type Record_Audit struct {
 	Audit *AuditRecord `protobuf:"bytes,15,opt,name=audit,proto3,oneof"`
 }
 
+type Record_LimitRequest struct {
+	// Since format 7: by number.
+	LimitRequest *LimitRequestRecord `protobuf:"bytes,16,opt,name=limit_request,json=limitRequest,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -318,6 +334,8 @@ func (*Record_Token) isRecord_Record() {}
 func (*Record_Refused) isRecord_Record() {}
 
 func (*Record_Audit) isRecord_Record() {}
+
+func (*Record_LimitRequest) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -349,7 +367,9 @@ type Header struct {
 	Turn    uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
 	Arrival uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
 	// Last version assigned to a tree. Since format 5.
-	TreeVersion   uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
+	TreeVersion uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
+	// Number of the last request for limits. Since format 7.
+	LimitRequest  uint64 `protobuf:"varint,15,opt,name=limit_request,json=limitRequest,proto3" json:"limit_request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +498,13 @@ func (x *Header) GetArrival() uint64 {
 func (x *Header) GetTreeVersion() uint64 {
 	if x != nil {
 		return x.TreeVersion
+	}
+	return 0
+}
+
+func (x *Header) GetLimitRequest() uint64 {
+	if x != nil {
+		return x.LimitRequest
 	}
 	return 0
 }
@@ -1269,7 +1296,9 @@ type RevisionRecord struct {
 	// Since format 7: the access section before a revision that replaced it; absent if it did not.
 	UndoAccess *AccessSection `protobuf:"bytes,12,opt,name=undo_access,json=undoAccess,proto3" json:"undo_access,omitempty"`
 	// Since format 7: the subtree that the change was limited to; absent if it was not.
-	Subtree       *Subtree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree *Subtree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// Since format 7: the request that the change carried out; absent if it carried out none.
+	Request       *ApprovedRequest `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1395,6 +1424,323 @@ func (x *RevisionRecord) GetSubtree() *Subtree {
 	return nil
 }
 
+func (x *RevisionRecord) GetRequest() *ApprovedRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// ApprovedRequest says who asked for a change of limits and who approved it. Since format 7.
+type ApprovedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Asker         string                 `protobuf:"bytes,2,opt,name=asker,proto3" json:"asker,omitempty"`
+	Approvers     []string               `protobuf:"bytes,3,rep,name=approvers,proto3" json:"approvers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovedRequest) Reset() {
+	*x = ApprovedRequest{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovedRequest) ProtoMessage() {}
+
+func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
+func (*ApprovedRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ApprovedRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ApprovedRequest) GetAsker() string {
+	if x != nil {
+		return x.Asker
+	}
+	return ""
+}
+
+func (x *ApprovedRequest) GetApprovers() []string {
+	if x != nil {
+		return x.Approvers
+	}
+	return nil
+}
+
+// LimitRequestRecord is one request for limits. Since format 7.
+type LimitRequestRecord struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Tree   string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node   string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Identity of the node.
+	NodeId uint64 `protobuf:"varint,4,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// By resource.
+	Limits     []*Limit `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
+	Asker      string   `protobuf:"bytes,6,opt,name=asker,proto3" json:"asker,omitempty"`
+	Reason     string   `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	MadeMs     int64    `protobuf:"varint,8,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	MadeWallMs int64    `protobuf:"varint,9,opt,name=made_wall_ms,json=madeWallMs,proto3" json:"made_wall_ms,omitempty"`
+	// Ledger time at which the request expires.
+	EndsMs int64 `protobuf:"varint,10,opt,name=ends_ms,json=endsMs,proto3" json:"ends_ms,omitempty"`
+	// In the order in which they were given.
+	Approvals []*ApprovalRecord `protobuf:"bytes,11,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// 1 open, 2 applied, 3 rejected, 4 withdrawn, 5 stale, 6 expired.
+	State uint32 `protobuf:"varint,12,opt,name=state,proto3" json:"state,omitempty"`
+	// Of a closed request: when and by whom it was closed, why, and the revision that it made.
+	ClosedMs     int64  `protobuf:"varint,13,opt,name=closed_ms,json=closedMs,proto3" json:"closed_ms,omitempty"`
+	ClosedWallMs int64  `protobuf:"varint,14,opt,name=closed_wall_ms,json=closedWallMs,proto3" json:"closed_wall_ms,omitempty"`
+	ClosedBy     string `protobuf:"bytes,15,opt,name=closed_by,json=closedBy,proto3" json:"closed_by,omitempty"`
+	ClosedReason string `protobuf:"bytes,16,opt,name=closed_reason,json=closedReason,proto3" json:"closed_reason,omitempty"`
+	Revision     uint64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Orders the closed requests by their ends.
+	ClosedSeq     uint64 `protobuf:"varint,18,opt,name=closed_seq,json=closedSeq,proto3" json:"closed_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitRequestRecord) Reset() {
+	*x = LimitRequestRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitRequestRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitRequestRecord) ProtoMessage() {}
+
+func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
+func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LimitRequestRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetNodeId() uint64 {
+	if x != nil {
+		return x.NodeId
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *LimitRequestRecord) GetAsker() string {
+	if x != nil {
+		return x.Asker
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetMadeWallMs() int64 {
+	if x != nil {
+		return x.MadeWallMs
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetEndsMs() int64 {
+	if x != nil {
+		return x.EndsMs
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetApprovals() []*ApprovalRecord {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+func (x *LimitRequestRecord) GetState() uint32 {
+	if x != nil {
+		return x.State
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetClosedMs() int64 {
+	if x != nil {
+		return x.ClosedMs
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetClosedWallMs() int64 {
+	if x != nil {
+		return x.ClosedWallMs
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetClosedBy() string {
+	if x != nil {
+		return x.ClosedBy
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetClosedReason() string {
+	if x != nil {
+		return x.ClosedReason
+	}
+	return ""
+}
+
+func (x *LimitRequestRecord) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *LimitRequestRecord) GetClosedSeq() uint64 {
+	if x != nil {
+		return x.ClosedSeq
+	}
+	return 0
+}
+
+// ApprovalRecord is the approval of a request by one user. Since format 7.
+type ApprovalRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	GivenWallMs   int64                  `protobuf:"varint,3,opt,name=given_wall_ms,json=givenWallMs,proto3" json:"given_wall_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRecord) Reset() {
+	*x = ApprovalRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRecord) ProtoMessage() {}
+
+func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
+func (*ApprovalRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ApprovalRecord) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ApprovalRecord) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ApprovalRecord) GetGivenWallMs() int64 {
+	if x != nil {
+		return x.GivenWallMs
+	}
+	return 0
+}
+
 // PolicyUndo is the definition of a policy before a revision that changed or removed it. Since format 6.
 type PolicyUndo struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1407,7 +1753,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1765,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1778,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -1472,13 +1818,14 @@ type TreeUndo struct {
 	OvertakeMs int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Since format 7.
 	TenantsSee    uint32 `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals     int64  `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1837,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1850,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -1597,6 +1944,13 @@ func (x *TreeUndo) GetTenantsSee() uint32 {
 	return 0
 }
 
+func (x *TreeUndo) GetApprovals() int64 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
 // AllocationRecord is one allocation.
 type AllocationRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1652,7 +2006,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +2018,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +2031,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -1874,7 +2228,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2240,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2253,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -1949,7 +2303,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2315,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2328,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2010,7 +2364,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2376,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2389,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2076,7 +2430,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2442,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2455,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2145,7 +2499,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2511,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2524,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2206,7 +2560,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2572,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2585,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2273,7 +2627,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2639,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2652,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Displacement) GetId() string {
@@ -2364,7 +2718,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2730,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2743,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2480,7 +2834,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2846,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2859,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -2598,7 +2952,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2964,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2977,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -2651,7 +3005,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +3017,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +3030,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -2690,7 +3044,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\xbb\x06\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\x86\a\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -2707,8 +3061,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aaccount\x18\f \x01(\v2\x17.quorate.log.v1.AccountH\x00R\aaccount\x123\n" +
 	"\x05token\x18\r \x01(\v2\x1b.quorate.log.v1.TokenRecordH\x00R\x05token\x123\n" +
 	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefused\x123\n" +
-	"\x05audit\x18\x0f \x01(\v2\x1b.quorate.log.v1.AuditRecordH\x00R\x05auditB\b\n" +
-	"\x06record\"\xe7\x02\n" +
+	"\x05audit\x18\x0f \x01(\v2\x1b.quorate.log.v1.AuditRecordH\x00R\x05audit\x12I\n" +
+	"\rlimit_request\x18\x10 \x01(\v2\".quorate.log.v1.LimitRequestRecordH\x00R\flimitRequestB\b\n" +
+	"\x06record\"\x8c\x03\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -2724,7 +3079,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
-	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xe9\x01\n" +
+	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\x12#\n" +
+	"\rlimit_request\x18\x0f \x01(\x04R\flimitRequest\"\xe9\x01\n" +
 	"\fAccessRecord\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1e\n" +
@@ -2800,7 +3156,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\x8d\x04\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\xc8\x04\n" +
 	"\x0eRevisionRecord\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -2817,11 +3173,42 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\rundo_policies\x18\v \x03(\v2\x1a.quorate.log.v1.PolicyUndoR\fundoPolicies\x12>\n" +
 	"\vundo_access\x18\f \x01(\v2\x1d.quorate.log.v1.AccessSectionR\n" +
 	"undoAccess\x121\n" +
-	"\asubtree\x18\r \x01(\v2\x17.quorate.log.v1.SubtreeR\asubtree\"R\n" +
+	"\asubtree\x18\r \x01(\v2\x17.quorate.log.v1.SubtreeR\asubtree\x129\n" +
+	"\arequest\x18\x0e \x01(\v2\x1f.quorate.log.v1.ApprovedRequestR\arequest\"]\n" +
+	"\x0fApprovedRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05asker\x18\x02 \x01(\tR\x05asker\x12\x1c\n" +
+	"\tapprovers\x18\x03 \x03(\tR\tapprovers\"\xb2\x04\n" +
+	"\x12LimitRequestRecord\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x17\n" +
+	"\anode_id\x18\x04 \x01(\x04R\x06nodeId\x12-\n" +
+	"\x06limits\x18\x05 \x03(\v2\x15.quorate.log.v1.LimitR\x06limits\x12\x14\n" +
+	"\x05asker\x18\x06 \x01(\tR\x05asker\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x17\n" +
+	"\amade_ms\x18\b \x01(\x03R\x06madeMs\x12 \n" +
+	"\fmade_wall_ms\x18\t \x01(\x03R\n" +
+	"madeWallMs\x12\x17\n" +
+	"\aends_ms\x18\n" +
+	" \x01(\x03R\x06endsMs\x12<\n" +
+	"\tapprovals\x18\v \x03(\v2\x1e.quorate.log.v1.ApprovalRecordR\tapprovals\x12\x14\n" +
+	"\x05state\x18\f \x01(\rR\x05state\x12\x1b\n" +
+	"\tclosed_ms\x18\r \x01(\x03R\bclosedMs\x12$\n" +
+	"\x0eclosed_wall_ms\x18\x0e \x01(\x03R\fclosedWallMs\x12\x1b\n" +
+	"\tclosed_by\x18\x0f \x01(\tR\bclosedBy\x12#\n" +
+	"\rclosed_reason\x18\x10 \x01(\tR\fclosedReason\x12\x1a\n" +
+	"\brevision\x18\x11 \x01(\x04R\brevision\x12\x1d\n" +
+	"\n" +
+	"closed_seq\x18\x12 \x01(\x04R\tclosedSeq\"`\n" +
+	"\x0eApprovalRecord\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\"\n" +
+	"\rgiven_wall_ms\x18\x03 \x01(\x03R\vgivenWallMs\"R\n" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
-	"\x05added\x18\x02 \x01(\bR\x05added\"\xd2\x03\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"\xf0\x03\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
@@ -2839,7 +3226,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vovertake_ms\x18\f \x01(\x03R\n" +
 	"overtakeMs\x12\x1f\n" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
-	"tenantsSee\"\xd4\x06\n" +
+	"tenantsSee\x12\x1c\n" +
+	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\"\xd4\x06\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -2951,95 +3339,103 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
-	(*Record)(nil),           // 0: quorate.log.v1.Record
-	(*Header)(nil),           // 1: quorate.log.v1.Header
-	(*AccessRecord)(nil),     // 2: quorate.log.v1.AccessRecord
-	(*AccessRecovery)(nil),   // 3: quorate.log.v1.AccessRecovery
-	(*TokenRecord)(nil),      // 4: quorate.log.v1.TokenRecord
-	(*TreeRecord)(nil),       // 5: quorate.log.v1.TreeRecord
-	(*ItemRecord)(nil),       // 6: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),    // 7: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),       // 8: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),     // 9: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),   // 10: quorate.log.v1.RevisionRecord
-	(*PolicyUndo)(nil),       // 11: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),         // 12: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil), // 13: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),  // 14: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),      // 15: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),      // 16: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),       // 17: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),   // 18: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),  // 19: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 20: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 21: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 22: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 23: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),      // 24: quorate.log.v1.AuditRecord
-	(*Policy)(nil),           // 25: quorate.log.v1.Policy
-	(*Account)(nil),          // 26: quorate.log.v1.Account
-	(*Refused)(nil),          // 27: quorate.log.v1.Refused
-	(*AccessSection)(nil),    // 28: quorate.log.v1.AccessSection
-	(*Tree)(nil),             // 29: quorate.log.v1.Tree
-	(*Label)(nil),            // 30: quorate.log.v1.Label
-	(*Subtree)(nil),          // 31: quorate.log.v1.Subtree
-	(*Resource)(nil),         // 32: quorate.log.v1.Resource
-	(*Node)(nil),             // 33: quorate.log.v1.Node
-	(*Move)(nil),             // 34: quorate.log.v1.Move
-	(*Leases)(nil),           // 35: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 36: quorate.log.v1.Allocate
+	(*Record)(nil),             // 0: quorate.log.v1.Record
+	(*Header)(nil),             // 1: quorate.log.v1.Header
+	(*AccessRecord)(nil),       // 2: quorate.log.v1.AccessRecord
+	(*AccessRecovery)(nil),     // 3: quorate.log.v1.AccessRecovery
+	(*TokenRecord)(nil),        // 4: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),         // 5: quorate.log.v1.TreeRecord
+	(*ItemRecord)(nil),         // 6: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),      // 7: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),         // 8: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),       // 9: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),     // 10: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),    // 11: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil), // 12: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),     // 13: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),         // 14: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),           // 15: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),   // 16: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),    // 17: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),        // 18: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),        // 19: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),         // 20: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),     // 21: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),    // 22: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),       // 23: quorate.log.v1.Displacement
+	(*EventRecord)(nil),        // 24: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),    // 25: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),            // 26: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),        // 27: quorate.log.v1.AuditRecord
+	(*Policy)(nil),             // 28: quorate.log.v1.Policy
+	(*Account)(nil),            // 29: quorate.log.v1.Account
+	(*Refused)(nil),            // 30: quorate.log.v1.Refused
+	(*AccessSection)(nil),      // 31: quorate.log.v1.AccessSection
+	(*Tree)(nil),               // 32: quorate.log.v1.Tree
+	(*Label)(nil),              // 33: quorate.log.v1.Label
+	(*Subtree)(nil),            // 34: quorate.log.v1.Subtree
+	(*Limit)(nil),              // 35: quorate.log.v1.Limit
+	(*Resource)(nil),           // 36: quorate.log.v1.Resource
+	(*Node)(nil),               // 37: quorate.log.v1.Node
+	(*Move)(nil),               // 38: quorate.log.v1.Move
+	(*Leases)(nil),             // 39: quorate.log.v1.Leases
+	(*Allocate)(nil),           // 40: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	5,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
 	10, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	13, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	13, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	23, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	21, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	16, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	16, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	26, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	24, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	6,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	7,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	25, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	28, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	26, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	29, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	4,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	27, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	24, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	28, // 15: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	3,  // 16: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	29, // 17: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	30, // 18: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	13, // 19: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	8,  // 20: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	9,  // 21: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	12, // 22: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	11, // 23: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	28, // 24: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	31, // 25: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	25, // 26: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	32, // 27: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	33, // 28: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	34, // 29: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	35, // 30: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	36, // 31: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	19, // 32: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	20, // 33: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	30, // 34: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	18, // 35: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	14, // 36: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	15, // 37: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	16, // 38: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	17, // 39: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	6,  // 40: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	36, // 41: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	22, // 42: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	30, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	27, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	12, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	31, // 16: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	3,  // 17: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
+	32, // 18: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	33, // 19: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	16, // 20: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	8,  // 21: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	9,  // 22: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	15, // 23: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	14, // 24: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	31, // 25: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	34, // 26: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	11, // 27: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	35, // 28: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	13, // 29: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	28, // 30: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	36, // 31: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	37, // 32: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	38, // 33: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	39, // 34: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	40, // 35: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	22, // 36: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	23, // 37: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	33, // 38: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	21, // 39: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	17, // 40: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	18, // 41: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	19, // 42: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	20, // 43: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	6,  // 44: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	40, // 45: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	25, // 46: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -3065,6 +3461,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Token)(nil),
 		(*Record_Refused)(nil),
 		(*Record_Audit)(nil),
+		(*Record_LimitRequest)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3072,7 +3469,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
