@@ -27,6 +27,9 @@ type Bounds struct {
 	Data           int // pairs of user data
 	Waiting        int // requests in the queue
 	Policies       int // policies that the configuration defines
+	Requests       int // open requests for limits
+	RequestsOfOne  int // open requests for limits of one user
+	ClosedRequests int // closed requests for limits remembered
 	// FreeBytes is the size up to which an allocation, a waiting request or an item does not count against LiveBytes.
 	FreeBytes int64
 	// LiveBytes bounds trees, items, held allocations and waiting requests together, see [Sizes]. Beyond the other three
@@ -53,7 +56,7 @@ func DefaultBounds() Bounds {
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
 		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
 		Items: 100_000, ItemsOfOne: 10_000, Picks: 1_000, Turns: 16, Data: 64, Waiting: 50_000,
-		Policies:  100,
+		Policies: 100, Requests: 1_000, RequestsOfOne: 20, ClosedRequests: 1_000,
 		FreeBytes: 512, LiveBytes: 704 << 20, EndedBytes: 128 << 20, HistoryBytes: 128 << 20, EventBytes: 64 << 20,
 		TombstoneSpan: 10 * 60 * 1000,
 	}
@@ -94,6 +97,16 @@ const (
 	// DefaultOvertake is how long later requests may overtake the first request of a queue.
 	DefaultOvertake Span = 5 * 60 * 1000
 	MaxOvertake     Span = 7 * 24 * 60 * 60 * 1000
+)
+
+// Bounds of requests for limits, and of the approvals that a tree may want.
+const (
+	MaxRequestLimits = 64
+	MaxRequestReason = 512
+	MaxApprovals     = 10
+
+	DefaultRequestOpen Span = 14 * 24 * 60 * 60 * 1000
+	MaxRequestOpen     Span = 90 * 24 * 60 * 60 * 1000
 )
 
 // MaxReserve is the longest duration of a reservation: an hour.

@@ -259,6 +259,38 @@ type AdoptAllocations struct {
 	Reason string
 }
 
+// RequestLimits asks for other limits of one node, which those who may set them approve. While an equal request of the
+// caller is open, that one is the answer.
+type RequestLimits struct {
+	Tree, Node string
+	// Limits are sorted by resource, 1 to MaxRequestLimits; a limit of kind Unset removes it.
+	Limits []ResourceLimit
+	// Reason is 1 to MaxRequestReason bytes.
+	Reason string
+	// Open is how long the request may wait for approvals, 1 to MaxRequestOpen; 0 means DefaultRequestOpen.
+	Open Span
+}
+
+// ApproveRequest approves an open request for limits. The last approval that the tree wants sets the limits, or closes
+// the request as stale if they cannot be set any more. It is idempotent.
+type ApproveRequest struct {
+	Number uint64
+	// Digest is that of the request as it was shown, with the limits in force then, see LimitRequestInfo.
+	Digest string
+}
+
+// RejectRequest closes an open request of another user. It is idempotent.
+type RejectRequest struct {
+	Number uint64
+	// Reason is 1 to MaxRequestReason bytes.
+	Reason string
+}
+
+// WithdrawRequest closes an open request of the caller. It is idempotent.
+type WithdrawRequest struct {
+	Number uint64
+}
+
 func (Allocate) command()       {}
 func (Release) command()        {}
 func (Renew) command()          {}
@@ -276,6 +308,11 @@ func (DeleteTree) command()     {}
 func (ChangeAccess) command()   {}
 
 func (AdoptAllocations) command() {}
+
+func (RequestLimits) command()   {}
+func (ApproveRequest) command()  {}
+func (RejectRequest) command()   {}
+func (WithdrawRequest) command() {}
 
 // WantedState is the state that the items must be in. It is empty if named items may be in any state.
 func (p Pick) WantedState() string {

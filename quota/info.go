@@ -182,6 +182,15 @@ type Revision struct {
 	UndoAccess *access.Section
 	// Subtree is what the change was limited to; nil if it was not.
 	Subtree *Subtree
+	// Request is the request that the change carried out; nil if it carried out none.
+	Request *ApprovedRequest
+}
+
+// ApprovedRequest says who asked for a change of limits, and who approved it, in the order in which they did.
+type ApprovedRequest struct {
+	Number    uint64
+	Asker     string
+	Approvers []string
 }
 
 // PolicyUndo is the definition of a policy before a revision that changed or removed it.

@@ -60,8 +60,9 @@ type Change struct {
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
 	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
 	// "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
-	// "overtake", "tenants_see" or, for a moved node, "path". Without a tree it is "policy NAME", or with the definition
-	// of the policy changed "policy NAME base" or "policy NAME SWITCH".
+	// "overtake", "approvals", "tenants_see" or, for a moved node, "path". Without a tree it is "policy NAME", or with the
+	// definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit records it may also be "owner
+	// of ID" or "request NUMBER".
 	Field string
 	// Before and After are texts; empty if the field is absent.
 	Before, After string

@@ -81,7 +81,12 @@ type TreeSettings struct {
 	Overtake Span
 	// TenantsSee is what callers learn of the levels above the nodes that they may see. Since feature level 7.
 	TenantsSee TenantsSee
+	// Approvals is how many different users must approve a request for limits; 0 means 1.
+	Approvals int
 }
+
+// ApprovalsNeeded is Approvals with its default.
+func (s TreeSettings) ApprovalsNeeded() int { return max(s.Approvals, 1) }
 
 // TenantsSee is what a caller of a guarded ledger, who may read usage at a node, learns of the levels above it, where
 // it may not. The numbers are part of the formats of the log and of snapshots.

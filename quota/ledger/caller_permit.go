@@ -37,6 +37,14 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.permitAccess(c.Change))
 	case quota.AdoptAllocations:
 		return l.forbid(l.needCluster(access.AccessManage))
+	case quota.RequestLimits:
+		return l.forbid(l.needVerb(access.LimitsRequest, c.Tree, c.Node, "place"))
+	case quota.ApproveRequest:
+		return l.forbid(l.permitDecision(c.Number))
+	case quota.RejectRequest:
+		return l.forbid(l.permitDecision(c.Number))
+	case quota.WithdrawRequest:
+		return l.forbid(l.permitWithdrawal(c.Number))
 	case quota.ApplyTrees:
 		return l.forbid(l.permitApply(c))
 	case quota.SetLimits:
@@ -324,7 +332,8 @@ func (l guard) completed(c quota.Command) quota.Command {
 		c.Meta.Actor = l.caller.user()
 		return c
 	case quota.Release, quota.Renew, quota.UpdateItems, quota.ResetItems, quota.Confirm, quota.Cancel, quota.Expire,
-		quota.ChangeAccess, quota.AdoptAllocations:
+		quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
+		quota.WithdrawRequest:
 	}
 	return c
 }

@@ -162,8 +162,7 @@ var changeFields = map[string]access.Field{
 	"label": access.LabelsField, "admins": access.ConfiguringField, "resource": access.ResourcesField,
 	"unit": access.ResourcesField, "items": access.ItemsField, "lease": access.LeasesField,
 	"overtake": access.OvertakeField, "forest": access.ForestField, "require_reason": access.RequireReasonField,
-	"tenants_see": access.TenantsSeeField,
-	"maintenance": access.MaintenanceField,
+	"maintenance": access.MaintenanceField, "approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
 }
 
 // givenRights are bindings that a change adds at a node.

@@ -25,6 +25,8 @@ type plan struct {
 	given  []givenRights
 	// undoAccess is the section before the change; nil if it stays.
 	undoAccess *access.Section
+	// request is the request for limits that the plan carries out; nil if it carries out none.
+	request *quota.ApprovedRequest
 	// locate finds where one of the changes stands.
 	locate func(quota.Change) changedNode
 	// commit carries it out; it cannot fail.
@@ -53,13 +55,18 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 	case m == dryRun:
 		answer.Effects = p.effects()
 	case len(p.changes) > 0:
-		p.commit()
-		pl.allocations.shared.forget()
-		pl.history.appendRevision(meta, p)
-		pl.journal.changes = p.changes
+		pl.install(meta, p)
 	}
 	answer.Revision = pl.history.revision
 	return Outcome{Configuration: &answer}
+}
+
+// install carries out a plan that was checked.
+func (pl planner) install(meta quota.ChangeMeta, p plan) {
+	p.commit()
+	pl.allocations.shared.forget()
+	pl.history.appendRevision(meta, p)
+	pl.journal.changes = p.changes
 }
 
 // checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,

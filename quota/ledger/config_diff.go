@@ -73,6 +73,8 @@ func (d *differ) settle(before, after *tree) {
 	d.add("", "lease grace", spanText(was.Leases.Grace), spanText(is.Leases.Grace))
 	d.add("", "overtake", spanText(was.Overtake), spanText(is.Overtake))
 	d.add("", "tenants_see", tenantsText(was.TenantsSee), tenantsText(is.TenantsSee))
+	d.add("", "approvals", countText(quota.Amount(was.Approvals)),
+		countText(quota.Amount(is.Approvals)))
 }
 
 func (d *differ) nodes(s *treeTransition) {

@@ -388,6 +388,11 @@ func checkTreeSettings(s quota.TreeSettings, tree, field string) *quota.Error {
 			"%d is unknown; tenants of tree %s see totals (0), names (1) or nothing (2) of the levels above them",
 			s.TenantsSee, tree)
 	}
+	if s.Approvals < 0 || s.Approvals > quota.MaxApprovals {
+		return quota.Errorf(quota.Invalid, field+".approvals",
+			"requests for limits of tree %s may want 1 to %d approvals, not %d; 0 means 1", tree, quota.MaxApprovals,
+			s.Approvals)
+	}
 	return nil
 }
 

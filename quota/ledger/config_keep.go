@@ -7,10 +7,14 @@ import (
 )
 
 // keepAccess completes the text of a tree by the bindings that its nodes have now, under the same paths, and by what
-// tenants see of it. The text must not have any of its own: which of the two counts would depend on what exists.
+// tenants see of it and the approvals that it needs. The text must not have any of its own: which of the two counts
+// would depend on what exists.
 func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if w.spec.TenantsSee != quota.SeeTotals {
 		return quota.Errorf(quota.Invalid, w.field+".tenants_see", "it is kept as it is with keep_access; leave it out")
+	}
+	if w.spec.Approvals != 0 {
+		return quota.Errorf(quota.Invalid, w.field+".approvals", "they are kept as they are with keep_access; leave them out")
 	}
 	for i, n := range w.spec.Nodes {
 		if len(n.Bindings) > 0 {
@@ -22,7 +26,7 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if t == nil {
 		return nil
 	}
-	w.spec.TenantsSee = t.settings.TenantsSee
+	w.spec.TenantsSee, w.spec.Approvals = t.settings.TenantsSee, t.settings.Approvals
 	w.spec.Nodes = slices.Clone(w.spec.Nodes)
 	for i := range w.spec.Nodes {
 		if n := t.byPath[w.spec.Nodes[i].Path]; n != nil && !n.dynamic {

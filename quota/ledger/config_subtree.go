@@ -163,6 +163,7 @@ func (s subtreeText) checkTree() *quota.Error {
 		{"leases", is.Leases != quota.LeaseSettings{}},
 		{"overtake_ms", is.Overtake != 0},
 		{"tenants_see", is.TenantsSee != quota.SeeTotals},
+		{"approvals", is.Approvals != 0},
 		{"policy", root.Policy != ""},
 		{"limits", len(root.Limits) > 0},
 		{"labels", len(root.Labels) > 0},

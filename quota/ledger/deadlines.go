@@ -35,6 +35,8 @@ const (
 	dueWaiter dueKind = 2
 	// dueItem has the stateSeq of an item that changes its state or is removed.
 	dueItem dueKind = 3
+	// dueRequest has the number of an open request for limits that expires.
+	dueRequest dueKind = 4
 )
 
 // dueKey identifies what has a deadline.
@@ -158,6 +160,15 @@ func (v verifier) checkDue() error {
 		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
 			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then",
 				w.record.id, place.endsAt())
+		}
+	}
+	for _, r := range v.requests.all {
+		if r.State != quota.RequestOpen {
+			continue
+		}
+		expected++
+		if known := v.deadlines.byKey[dueKey{dueRequest, r.Number}]; known == nil || known.at != r.Ends {
+			return fmt.Errorf("request for limits %d expires at %d, but has no deadline then", r.Number, r.Ends)
 		}
 	}
 	if counted := v.deadlines.leases; counted != leases {

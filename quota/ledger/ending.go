@@ -130,6 +130,8 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 		l.dropOverdue(l.queue.byArrival[k.number])
 	case dueItem:
 		l.inventory.advanceItem(k.number)
+	case dueRequest:
+		l.requests.close(l.requests.find(k.number), quota.RequestExpired, "", "nobody decided about it in time")
 	}
 	return nil
 }

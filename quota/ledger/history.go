@@ -27,7 +27,7 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
 		ChangeCount: len(p.changes),
 		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
-		UndoAccess: p.undoAccess, Subtree: p.at,
+		UndoAccess: p.undoAccess, Subtree: p.at, Request: p.request,
 	})
 }
 

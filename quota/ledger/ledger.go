@@ -21,6 +21,7 @@ type Ledger struct {
 	allocations allocations
 	queue       waitQueue
 	inventory   inventory
+	requests    limitRequests
 	// identified is the last identity of a caller.
 	identified identified
 	// reserved are the prefixes of ids in the bindings of the book and of all nodes.
@@ -66,6 +67,7 @@ func New(b quota.Bounds) *Ledger {
 	l.inventory = newInventory(env)
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
 	l.inventory.allocations, l.inventory.queue = &l.allocations, &l.queue
+	l.requests = limitRequests{environment: env, deadlines: &l.deadlines}
 	return l
 }
 
@@ -150,6 +152,14 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return guard{l}.changeAccess(c, m)
 	case quota.AdoptAllocations:
 		return guard{l}.adoptAllocations(c, m)
+	case quota.RequestLimits:
+		return guard{l}.requestLimits(c, m)
+	case quota.ApproveRequest:
+		return guard{l}.approveRequest(c, m)
+	case quota.RejectRequest:
+		return guard{l}.rejectRequest(c, m)
+	case quota.WithdrawRequest:
+		return guard{l}.withdrawRequest(c, m)
 	}
 	panic("ledger: a command outside the closed list")
 }
@@ -193,6 +203,8 @@ type Outcome struct {
 	Expired int
 	// Adopted counts the allocations that an AdoptAllocations gave an owner.
 	Adopted int
+	// LimitRequest is set for commands about requests for limits: the request after the command.
+	LimitRequest *quota.LimitRequestInfo
 	// WouldRefuse, in a watching ledger, is what a guarded one would have refused.
 	WouldRefuse *quota.Error
 	// Repeated is true if the command had been carried out before and changed nothing now.
@@ -205,12 +217,15 @@ func (l *Ledger) Header() Header {
 		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID,
 		Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
 		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
+		LimitRequest: l.requests.last,
 	}
 }
 
 // Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former.
 // Time, revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so
 // that no fence that was assigned after the backup is assigned again.
+//
+// Open requests for limits become stale: nobody knows which of them were rejected or withdrawn after the backup.
 //
 // Leases get their whole TTL again, and waiting requests their whole keep span, because their callers could not renew
 // them here and renewals after the backup are not known.
@@ -222,6 +237,8 @@ func (l *Ledger) Supersede(former Header, gap uint64) {
 		max(l.allocations.lastArrivalSeq, former.Seat), max(l.inventory.lastStateSeq, former.Turn)
 	l.queue.arrival, l.forest.version = max(l.queue.arrival, former.Arrival), max(l.forest.version, former.TreeVersion)
 	l.allocations.fence = max(l.allocations.fence, former.Fence) + gap
+	l.requests.last = max(l.requests.last, former.LimitRequest)
+	l.requests.closeAll("the state was replaced by a backup; ask again")
 	l.extendDeadlines()
 	l.selfCheck()
 }

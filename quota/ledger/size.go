@@ -240,6 +240,9 @@ func revisionSize(r *quota.Revision) int64 {
 	if r.Subtree != nil {
 		n += int64(2*textBytes + len(r.Subtree.Tree) + len(r.Subtree.Node))
 	}
+	if r.Request != nil {
+		n += int64(textBytes+len(r.Request.Asker)) + sizeOfTexts(r.Request.Approvers)
+	}
 	return n
 }
 

@@ -25,6 +25,7 @@ type Snapshot struct {
 	events    []*quota.Event
 	waiting   []snapshotWaiter
 	book      *access.Book
+	requests  []*quota.LimitRequest
 }
 
 // Header is the part of a snapshot that is not a list.
@@ -35,6 +36,8 @@ type Header struct {
 	Fence, NodeID, Seat, Event uint64
 	// Turn and Arrival are the last numbers assigned to an item and to a waiting request, TreeVersion to a tree.
 	Turn, Arrival, TreeVersion uint64
+	// LimitRequest is the number of the last request for limits.
+	LimitRequest uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -92,6 +95,9 @@ type AllocationImage struct {
 	// Owner is the user of the caller that made the request; empty if it had none.
 	Owner string
 }
+
+// LimitRequests are the requests for limits by number. They must not be changed.
+func (i *Snapshot) LimitRequests() []*quota.LimitRequest { return i.requests }
 
 // HeldItemImage is an item in an allocation.
 type HeldItemImage struct {
@@ -157,6 +163,7 @@ func (l *Ledger) Snapshot() *Snapshot {
 		events:    slices.Clone(l.journal.events),
 		waiting:   l.queue.snapshot(),
 		book:      l.book,
+		requests:  slices.Clone(l.requests.all),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
 		image.trees = append(image.trees, l.forest.trees[name].snapshot())

@@ -56,6 +56,9 @@ func (l *Ledger) Check() error {
 	if err := v.checkDenials(); err != nil {
 		return err
 	}
+	if err := v.checkRequests(); err != nil {
+		return err
+	}
 	return v.checkEnded()
 }
 

@@ -12,6 +12,11 @@ import (
 // Restore builds a ledger from an image as the start of a server does.
 func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 	restorer := ledger.NewRestorer(b, image.Header)
+	if book := image.Book(); book.Revision() > 0 {
+		if err := restorer.SetAccess(book.State()); err != nil {
+			return nil, err
+		}
+	}
 	for _, p := range image.Policies() {
 		if err := restorer.AddPolicy(p); err != nil {
 			return nil, err
@@ -24,6 +29,11 @@ func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 	}
 	for _, r := range image.Revisions() {
 		if err := restorer.AddRevision(r); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range image.LimitRequests() {
+		if err := restorer.AddLimitRequest(r); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +71,7 @@ func ImageText(image *ledger.Snapshot) string {
 		"header": image.Header, "policies": image.Policies(), "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 		"waiting": slices.Collect(image.Waiting()),
-		"items":   slices.Collect(image.Items()),
+		"items":   slices.Collect(image.Items()), "requests": image.LimitRequests(),
 	})
 	if err != nil {
 		panic(err)

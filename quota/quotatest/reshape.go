@@ -96,6 +96,7 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 	if oneIn(t, 8, "tenants see") {
 		spec.TenantsSee = pick(t, []quota.TenantsSee{quota.SeeNames, quota.SeeNothing}, "see")
 	}
+	spec.Approvals = pick(t, []int{0, 0, 0, 1, 2}, "approvals")
 	if oneIn(t, 8, "leases") {
 		spec.Leases = quota.LeaseSettings{
 			Default: pick(t, []quota.Span{0, 3, 8}, "default"),

@@ -1,0 +1,353 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// requestLimits opens a request for other limits of a node. It checks the names and not whether the limits fit, because
+// whoever approves may make room first.
+func (l guard) requestLimits(c quota.RequestLimits, m mode) Outcome {
+	user, err := l.requestUser()
+	if err == nil {
+		err = checkRequest(c)
+	}
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	n, err := l.requestedNode(c)
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	open := c.Open
+	if open == 0 {
+		open = quota.DefaultRequestOpen
+	}
+	r := &quota.LimitRequest{
+		Tree: c.Tree, Node: c.Node, NodeID: n.id, Limits: slices.Clone(c.Limits), Asker: user, Reason: c.Reason,
+		Made: l.now, Ends: l.now.At + quota.Instant(open), State: quota.RequestOpen,
+	}
+	if known := l.requests.findEqual(r); known != nil {
+		return Outcome{LimitRequest: l.requestInfo(known), Repeated: true}
+	}
+	if err := l.checkOpenRequests(user); err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		r.Number = l.requests.last + 1
+		return Outcome{LimitRequest: l.requestInfo(r)}
+	}
+	l.requests.add(r)
+	l.noteRequest(nil, r)
+	return Outcome{LimitRequest: l.requestInfo(r)}
+}
+
+// requestUser is the user of a command about requests. Without one, nobody could tell asker and approver apart.
+func (l guard) requestUser() (string, *quota.Error) {
+	if l.book.Mode() == access.Open {
+		return "", quota.Errorf(quota.InUse, "",
+			"the cluster is open, so those who ask for limits and those who approve cannot be told apart; "+
+				"begin with quorate access bootstrap and quorate access guard watch, or set the limits directly")
+	}
+	if user := l.caller.user(); user != "" && l.caller.rights != nil {
+		return user, nil
+	}
+	return "", quota.Errorf(quota.Forbidden, "",
+		"%s has no user; requests for limits need one, so call with a token or a certificate", l.caller.name())
+}
+
+func checkRequest(c quota.RequestLimits) *quota.Error {
+	if n := len(c.Limits); n < 1 || n > quota.MaxRequestLimits {
+		return quota.Errorf(quota.Invalid, "limits", "the request names %d limits; 1 to %d are allowed", n,
+			quota.MaxRequestLimits)
+	}
+	if c.Open < 0 || c.Open > quota.MaxRequestOpen {
+		return quota.Errorf(quota.Invalid, "open_ms", "a request may be open for 1 to %d ms, not %d; 0 means %d",
+			quota.MaxRequestOpen, c.Open, quota.DefaultRequestOpen)
+	}
+	return checkRequestReason(c.Reason)
+}
+
+func checkRequestReason(reason string) *quota.Error {
+	if n := len(reason); n < 1 || n > quota.MaxRequestReason {
+		return quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; 1 to %d are allowed", n,
+			quota.MaxRequestReason)
+	}
+	return nil
+}
+
+// requestedNode is the node of a new request, which must change something there.
+func (l guard) requestedNode(c quota.RequestLimits) (*node, *quota.Error) {
+	t := l.forest.trees[c.Tree]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))
+	}
+	n, err := t.configured(c.Node, "place.node")
+	if err != nil {
+		return nil, err
+	}
+	swap, err := n.withLimits(c.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(swap.limits, n.limits) {
+		return nil, quota.Errorf(quota.Invalid, "limits", "%s has these limits already; ask for others", n.place())
+	}
+	return n, nil
+}
+
+func (l guard) checkOpenRequests(user string) *quota.Error {
+	switch all, own := l.requests.countOpen(user); {
+	case own >= l.bounds.RequestsOfOne:
+		return quota.Errorf(quota.Full, "", "%s has %d open requests for limits; at most %d are allowed: withdraw one",
+			user, own, l.bounds.RequestsOfOne)
+	case all >= l.bounds.Requests:
+		return quota.Errorf(quota.Full, "", "the cluster has %d open requests for limits; at most %d are allowed: "+
+			"ask those who may set limits to decide about some", all, l.bounds.Requests)
+	}
+	return nil
+}
+
+// approveRequest counts an approval. Those that were given on other limits do not count any more. The last one that the
+// tree wants plans the change anew and carries it out.
+func (l guard) approveRequest(c quota.ApproveRequest, m mode) Outcome {
+	user, r, out := l.beginDecision(c.Number)
+	if r == nil {
+		return out
+	}
+	if r.State != quota.RequestOpen {
+		isRepeated := slices.ContainsFunc(r.Approvals,
+			func(a quota.Approval) bool { return a.User == user && a.Digest == c.Digest })
+		return l.alreadyClosed(r, isRepeated)
+	}
+	n, present, why := l.target(r)
+	if n == nil {
+		return l.makeStale(r, user, why, m)
+	}
+	digest := requestDigest(r, present)
+	if c.Digest != digest {
+		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "digest",
+			"request %d or the limits that it changes are not those that were shown: %s has %s now; look at it again", r.Number,
+			n.place(), quota.FormatLimits(present))}
+	}
+	approved := *r
+	approved.Approvals = slices.DeleteFunc(slices.Clone(r.Approvals),
+		func(a quota.Approval) bool { return a.Digest != digest })
+	if slices.ContainsFunc(approved.Approvals, func(a quota.Approval) bool { return a.User == user }) {
+		return Outcome{LimitRequest: l.requestInfo(r), Repeated: true}
+	}
+	approved.Approvals = append(approved.Approvals, quota.Approval{User: user, Digest: digest, Wall: l.now.Wall})
+	if len(approved.Approvals) >= n.tree.settings.ApprovalsNeeded() {
+		return l.applyRequest(&approved, user, m)
+	}
+	if m == carryOut {
+		l.requests.replace(&approved)
+		l.noteRequest(r, &approved)
+	}
+	return Outcome{LimitRequest: l.requestInfo(&approved)}
+}
+
+// applyRequest sets the limits of a request with all its approvals, in the name of the last approver.
+func (l guard) applyRequest(r *quota.LimitRequest, user string, m mode) Outcome {
+	pl := planner(l)
+	before := l.requests.find(r.Number)
+	p := pl.planLimits(quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: r.Limits})
+	switch {
+	case p.refused != nil:
+		return l.makeStale(r, user, p.refused.Text, m)
+	case len(p.changes) == 0:
+		return l.makeStale(r, user, "the limits are set already", m)
+	}
+	meta := quota.ChangeMeta{Actor: user, Reason: r.Reason}
+	if out, refused := pl.checkChange(meta, p); refused {
+		return out
+	}
+	p.request = &quota.ApprovedRequest{Number: r.Number, Asker: r.Asker}
+	for _, a := range r.Approvals {
+		p.request.Approvers = append(p.request.Approvers, a.User)
+	}
+	answer := &quota.Configuration{Changes: p.changes, Over: p.over}
+	if m == dryRun {
+		answer.Effects = p.effects()
+		answer.Revision = l.history.revision
+		closed := *r
+		closed.State, closed.ClosedBy, closed.Closed = quota.RequestApplied, user, l.now
+		return Outcome{LimitRequest: l.requestInfo(&closed), Configuration: answer}
+	}
+	pl.install(meta, p)
+	answer.Revision = l.history.revision
+	r.Revision = answer.Revision
+	closed := l.requests.close(r, quota.RequestApplied, user, "")
+	l.noteRequest(before, closed)
+	return Outcome{LimitRequest: l.requestInfo(closed), Configuration: answer}
+}
+
+// makeStale closes a request that cannot be carried out any more.
+func (l guard) makeStale(r *quota.LimitRequest, user, why string, m mode) Outcome {
+	if m == dryRun {
+		closed := *r
+		closed.State, closed.ClosedBy, closed.ClosedReason, closed.Closed = quota.RequestStale, user, why, l.now
+		return Outcome{LimitRequest: l.requestInfo(&closed)}
+	}
+	before := l.requests.find(r.Number)
+	closed := l.requests.close(r, quota.RequestStale, user, why)
+	l.noteRequest(before, closed)
+	return Outcome{LimitRequest: l.requestInfo(closed)}
+}
+
+// rejectRequest closes a request of another user.
+func (l guard) rejectRequest(c quota.RejectRequest, m mode) Outcome {
+	if err := checkRequestReason(c.Reason); err != nil {
+		return Outcome{Refused: err}
+	}
+	user, r, out := l.beginDecision(c.Number)
+	if r == nil {
+		return out
+	}
+	return l.closeByUser(r, quota.RequestRejected, user, c.Reason, m)
+}
+
+// withdrawRequest closes a request of the caller.
+func (l guard) withdrawRequest(c quota.WithdrawRequest, m mode) Outcome {
+	user, err := l.requestUser()
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	r := l.requests.find(c.Number)
+	if r == nil || r.Asker != user {
+		return Outcome{Refused: l.unknownRequest(c.Number)}
+	}
+	return l.closeByUser(r, quota.RequestWithdrawn, user, "", m)
+}
+
+// closeByUser closes an open request; repeated, it answers the first result.
+func (l guard) closeByUser(r *quota.LimitRequest, state quota.RequestState, user, reason string, m mode) Outcome {
+	if r.State != quota.RequestOpen {
+		return l.alreadyClosed(r, r.State == state && r.ClosedBy == user)
+	}
+	if m == dryRun {
+		closed := *r
+		closed.State, closed.ClosedBy, closed.ClosedReason, closed.Closed = state, user, reason, l.now
+		return Outcome{LimitRequest: l.requestInfo(&closed)}
+	}
+	closed := l.requests.close(r, state, user, reason)
+	l.noteRequest(r, closed)
+	return Outcome{LimitRequest: l.requestInfo(closed)}
+}
+
+// beginDecision finds the request that a user decides about. The request is nil if the command is refused.
+func (l guard) beginDecision(number uint64) (string, *quota.LimitRequest, Outcome) {
+	user, err := l.requestUser()
+	if err != nil {
+		return "", nil, Outcome{Refused: err}
+	}
+	r := l.requests.find(number)
+	switch {
+	case r == nil:
+		return "", nil, Outcome{Refused: l.unknownRequest(number)}
+	case r.Asker == user:
+		return "", nil, Outcome{Refused: quota.Errorf(quota.Forbidden, "id",
+			"request %d is of %s itself; another user must decide about it, or withdraw it", number, user)}
+	}
+	return user, r, Outcome{}
+}
+
+func (l guard) alreadyClosed(r *quota.LimitRequest, isRepeated bool) Outcome {
+	if isRepeated {
+		return Outcome{LimitRequest: l.requestInfo(r), Repeated: true}
+	}
+	return Outcome{Refused: quota.Errorf(quota.Ended, "id", "request %d is %s; only open requests can change", r.Number,
+		r.State)}
+}
+
+// permitDecision asks for what setting the limits directly would need. A request that the caller may neither decide
+// about nor see does not exist.
+func (l guard) permitDecision(number uint64) *quota.Error {
+	r := l.requests.find(number)
+	if r == nil {
+		return nil // the command says that there is none
+	}
+	if mayDecide(l.caller.rights, l.Ledger, r) {
+		return nil
+	}
+	if r.Asker != l.caller.user() && !l.may(access.AuditRead, nil) {
+		return lackingVerb(l.unknownRequest(number), access.LimitsSet, nil)
+	}
+	return lackingVerb(quota.Errorf(quota.Forbidden, "id",
+		"%s may not set the limits of %s, and so not decide about request %d", l.caller.name(),
+		quota.Place(r.Tree, r.Node), number), access.LimitsSet, l.forest.nearestNode(r.Tree, r.Node))
+}
+
+func (l guard) permitWithdrawal(number uint64) *quota.Error {
+	if r := l.requests.find(number); r == nil || r.Asker == l.caller.user() {
+		return nil
+	}
+	return l.unknownRequest(number)
+}
+
+func (l guard) unknownRequest(number uint64) *quota.Error {
+	return quota.Errorf(quota.NotFound, "id", "there is no request for limits %d, or %s may not see it", number,
+		l.caller.name())
+}
+
+// mayDecide is true if a caller may set the limits that a request names. If its node does not exist any more, the
+// nearest that exists counts, and in a tree that does not exist nobody may.
+func mayDecide(id *access.Identity, l *Ledger, r *quota.LimitRequest) bool {
+	if id == nil {
+		return true
+	}
+	n := l.forest.nearestNode(r.Tree, r.Node)
+	if n == nil {
+		return false
+	}
+	path, change := l.View().pathAt(n), access.FieldChange{Field: access.LimitField}
+	if at := (changedNode{was: n, above: n.parent}); n.path == r.Node {
+		change.IsRoot, change.ByParentOnly = n.parent == nil, at.parentDecides()
+	} else {
+		path = append(access.Path{nil}, path...)
+	}
+	if _, denied := change.FirstDenied(id, l.now.Wall, path); denied {
+		return false
+	}
+	return access.Allows(id, access.ConfigRead, l.now.Wall, path)
+}
+
+// noteRequest notes the change of a request for the audit records, before the changes that it made.
+func (l guard) noteRequest(before, after *quota.LimitRequest) {
+	c := quota.Change{
+		Kind: quota.Changed, Tree: after.Tree, Node: after.Node, Field: fmt.Sprintf("request %d", after.Number),
+		After: requestText(after),
+	}
+	if before == nil {
+		c.Kind = quota.Added
+	} else {
+		c.Before = requestText(before)
+	}
+	l.journal.changes = append([]quota.Change{c}, l.journal.changes...)
+}
+
+// requestText is a request in audit records.
+func requestText(r *quota.LimitRequest) string {
+	text := fmt.Sprintf("%s: %s for %s", r.State, quota.FormatLimits(r.Limits), r.Asker)
+	users := make([]string, len(r.Approvals))
+	for i, a := range r.Approvals {
+		users[i] = a.User
+	}
+	if len(users) > 0 {
+		text += "; approved by " + strings.Join(users, ", ")
+	}
+	if r.ClosedReason != "" {
+		text += "; " + r.ClosedReason
+	}
+	return text
+}
+
+// requestInfo is a request for the caller of the present command.
+func (l guard) requestInfo(r *quota.LimitRequest) *quota.LimitRequestInfo {
+	info := Reader{l.View(), l.caller.rights}.requestInfo(r)
+	return &info
+}

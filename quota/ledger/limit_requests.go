@@ -1,0 +1,195 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// limitRequests are the open requests for limits and the newest closed ones. There are few, so lists are searched.
+type limitRequests struct {
+	*environment
+	deadlines *deadlines
+	// last is the number of the newest request, closedSeq the place of the request that was closed last.
+	last, closedSeq uint64
+	// all are sorted by number.
+	all []*quota.LimitRequest
+}
+
+// place is the index of a request, or where it would be.
+func (s *limitRequests) place(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(s.all, number,
+		func(r *quota.LimitRequest, number uint64) int { return cmp.Compare(r.Number, number) })
+}
+
+// find is the request of a number; nil if it is not known.
+func (s *limitRequests) find(number uint64) *quota.LimitRequest {
+	if i, known := s.place(number); known {
+		return s.all[i]
+	}
+	return nil
+}
+
+// countOpen counts the open requests, and those of one user among them.
+func (s *limitRequests) countOpen(asker string) (all, own int) {
+	for _, r := range s.all {
+		if r.State == quota.RequestOpen {
+			all++
+			if r.Asker == asker {
+				own++
+			}
+		}
+	}
+	return all, own
+}
+
+// findEqual is the open request of the same user for the same limits of the same node; nil if there is none.
+func (s *limitRequests) findEqual(as *quota.LimitRequest) *quota.LimitRequest {
+	for _, r := range s.all {
+		if r.State == quota.RequestOpen && r.Asker == as.Asker && r.Tree == as.Tree && r.NodeID == as.NodeID &&
+			r.Node == as.Node && r.Reason == as.Reason && slices.Equal(r.Limits, as.Limits) {
+			return r
+		}
+	}
+	return nil
+}
+
+// add stores a new request under the next number.
+func (s *limitRequests) add(r *quota.LimitRequest) {
+	s.last++
+	r.Number = s.last
+	s.all = append(s.all, r)
+	s.deadlines.set(dueKey{dueRequest, r.Number}, r.Ends)
+}
+
+// replace stores another version of a known request.
+func (s *limitRequests) replace(r *quota.LimitRequest) {
+	i, _ := s.place(r.Number)
+	s.all[i] = r
+}
+
+// close ends an open request and returns its new version. by is empty if no user ends it.
+func (s *limitRequests) close(r *quota.LimitRequest, state quota.RequestState, by, reason string) *quota.LimitRequest {
+	s.closedSeq++
+	closed := *r
+	closed.State, closed.Closed, closed.ClosedBy, closed.ClosedReason = state, s.now, by, reason
+	closed.ClosedSeq = s.closedSeq
+	s.replace(&closed)
+	s.deadlines.drop(dueKey{dueRequest, r.Number})
+	s.forgetClosed()
+	return &closed
+}
+
+// closeAll makes all open requests stale.
+func (s *limitRequests) closeAll(reason string) {
+	for _, r := range slices.Clone(s.all) {
+		if r.State == quota.RequestOpen {
+			s.close(r, quota.RequestStale, "", reason)
+		}
+	}
+}
+
+// forgetClosed forgets the request that was closed first if too many closed ones are remembered.
+func (s *limitRequests) forgetClosed() {
+	closed, oldest := 0, 0
+	for i, r := range s.all {
+		if r.State == quota.RequestOpen {
+			continue
+		}
+		if closed++; closed == 1 || r.ClosedSeq < s.all[oldest].ClosedSeq {
+			oldest = i
+		}
+	}
+	if closed > s.bounds.ClosedRequests {
+		s.all = slices.Delete(slices.Clone(s.all), oldest, oldest+1)
+	}
+}
+
+// requestDigest identifies what an approval is about: the request, and the limits in force that it would change. A
+// request never changes and its number is not used again, so the hash need not resist those who look for collisions.
+func requestDigest(r *quota.LimitRequest, present []quota.ResourceLimit) string {
+	text := fmt.Appendf(nil, "%d %q %q %d %q %q %d\n", r.Number, r.Tree, r.Node, r.NodeID, r.Asker, r.Reason, r.Ends)
+	for i, wanted := range r.Limits {
+		text = fmt.Appendf(text, "%q %s %s\n", wanted.Resource, wanted.Limit, present[i].Limit)
+	}
+	h := fnv.New128a()
+	h.Write(text)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// target is the node of a request with its present limits for the resources of the request. If the node or a resource
+// does not exist any more, why says so.
+func (l guard) target(r *quota.LimitRequest) (n *node, present []quota.ResourceLimit, why string) {
+	t := l.forest.trees[r.Tree]
+	if t == nil {
+		return nil, nil, fmt.Sprintf("there is no tree %s any more", r.Tree)
+	}
+	n = t.byPath[r.Node]
+	if n == nil || n.dynamic || n.id != r.NodeID {
+		return nil, nil, fmt.Sprintf("the node that was at %s was moved or removed", quota.Place(r.Tree, r.Node))
+	}
+	for _, limit := range r.Limits {
+		resource := t.resource(limit.Resource)
+		if resource == nil {
+			return nil, nil, fmt.Sprintf("tree %s has no resource %s any more", r.Tree, limit.Resource)
+		}
+		present = append(present, quota.ResourceLimit{Resource: limit.Resource, Limit: n.limits[resource.index]})
+	}
+	return n, present, ""
+}
+
+// AddLimitRequest adds one request for limits, in the order of numbers.
+func (ld *Restorer) AddLimitRequest(r *quota.LimitRequest) error {
+	s := &ld.ledger.requests
+	if n := len(s.all); n > 0 && s.all[n-1].Number >= r.Number || r.Number == 0 || r.Number > s.last {
+		return fmt.Errorf("request for limits %d is not in order, or beyond the last, %d", r.Number, s.last)
+	}
+	if len(s.all) >= s.bounds.Requests+s.bounds.ClosedRequests {
+		return fmt.Errorf("more than %d requests for limits", s.bounds.Requests+s.bounds.ClosedRequests)
+	}
+	s.all = append(s.all, r)
+	s.closedSeq = max(s.closedSeq, r.ClosedSeq)
+	if r.State == quota.RequestOpen {
+		s.deadlines.set(dueKey{dueRequest, r.Number}, r.Ends)
+	}
+	return nil
+}
+
+// checkRequests verifies the bounds of the requests for limits, and that each is complete.
+func (v verifier) checkRequests() error {
+	s := &v.requests
+	open, seqs := map[string]int{}, map[uint64]bool{}
+	all := 0
+	for i, r := range s.all {
+		isOpen := r.State == quota.RequestOpen
+		switch {
+		case i > 0 && s.all[i-1].Number >= r.Number || r.Number > s.last:
+			return fmt.Errorf("request for limits %d is not in its place; the last is %d", r.Number, s.last)
+		case r.State < quota.RequestOpen || r.State > quota.RequestExpired || isOpen != (r.ClosedSeq == 0) ||
+			(r.State == quota.RequestApplied) != (r.Revision != 0):
+			return fmt.Errorf("request for limits %d has state %d, end %d and revision %d, which do not fit together",
+				r.Number, r.State, r.ClosedSeq, r.Revision)
+		case !isOpen && (seqs[r.ClosedSeq] || r.ClosedSeq > s.closedSeq):
+			return fmt.Errorf("the end of request for limits %d has the number of another, or none", r.Number)
+		case r.Asker == "" || len(r.Limits) == 0 || len(r.Limits) > quota.MaxRequestLimits || r.Made.At > v.now.At:
+			return fmt.Errorf("request for limits %d is not complete, or from the future", r.Number)
+		}
+		if isOpen {
+			all++
+			open[r.Asker]++
+			if open[r.Asker] > s.bounds.RequestsOfOne {
+				return fmt.Errorf("%s has more than %d open requests for limits", r.Asker, s.bounds.RequestsOfOne)
+			}
+			continue
+		}
+		seqs[r.ClosedSeq] = true
+	}
+	if all > s.bounds.Requests || len(seqs) > s.bounds.ClosedRequests {
+		return fmt.Errorf("%d requests for limits are open and %d closed; at most %d and %d may be", all, len(seqs),
+			s.bounds.Requests, s.bounds.ClosedRequests)
+	}
+	return nil
+}
