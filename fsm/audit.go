@@ -77,6 +77,14 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return changeDraft{audit.Record{Kind: audit.Access, Action: accessAction(c.Change), Reason: c.Reason}}, true
 	case quota.AdoptAllocations:
 		return changeDraft{audit.Record{Kind: audit.Access, Action: "AdoptAllocations", Reason: c.Reason}}, true
+	case quota.RequestLimits:
+		return requestRecord("RequestLimits", c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits)), true
+	case quota.ApproveRequest:
+		return requestRecord("ApproveRequest", "", fmt.Sprintf("request %d", c.Number)), true
+	case quota.RejectRequest:
+		return requestRecord("RejectRequest", c.Reason, fmt.Sprintf("request %d", c.Number)), true
+	case quota.WithdrawRequest:
+		return requestRecord("WithdrawRequest", "", fmt.Sprintf("request %d", c.Number)), true
 	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
 		quota.ResetItems:
 	}
@@ -92,6 +100,11 @@ func configurationRecord(action string, meta quota.ChangeMeta, detail string) ch
 	return changeDraft{audit.Record{
 		Kind: audit.Configuration, Action: action, Reason: meta.Reason, RequestID: meta.RequestID, Detail: detail,
 	}}
+}
+
+// requestRecord begins the record of a command about a request for limits.
+func requestRecord(action, reason, detail string) changeDraft {
+	return changeDraft{audit.Record{Kind: audit.Configuration, Action: action, Reason: reason, Detail: detail}}
 }
 
 // accessAction is the name of a command of the book, such as "CreateToken".

@@ -145,7 +145,7 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		a := c.AdoptAllocations
 		return quota.AdoptAllocations{Owner: a.GetOwner(), IDs: a.GetIds(), Reason: a.GetReason()}, nil
 	}
-	return nil, errors.New("this version does not know it; run a newer version")
+	return decodeRequestCommand(c)
 }
 
 func decodeAllocate(c *logv1.Allocate) quota.Allocate {
@@ -203,6 +203,7 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 			TenantsSee: decodeTenantsSee(t.GetTenantsSee()),
+			Approvals:  decodeCount(t.GetApprovals()),
 		},
 		Moves: each(t.GetMoves(), decodeMove),
 	}

@@ -171,6 +171,8 @@ func encodeChange(c quota.Command) *logv1.Command {
 		}}}
 	case quota.ChangeAccess:
 		return &logv1.Command{Command: &logv1.Command_ChangeAccess{ChangeAccess: encodeChangeAccess(c)}}
+	case quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest, quota.WithdrawRequest:
+		return encodeRequestCommand(c)
 	case quota.AdoptAllocations:
 		return &logv1.Command{Command: &logv1.Command_AdoptAllocations{AdoptAllocations: &logv1.AdoptAllocations{
 			Owner: c.Owner, Ids: c.IDs, Reason: c.Reason,
@@ -238,6 +240,7 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
 		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
 		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake), TenantsSee: uint32(t.TenantsSee),
+		Approvals: int64(t.Approvals),
 	}
 }
 

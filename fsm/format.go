@@ -20,7 +20,8 @@ const (
 	fifthFormat uint32 = 5
 	// sixthFormat adds policies that the configuration defines.
 	sixthFormat uint32 = 6
-	// seventhFormat adds callers of commands, changes of access, bindings of nodes, and changes of subtrees.
+	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
+	// limits.
 	seventhFormat uint32 = 7
 )
 
@@ -45,7 +46,8 @@ func formatOf(c quota.Command) uint32 {
 		return oldestFormat(false, len(c.Items) > 0 || c.ItemState != "")
 	case quota.Allocate:
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
-	case quota.ChangeAccess, quota.AdoptAllocations:
+	case quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
+		quota.WithdrawRequest:
 		return seventhFormat
 	case quota.ApplyTrees:
 		if c.Access != nil || c.At != nil || c.KeepAccess || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
@@ -105,7 +107,7 @@ func treeNeedsThird(t quota.TreeSpec) bool {
 }
 
 func treeNeedsSeventh(t quota.TreeSpec) bool {
-	return t.TenantsSee != quota.SeeTotals ||
+	return t.TenantsSee != quota.SeeTotals || t.Approvals != 0 ||
 		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return len(n.Bindings) > 0 })
 }
 

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -94,6 +95,20 @@ var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 // adoption gives an owner to what has none.
 var adoption = quota.AdoptAllocations{Owner: "corp/eva", IDs: []string{"i", "j"}, Reason: "test"}
 
+// requestSamples are all commands about requests for limits, by name.
+func requestSamples() map[string]quota.Command {
+	return map[string]quota.Command{
+		"request-limits": quota.RequestLimits{
+			Tree: "bound", Node: "a", Reason: "a campaign", Open: 60_000, Limits: []quota.ResourceLimit{
+				{Resource: "cores", Limit: quota.AtMost(7)}, {Resource: "gpus", Limit: quota.NoLimit()}, {Resource: "ram"},
+			},
+		},
+		"approve-request":  quota.ApproveRequest{Number: 3, Digest: "0a1b"},
+		"reject-request":   quota.RejectRequest{Number: 3, Reason: "too much"},
+		"withdraw-request": quota.WithdrawRequest{Number: 3},
+	}
+}
+
 // subtreeChange changes a subtree of boundTree.
 var subtreeChange = quota.ApplyTrees{
 	At: &quota.Subtree{Tree: "bound", Node: "a"},
@@ -132,8 +147,14 @@ func anyCommand() *rapid.Generator[quota.Command] {
 	adopting := rapid.Custom(func(t *rapid.T) quota.Command {
 		return rapid.Make[quota.AdoptAllocations]().Draw(t, "adopt")
 	})
+	requesting := rapid.OneOf(asCommand(rapid.Make[quota.RequestLimits]()), asCommand(rapid.Make[quota.ApproveRequest]()),
+		asCommand(rapid.Make[quota.RejectRequest]()), asCommand(rapid.Make[quota.WithdrawRequest]()))
 	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound,
-		adopting)
+		adopting, requesting)
+}
+
+func asCommand[C quota.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command { return of.Draw(t, fmt.Sprintf("%T", *new(C))) })
 }
 
 func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
@@ -147,6 +168,7 @@ func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.C
 // seventhEntry has every message of the seventh format.
 func seventhEntry() *logv1.Entry {
 	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption, "subtree": subtreeChange}
+	maps.Copy(samples, requestSamples())
 	for name, change := range accessSamples() {
 		samples[name] = quota.ChangeAccess{Reason: "test", Change: change}
 	}
@@ -168,6 +190,9 @@ func seventhGoldens(t testing.TB) map[string][]byte {
 			partOf(t, nil, quota.Release{ID: "j"}), Checkpoint(), partOf(t, evaCaller, quota.Release{ID: "k"}),
 			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9})),
 		"snapshot-v7.bin": snapshotOf(t, seventhFSM(t)),
+	}
+	for name, command := range requestSamples() {
+		files["entry-v7-"+name+".bin"] = joined(t, partOf(t, evaCaller, command))
 	}
 	for name, change := range accessSamples() {
 		files["entry-v7-"+name+".bin"] = joined(t, partOf(t, evaCaller, quota.ChangeAccess{Reason: "test", Change: change}))
@@ -251,6 +276,7 @@ func seventhFSM(t testing.TB) *FSM {
 	if found, refused := f.ledger.View().Allocation("ci/1"); refused != nil || found.Owner != evaCaller.User {
 		t.Fatalf("ci/1 is %+v, %v", found, refused)
 	}
+	addRequests(t, f)
 	return f
 }
 
@@ -289,5 +315,40 @@ func TestOwnersOfDenialsAreRestored(t *testing.T) {
 	}
 	if err := g.ledger.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// adminCaller is the administrator of sampleBook, with the rights of all.
+var adminCaller = &access.Caller{Kind: access.AccountCaller, User: "account/admin", Credential: [16]byte{9}}
+
+// addRequests leaves an open request with an approval, an applied one and one that was withdrawn.
+func addRequests(t testing.TB, f *FSM) {
+	t.Helper()
+	two := quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "pair", TreeSettings: quota.TreeSettings{Approvals: 2},
+		Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+		Nodes:     []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a"}},
+	}}}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, two)))
+	ask := func(tree string, cores quota.Amount) quota.RequestLimits {
+		return quota.RequestLimits{Tree: tree, Node: "a", Reason: "a campaign", Limits: []quota.ResourceLimit{
+			{Resource: "cores", Limit: quota.AtMost(cores)},
+		}}
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, ask("pair", 7), ask("bound", 8), ask("bound", 9))))
+	reader, refused := f.ledger.View().ReaderOf(systemCaller)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	for _, r := range reader.LimitRequests(quota.LimitRequestFilter{}, 0, 2).Requests {
+		applyData(f, f.applied+1, joined(t, partOf(t, adminCaller, quota.ApproveRequest{Number: r.Number, Digest: r.Digest})))
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, quota.WithdrawRequest{Number: 3})))
+	states := ""
+	for _, r := range reader.LimitRequests(quota.LimitRequestFilter{}, 0, 9).Requests {
+		states += fmt.Sprintf(" %v/%d", r.State, len(r.Approvals))
+	}
+	if states != " open/1 applied/1 withdrawn/0" {
+		t.Fatalf("the requests are%s", states)
 	}
 }

@@ -74,7 +74,7 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.Stat
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
-		TreeVersion: header.GetTreeVersion(),
+		TreeVersion: header.GetTreeVersion(), LimitRequest: header.GetLimitRequest(),
 	})
 	if err := r.readBody(loader); err != nil {
 		return loadedState{}, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -181,6 +181,8 @@ func (r *recordReader) addRecord(loader *ledger.Restorer, record *logv1.Record) 
 		return loader.AddTree(decodeTreeImage(part.Tree))
 	case *logv1.Record_Revision:
 		return loader.AddRevision(decodeRevision(part.Revision))
+	case *logv1.Record_LimitRequest:
+		return loader.AddLimitRequest(decodeLimitRequest(part.LimitRequest))
 	case *logv1.Record_Item:
 		return loader.AddItem(decodeItem(part.Item))
 	case *logv1.Record_Held:

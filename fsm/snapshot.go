@@ -52,7 +52,7 @@ func (f *FSM) newSnapshot() *snapshot {
 		TimeMs:      int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
-		TreeVersion: image.Header.TreeVersion,
+		TreeVersion: image.Header.TreeVersion, LimitRequest: image.Header.LimitRequest,
 	}}
 }
 
@@ -131,6 +131,9 @@ func (s *snapshot) recordLists() []func(*recordWriter) error {
 		}),
 		writeAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}
+		}),
+		writeAll(slices.Values(s.image.LimitRequests()), func(r *quota.LimitRequest) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_LimitRequest{LimitRequest: encodeLimitRequest(r)}}
 		}),
 		writeAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}

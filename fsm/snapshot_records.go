@@ -62,6 +62,7 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 		}),
 		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable, UndoPolicies: each(r.UndoPolicies, encodePolicyUndo),
 		UndoAccess: encodeOptionalSection(r.UndoAccess), Subtree: encodeSubtree(r.Subtree),
+		Request: encodeApproved(r.Request),
 	}
 }
 
@@ -80,6 +81,7 @@ func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 		Resources:   each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
 		Moves:  each(u.Moves, encodeMove),
 		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake), TenantsSee: uint32(u.TenantsSee),
+		Approvals: int64(u.Approvals),
 	}
 }
 
@@ -90,6 +92,7 @@ func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 			Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance(),
 			Leases: decodeLeases(u.GetLeases()), Overtake: quota.Span(u.GetOvertakeMs()),
 			TenantsSee: decodeTenantsSee(u.GetTenantsSee()),
+			Approvals:  decodeCount(u.GetApprovals()),
 		},
 		Resources: each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
 		AddedPaths: u.GetAddedPaths(), Moves: each(u.GetMoves(), decodeMove),
@@ -109,7 +112,7 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 		}),
 		Undo: each(r.GetUndo(), decodeUndo), Undoable: r.GetUndoable(),
 		UndoPolicies: each(r.GetUndoPolicies(), decodePolicyUndo), UndoAccess: decodeOptionalSection(r.GetUndoAccess()),
-		Subtree: decodeSubtree(r.GetSubtree()),
+		Subtree: decodeSubtree(r.GetSubtree()), Request: decodeApproved(r.GetRequest()),
 	}
 }
 
