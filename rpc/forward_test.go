@@ -434,7 +434,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 73 {
+	if len(known) != 78 {
 		t.Errorf("there are %d procedures: %s", len(known), slices.Sorted(maps.Keys(known)))
 	}
 }

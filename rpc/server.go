@@ -261,6 +261,7 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 		}, options...))
 	api.Handle(quoratev1connect.NewAuditServiceHandler(
 		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))
+	api.Handle(quoratev1connect.NewLimitRequestServiceHandler(handlers.LimitRequestService{Service: base}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}

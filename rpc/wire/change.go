@@ -66,10 +66,16 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 
 // FromRevision converts a revision of the history.
 func FromRevision(r quota.Revision) *quoratev1.Revision {
-	return &quoratev1.Revision{
+	shown := &quoratev1.Revision{
 		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: FromWall(r.Wall), RequestId: r.RequestID,
 		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), Subtree: fromSubtree(r.Subtree),
 	}
+	if r.Request != nil {
+		shown.Request = &quoratev1.ApprovedRequest{
+			Id: r.Request.Number, Asker: r.Request.Asker, Approvers: r.Request.Approvers,
+		}
+	}
+	return shown
 }
 
 // configurationRequest is what the changes of configuration have in common.

@@ -47,6 +47,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 			TenantsSee: quota.TenantsSee(t.GetTenantsSee()),
+			Approvals:  int(t.GetApprovals()),
 		},
 	}
 	for _, m := range t.GetMoves() { // they are done in this order
@@ -168,6 +169,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
 		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
 		TenantsSee: quoratev1.TenantsSee(spec.TenantsSee),
+		Approvals:  int32(spec.Approvals),
 	}
 	for _, n := range spec.Nodes {
 		node := fromNodeSpec(n)

@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// LimitRequestService asks for limits, and decides about such requests.
+type LimitRequestService struct{ Service }
+
+// decide carries out a command about a request for limits, or tries it.
+func (s LimitRequestService) decide(
+	ctx context.Context, command quota.Command, dry bool,
+) (ledger.Outcome, *quoratev1.LimitRequest, uint64, error) {
+	propose := s.proposeAll
+	if dry {
+		propose = s.tryCommands
+	}
+	outcomes, index, err := propose(ctx, command)
+	if err != nil {
+		return ledger.Outcome{}, nil, 0, err
+	}
+	out := outcomes[0]
+	switch {
+	case out.Refused != nil:
+		return out, nil, 0, wire.RefusalError(out.Refused)
+	case out.LimitRequest == nil:
+		return out, nil, 0, wire.ToError(errors.New("the ledger answered no request; this is a bug of the server"))
+	}
+	return out, wire.FromLimitRequest(out.LimitRequest), index, nil
+}
+
+// RequestLimits asks for other limits of a node.
+func (s LimitRequestService) RequestLimits(
+	ctx context.Context, r *quoratev1.RequestLimitsRequest,
+) (*quoratev1.RequestLimitsResponse, error) {
+	command, err := wire.ToRequestLimits(r)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	out, request, index, err := s.decide(ctx, command, false)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RequestLimitsResponse{Request: request, Repeated: out.Repeated, Index: index}, nil
+}
+
+// ListRequests pages through the requests that the caller may see.
+func (s LimitRequestService) ListRequests(
+	ctx context.Context, r *quoratev1.ListRequestsRequest,
+) (*quoratev1.ListRequestsResponse, error) {
+	answer := &quoratev1.ListRequestsResponse{}
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+		page := v.LimitRequests(wire.ToLimitRequestFilter(r), r.GetAfter(),
+			wire.PageSize(r.GetPageSize(), wire.DefaultRequestPage))
+		answer.Next = page.Next
+		for i := range page.Requests {
+			answer.Requests = append(answer.Requests, wire.FromLimitRequest(&page.Requests[i]))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// ApproveRequest approves a request as it was shown.
+func (s LimitRequestService) ApproveRequest(
+	ctx context.Context, r *quoratev1.ApproveRequestRequest,
+) (*quoratev1.ApproveRequestResponse, error) {
+	command := quota.ApproveRequest{Number: r.GetId(), Digest: r.GetDigest()}
+	out, request, index, err := s.decide(ctx, command, r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ApproveRequestResponse{Request: request, Index: index}
+	if out.Configuration != nil {
+		answer.Result = wire.FromConfiguration(*out.Configuration, index, out.Repeated)
+	}
+	return answer, nil
+}
+
+// RejectRequest closes a request of another user.
+func (s LimitRequestService) RejectRequest(
+	ctx context.Context, r *quoratev1.RejectRequestRequest,
+) (*quoratev1.RejectRequestResponse, error) {
+	_, request, index, err := s.decide(ctx, quota.RejectRequest{Number: r.GetId(), Reason: r.GetReason()}, false)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RejectRequestResponse{Request: request, Index: index}, nil
+}
+
+// WithdrawRequest closes a request of the caller.
+func (s LimitRequestService) WithdrawRequest(
+	ctx context.Context, r *quoratev1.WithdrawRequestRequest,
+) (*quoratev1.WithdrawRequestResponse, error) {
+	_, request, index, err := s.decide(ctx, quota.WithdrawRequest{Number: r.GetId()}, false)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.WithdrawRequestResponse{Request: request, Index: index}, nil
+}
