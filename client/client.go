@@ -49,6 +49,8 @@ type Client struct {
 	Access quoratev1connect.AccessServiceClient
 	// Audit shows who changed what.
 	Audit quoratev1connect.AuditServiceClient
+	// Requests asks for limits, and decides about such requests.
+	Requests quoratev1connect.LimitRequestServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
 	// Cluster reads the status of the cluster and changes its members.
@@ -107,6 +109,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
 		Access:      quoratev1connect.NewAccessServiceClient(sender, placeholder, calls...),
 		Audit:       quoratev1connect.NewAuditServiceClient(sender, placeholder, calls...),
+		Requests:    quoratev1connect.NewLimitRequestServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),
