@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -45,6 +46,27 @@ func (p *parser) parseApplications(what string, sections map[string]value) int64
 		p.addProblem(v.line, v.column, "%s, applications: at least 1; leave the line out for no limit", what)
 	}
 	return most
+}
+
+// maxApprovals is the most approvals that a tree may want.
+const maxApprovals = 10
+
+// parseApprovals reads how many users must approve a request for limits. Zero is an error: nobody would.
+func (p *parser) parseApprovals(what string, sections map[string]value) int32 {
+	v, found := sections["approvals"]
+	if !found {
+		return 0
+	}
+	if v.kind != kindText {
+		p.addProblem(v.line, v.column, "approvals of %s must be a number, not %s", what, v.describeValue())
+		return 0
+	}
+	wanted, err := strconv.ParseInt(v.text, 10, 32)
+	if err != nil || wanted < 1 || wanted > maxApprovals {
+		p.addProblem(v.line, v.column, "%s, approvals: %.64q is not a number from 1 to %d", what, v.text, maxApprovals)
+		return 0
+	}
+	return int32(wanted)
 }
 
 // parseLimits reads one of the sections limits, defaults, borrow and lend.

@@ -86,6 +86,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addFilled("leases", leasesValue(t.GetLeases()))
 	v.addText("queueing", queueings[t.GetQueueing()])
 	v.addSpan("overtake", t.GetOvertakeMs())
+	v.addCount("approvals", int64(t.GetApprovals()))
 	resources, err := resourcesValue(t.GetResources())
 	if err != nil {
 		return value{}, err

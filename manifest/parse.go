@@ -42,8 +42,8 @@ func Parse(file string, text []byte) (*Manifest, error) {
 
 // The keys of a tree and of a node, in the order in which errors list them.
 var (
-	treeKeys = strings.Fields("admins applications bindings defaults forest labels leases limits maintenance moves " +
-		"nodes overtake policy principals queueing require-reason resources tenants-see")
+	treeKeys = strings.Fields("admins applications approvals bindings defaults forest labels leases limits maintenance " +
+		"moves nodes overtake policy principals queueing require-reason resources tenants-see")
 	nodeKeys = strings.Fields(
 		"admins applications bindings borrow defaults hard labels lend limits nodes policy principals queueing",
 	)
@@ -105,6 +105,7 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		Leases:        p.parseLeases(what, sections),
 		OvertakeMs:    p.parseSpan(what, "overtake", sections, maxOvertake),
 		TenantsSee:    p.parseTenantsSee(what, sections),
+		Approvals:     p.parseApprovals(what, sections),
 		Queueing:      root.GetQueueing(),
 		Policy:        root.GetPolicy(),
 		Limits:        root.GetLimits(),
