@@ -135,12 +135,12 @@ var matrixPlaces = map[string]struct{ tree, node string }{
 var matrixCodes = map[connect.Code]string{
 	0: "+", connect.CodePermissionDenied: "-", connect.CodeUnauthenticated: "u", connect.CodeNotFound: "n",
 	connect.CodeFailedPrecondition: "f", connect.CodeInvalidArgument: "i", connect.CodeAlreadyExists: "e",
-	connect.CodeResourceExhausted: "r",
+	connect.CodeResourceExhausted: "r", connect.CodeAborted: "x",
 }
 
 const matrixLegend = `Who may call what. Each letter is a caller, in this order:
 + answered, . answered with nothing, - permission_denied, u unauthenticated, n not_found, i invalid_argument,
-f failed_precondition, e already_exists, r resource_exhausted
+f failed_precondition, e already_exists, r resource_exhausted, x aborted
 `
 
 // TestAccessMatrix makes each call as a caller of each role, with each protocol, at the leader and at a follower, and
@@ -270,6 +270,15 @@ func prepareMatrix(t *testing.T, owner *client.Client, run string, callers []mat
 			Id: fmt.Sprintf("%s-%d", run, mode), Mode: mode,
 			Claims: []*quoratev1.Claim{{Tree: "t", Node: "a/b", Amounts: map[string]int64{"cores": 800_000}}},
 		})
+	}
+	// The first run makes request 1, which stays open, and 2, which is withdrawn.
+	for _, amount := range []int64{700_001, 700_002} {
+		if _, err := owner.Requests.RequestLimits(t.Context(), &quoratev1.RequestLimitsRequest{
+			Place: &quoratev1.Place{Tree: "t", Node: "a/b"}, Reason: "matrix",
+			Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: amount}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	answer, err := owner.Allocations.BatchAllocate(t.Context(), batch)
 	if err != nil {

@@ -56,7 +56,7 @@ func (o *tokenOptions) addLife(cmd *cobra.Command) {
 
 // parseLife reads --life. The servers take 0 for their default.
 func (o *tokenOptions) parseLife() (time.Duration, error) {
-	life, err := parseSpan("--life", o.life)
+	life, err := cli.ParseSpan("--life", o.life)
 	if err == nil && life < time.Millisecond {
 		return 0, cli.Usagef("--life must be more than 0")
 	}
@@ -113,7 +113,7 @@ func (o *tokenOptions) runRotate(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	overlap, err := parseSpan("--overlap", o.overlap)
+	overlap, err := cli.ParseSpan("--overlap", o.overlap)
 	if err != nil {
 		return err
 	}

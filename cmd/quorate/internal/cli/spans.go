@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,4 +41,26 @@ func FormatTime(at *timestamppb.Timestamp) string {
 		return ""
 	}
 	return at.AsTime().UTC().Format(time.RFC3339)
+}
+
+const (
+	day = 24 * time.Hour
+	// mostDays is the most days of a span, so that it fits into a time.Duration.
+	mostDays = 36_500
+)
+
+// ParseSpan reads a duration such as 12h, or a number of days such as 90d. The flag is named in errors.
+func ParseSpan(flag, text string) (time.Duration, error) {
+	if number, ok := strings.CutSuffix(text, "d"); ok {
+		days, err := strconv.ParseUint(number, 10, 32)
+		if err != nil || days > mostDays {
+			return 0, Usagef("%s: %q is not a number of days up to %d, such as 90d", flag, text, mostDays)
+		}
+		return time.Duration(days) * day, nil
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span < 0 {
+		return 0, Usagef("%s: %q is not a time such as 12h or 90d", flag, text)
+	}
+	return span, nil
 }

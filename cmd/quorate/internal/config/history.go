@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,9 @@ func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
 		where = "  --at " + subtreeText(r.GetSubtree())
 	}
 	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), where, by, why)
+	if q := r.GetRequest(); q != nil {
+		p.Linef("  request %d of %s, approved by %s", q.GetId(), q.GetAsker(), strings.Join(q.GetApprovers(), ", "))
+	}
 	for _, change := range r.GetChanges() {
 		p.Linef("  %s", changeText(u, change))
 	}

@@ -13,7 +13,9 @@ import (
 )
 
 func newLimitsCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("limits", "Change limits of one node", newLimitsSetCmd(c))
+	return cli.NewGroup("limits", "Change limits of one node, or ask for other limits", newLimitsSetCmd(c),
+		newLimitsRequestCmd(c), newLimitsRequestsCmd(c), newLimitsApproveCmd(c), newLimitsRejectCmd(c),
+		newLimitsWithdrawCmd(c))
 }
 
 type limitsSetOptions struct {
@@ -50,7 +52,7 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 		return err
 	}
 	return o.runChange(ctx, o.LearnUnits, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		limits, err := o.parseLimits(at)
+		limits, err := parseLimits(o.Units, at, o.limits)
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +63,10 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 	})
 }
 
-func (o *limitsSetOptions) parseLimits(at cli.Place) (map[string]*quoratev1.Limit, error) {
+// parseLimits reads pairs such as cores=120 in the units of a tree.
+func parseLimits(units cli.Units, at cli.Place, pairs []string) (map[string]*quoratev1.Limit, error) {
 	limits := map[string]*quoratev1.Limit{}
-	for _, text := range o.limits {
+	for _, text := range pairs {
 		resource, value, err := cli.SplitPair(text)
 		if err != nil {
 			return nil, err
@@ -71,7 +74,7 @@ func (o *limitsSetOptions) parseLimits(at cli.Place) (map[string]*quoratev1.Limi
 		if limits[resource] != nil {
 			return nil, cli.Usagef("the limit of %q is given twice", resource)
 		}
-		unit, err := o.Units.UnitOf(at.Tree, resource)
+		unit, err := units.UnitOf(at.Tree, resource)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
 		}

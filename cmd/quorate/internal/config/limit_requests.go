@@ -1,0 +1,345 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+// limitRequestOptions are those of all commands about requests for limits.
+type limitRequestOptions struct {
+	*cli.Env
+	reason string
+}
+
+func newLimitsRequestCmd(c *cli.Env) *cobra.Command {
+	o, open := limitRequestOptions{Env: c}, "14d"
+	cmd := &cobra.Command{
+		Use:   "request TREE[:node/path] RESOURCE=LIMIT... --reason TEXT",
+		Short: "Ask those who may set the limits of a node for other limits",
+		Long: `Ask those who may set the limits of a node for other limits of it. The verb limits.request is needed at
+the node. The request waits until it is approved, rejected or withdrawn, or until its time is over. Asking again for
+the same shows the request that is open.
+
+The cluster must be guarded or watching: in an open one callers cannot be told apart.`,
+		Example: `  quorate limits request cern:atlas/physics cores=120 --reason "the autumn campaign"
+  quorate limits request cern:atlas/physics cores=120 --reason "two days only" --for 2d`,
+		Args:              cobra.MinimumNArgs(2),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.request(cmd.Context(), args[0], args[1:], open)
+		},
+	}
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why the limits are needed (required)")
+	cmd.Flags().StringVar(&open, "for", open, "how long the request may wait, such as 12h or 14d")
+	return cmd
+}
+
+func (o *limitRequestOptions) request(ctx context.Context, place string, pairs []string, open string) error {
+	at, err := cli.ParsePlace(place)
+	if err != nil {
+		return err
+	}
+	span, err := cli.ParseSpan("--for", open)
+	if err != nil {
+		return err
+	}
+	if span < time.Millisecond {
+		return cli.Usagef("--for: %s is too short; a request waits for 1ms to 90d", open)
+	}
+	if strings.TrimSpace(o.reason) == "" {
+		return cli.Usagef("--reason is missing: say why the limits are needed")
+	}
+	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
+		if err := o.LearnUnits(ctx, quorate); err != nil {
+			return err
+		}
+		limits, err := parseLimits(o.Units, at, pairs)
+		if err != nil {
+			return err
+		}
+		answer, err := quorate.Requests.RequestLimits(ctx, &quoratev1.RequestLimitsRequest{
+			Place: &quoratev1.Place{Tree: at.Tree, Node: at.Node}, Limits: limits, Reason: o.reason,
+			OpenMs: span.Milliseconds(),
+		})
+		if err != nil {
+			return err
+		}
+		return o.Print(answer, func(p *cli.Page) error {
+			o.drawRequest(p, answer.GetRequest())
+			return nil
+		})
+	})
+}
+
+// connected calls fn with a client.
+func (o *limitRequestOptions) connected(
+	ctx context.Context, fn func(context.Context, *client.Client) error,
+) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return fn(ctx, quorate)
+}
+
+func newLimitsRequestsCmd(c *cli.Env) *cobra.Command {
+	o := limitRequestOptions{Env: c}
+	var all bool
+	var node, asker string
+	cmd := &cobra.Command{
+		Use:   "requests",
+		Short: "Show requests for limits: your own, and those that you may decide about",
+		Long: `Show requests for limits, oldest first: your own, and those that you may decide about; with the verb
+audit.read on the cluster, all of them. Only open requests are shown unless --all is given. The last 1,000 closed
+requests are remembered.`,
+		Example: `  quorate limits requests
+  quorate limits requests --node cern:atlas --all`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.list(cmd.Context(), node, asker, all)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "show closed requests too")
+	cmd.Flags().StringVar(&node, "node", "", "only those for this node (`TREE:node/path`) and below it")
+	cmd.Flags().StringVar(&asker, "asker", "", "only those of this user, such as account/anna")
+	return cmd
+}
+
+func (o *limitRequestOptions) list(ctx context.Context, node, asker string, all bool) error {
+	request := &quoratev1.ListRequestsRequest{
+		Asker: asker, PageSize: 1000, Read: o.ReadOptions(), State: quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN,
+	}
+	if all {
+		request.State = quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_UNSPECIFIED
+	}
+	if node != "" {
+		place, err := cli.ParsePlace(node)
+		if err != nil {
+			return err
+		}
+		request.Place = &quoratev1.Place{Tree: place.Tree, Node: place.Node}
+	}
+	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
+		found := &quoratev1.ListRequestsResponse{}
+		for {
+			page, err := quorate.Requests.ListRequests(ctx, request)
+			if err != nil {
+				return err
+			}
+			found.Requests, found.Read = append(found.Requests, page.GetRequests()...), page.GetRead()
+			if request.After = page.GetNext(); request.GetAfter() == 0 {
+				break
+			}
+		}
+		o.ReportAge(found.GetRead())
+		o.LearnUnitsForTable(ctx, quorate)
+		return o.Print(found, func(p *cli.Page) error {
+			for _, r := range found.GetRequests() {
+				o.drawRequest(p, r)
+			}
+			return nil
+		})
+	})
+}
+
+func newLimitsApproveCmd(c *cli.Env) *cobra.Command {
+	o := limitRequestOptions{Env: c}
+	var digest string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "approve ID",
+		Short: "Approve a request for limits; the last approval sets them",
+		Long: `Approve a request for limits, and show what is approved. You must be allowed to set the limits yourself, and
+must not be the one who asked. The last approval that the tree wants sets the limits. If they do not fit any more, the
+request becomes stale.
+
+The command approves the request as it is now. With --digest it approves only what was shown with that digest, by
+"quorate limits requests -o json".`,
+		Example: `  quorate limits approve 12 --dry-run
+  quorate limits approve 12`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.approve(cmd.Context(), args[0], digest, dry)
+		},
+	}
+	cmd.Flags().StringVar(&digest, "digest", "", "refuse unless the request still has this digest")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only report what would change and what would be refused")
+	return cmd
+}
+
+func (o *limitRequestOptions) approve(ctx context.Context, id, digest string, dry bool) error {
+	number, err := parseRequestID(id)
+	if err != nil {
+		return err
+	}
+	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
+		if digest == "" {
+			if digest, err = o.shownDigest(ctx, quorate, number); err != nil {
+				return err
+			}
+		}
+		answer, err := quorate.Requests.ApproveRequest(ctx, &quoratev1.ApproveRequestRequest{
+			Id: number, Digest: digest, DryRun: dry,
+		})
+		if err != nil {
+			return err
+		}
+		o.LearnUnitsForTable(ctx, quorate)
+		if answer.GetResult() != nil {
+			printSummary(o.Env, answer.GetResult(), dry)
+		}
+		return o.Print(answer, func(p *cli.Page) error {
+			o.drawRequest(p, answer.GetRequest())
+			drawResult(o.Units, p, answer.GetResult())
+			return nil
+		})
+	})
+}
+
+// shownDigest is the digest of a request as it is now. A closed request has none; the server says so with the zero
+// digest too.
+func (o *limitRequestOptions) shownDigest(
+	ctx context.Context, quorate *client.Client, number uint64,
+) (string, error) {
+	page, err := quorate.Requests.ListRequests(ctx, &quoratev1.ListRequestsRequest{Id: number})
+	if err != nil {
+		return "", err
+	}
+	for _, r := range page.GetRequests() {
+		if r.GetDigest() != "" {
+			return r.GetDigest(), nil
+		}
+	}
+	return "none", nil
+}
+
+func newLimitsRejectCmd(c *cli.Env) *cobra.Command {
+	o := limitRequestOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:     "reject ID --reason TEXT",
+		Short:   "Reject a request for limits of another user",
+		Example: `  quorate limits reject 12 --reason "the campaign was moved to spring"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(o.reason) == "" {
+				return cli.Usagef("--reason is missing: say why; the one who asked can read it")
+			}
+			return o.closeRequest(cmd.Context(), args[0], true)
+		},
+	}
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the one who asked (required)")
+	return cmd
+}
+
+func newLimitsWithdrawCmd(c *cli.Env) *cobra.Command {
+	o := limitRequestOptions{Env: c}
+	return &cobra.Command{
+		Use:     "withdraw ID",
+		Short:   "Withdraw your own request for limits",
+		Example: `  quorate limits withdraw 12`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.closeRequest(cmd.Context(), args[0], false)
+		},
+	}
+}
+
+func (o *limitRequestOptions) closeRequest(ctx context.Context, id string, reject bool) error {
+	number, err := parseRequestID(id)
+	if err != nil {
+		return err
+	}
+	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
+		var answer interface {
+			proto.Message
+			GetRequest() *quoratev1.LimitRequest
+		}
+		if reject {
+			answer, err = quorate.Requests.RejectRequest(ctx,
+				&quoratev1.RejectRequestRequest{Id: number, Reason: o.reason})
+		} else {
+			answer, err = quorate.Requests.WithdrawRequest(ctx, &quoratev1.WithdrawRequestRequest{Id: number})
+		}
+		if err != nil {
+			return err
+		}
+		o.LearnUnitsForTable(ctx, quorate)
+		return o.Print(answer, func(p *cli.Page) error {
+			o.drawRequest(p, answer.GetRequest())
+			return nil
+		})
+	})
+}
+
+func parseRequestID(text string) (uint64, error) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || number == 0 {
+		return 0, cli.Usagef("%q is not the id of a request: use a number from quorate limits requests", text)
+	}
+	return number, nil
+}
+
+// drawRequest writes a request with what it would change.
+func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest) {
+	at := cli.PlaceOf(r.GetPlace().GetTree(), r.GetPlace().GetNode())
+	state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "LIMIT_REQUEST_STATE_"))
+	p.Linef("request %d  %s  %s  by %s: %s", r.GetId(), state, at, r.GetAsker(), r.GetReason())
+	for _, resource := range slices.Sorted(maps.Keys(r.GetLimits())) {
+		unit := o.Units[at.Tree][resource]
+		text := resource + ": "
+		if is := r.GetPresent()[resource]; is != nil {
+			text += limitText(is, unit) + " -> "
+		}
+		p.Linef("  %s%s", text, limitText(r.GetLimits()[resource], unit))
+	}
+	if r.GetState() == quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN {
+		p.Linef("  approvals: %d of %d%s; ends %s", len(r.GetApprovals()), r.GetApprovalsNeeded(), approvers(r),
+			cli.FormatTime(r.GetEnds()))
+		return
+	}
+	end := "closed " + cli.FormatTime(r.GetClosed())
+	if r.GetClosedBy() != "" {
+		end += " by " + r.GetClosedBy()
+	}
+	if r.GetRevision() != 0 {
+		end += fmt.Sprintf(" in revision %d", r.GetRevision())
+	}
+	if r.GetClosedReason() != "" {
+		end += ": " + r.GetClosedReason()
+	}
+	p.Linef("  %s", end)
+}
+
+// limitText writes a limit, also one that is unset.
+func limitText(limit *quoratev1.Limit, unit quoratev1.Unit) string {
+	if limit.GetUnset() {
+		return "unset"
+	}
+	return manifest.FormatLimit(limit, unit)
+}
+
+// approvers are the users who approved, in brackets.
+func approvers(r *quoratev1.LimitRequest) string {
+	var names []string
+	for _, a := range r.GetApprovals() {
+		names = append(names, a.GetUser())
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}

@@ -1,0 +1,82 @@
+package main_test
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestRequestsForLimits: one asks, two others approve, at different servers, and every other caller is refused.
+func TestRequestsForLimits(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	playSteps(t, list[0], []step{
+		{as("hans", "limits request cern:atlas/physics cores=50"), 2, "--reason is missing"},
+		{as("hans", "limits request cern:atlas/physics cores=50 --reason x --for 91d"), 2, "open_ms"},
+		{as("hans", "limits request cern:atlas/physics cores=40 --reason x"), 2, "has these limits already"},
+		{as("hans", "limits request cern:cms cores=41 --reason x"), 1, "there is no"},
+		{as("hans", "limits request cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "cores: 40 -> 50"},
+		{as("hans", "limits request cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "request 1  open"},
+		{as("hans", "limits approve 1"), 4, "may not set the limits"},
+		{as("peter", "limits approve 1"), 1, "no request for limits 1"},
+		{as("carl", "limits requests"), 0, ""},
+	})
+	playSteps(t, list[1], []step{
+		{as("hans", "limits requests"), 0, "by account/hans: campaign"},
+		{as("anna", "limits approve 1 --digest 0123"), 5, "has cores=40 now"},
+		{as("anna", "limits approve 1 --dry-run"), 0, "applied"},
+		{as("anna", "limits approve 1"), 0, "closed"},
+		{as("anna", "limits approve 1"), 5, "request 1 is applied"},
+		{as("admin", "history --limit 1"), 0, "request 1 of account/hans, approved by account/anna"},
+		{as("admin", "audit --action ApproveRequest"), 0, "request 1"},
+		{as("admin", "limits requests --all"), 0, "applied"},
+	})
+	playSteps(t, list[2], []step{
+		{as("hans", "limits request cern:atlas/physics cores=70 --reason more"), 0, "request 2"},
+		{as("anna", "limits approve 2"), 0, "stale"},
+		{as("hans", "limits request cern:atlas/physics cores=55 --reason more"), 0, "request 3"},
+		{as("anna", "limits reject 3 --reason later"), 0, "by account/anna: later"},
+		{as("heidi", "limits request cern:atlas/physics cores=55 --reason more"), 0, "request 4"},
+		{as("hans", "limits withdraw 4"), 1, "there is no request"},
+		{as("heidi", "limits withdraw 4"), 0, "withdrawn"},
+		{as("anna", "limits approve zero"), 2, "is not the id of a request"},
+	})
+}
+
+// TestTwoApprovals: a tree may want two people.
+func TestTwoApprovals(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	two := manifestFile(t, `trees:
+  pair:
+    approvals: 2
+    resources: {cores: {unit: count}}
+    limits: {cores: 10}
+    bindings: [{role: node-admin, to: ["account anna", "account peter", "account hans"]}]
+    nodes:
+      a: {limits: {cores: 5}}
+`)
+	playSteps(t, list[0], []step{
+		{as("admin", "apply -f "+two), 0, "applied"},
+		{as("admin", "export --at pair"), 0, "approvals: 2"},
+		{as("hans", "limits request pair:a cores=7 --reason more"), 0, "approvals: 0 of 2"},
+		{as("hans", "limits approve 1"), 4, "another user must decide"},
+		{as("anna", "limits approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
+		{as("anna", "limits approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
+		{as("peter", "limits approve 1"), 0, "closed"},
+		{as("admin", "history --limit 1"), 0, "request 1 of account/hans, approved by account/anna, account/peter"},
+	})
+}
+
+// TestRequestsInAnOpenCluster: nobody can be told apart there, and the error says what to do.
+func TestRequestsInAnOpenCluster(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	playSteps(t, f, []step{
+		{"apply -f " + manifestFile(t, "trees: {t: {resources: {cores: {unit: count}}, limits: {cores: 1}}}"), 0, "applied"},
+		{"limits request t cores=2 --reason x", 3, "quorate access bootstrap"},
+		{"limits requests", 0, ""},
+	})
+}
