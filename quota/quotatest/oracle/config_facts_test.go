@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/quorate/quorate/quota"
@@ -117,6 +118,9 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 		add(tree, "", "forest", spec.Forest)
 		add(tree, "", "require_reason", on[spec.RequireReason])
 		add(tree, "", "maintenance", on[spec.Maintenance])
+		if spec.Approvals > 0 {
+			add(tree, "", "approvals", strconv.Itoa(spec.Approvals))
+		}
 		add(tree, "", "tenants_see", []string{"", "names", "nothing"}[spec.TenantsSee])
 		add(tree, "", "lease default", spanText(spec.Leases.Default))
 		add(tree, "", "lease max", spanText(spec.Leases.Max))
