@@ -99,13 +99,15 @@ func (o *convertOptions) runConvert(file string) error {
 		return errNotConverted
 	}
 	o.PrintNotes(name, notes)
-	return printManifest(o.Env, &manifest.Manifest{Trees: trees})
+	return printManifest(o.Env, &manifest.Manifest{Trees: trees}, true)
 }
 
-// printManifest writes a manifest, or the request to apply it.
-func printManifest(c *cli.Env, m *manifest.Manifest) error {
+// printManifest writes a manifest, or the request to apply it, which keeps bindings if the manifest cannot have them.
+func printManifest(c *cli.Env, m *manifest.Manifest, keepAccess bool) error {
 	if c.Output == cli.OutputJSON {
-		return c.Print(applyRequest(m), nil)
+		request := applyRequest(m)
+		request.KeepAccess = keepAccess
+		return c.Print(request, nil)
 	}
 	text, err := manifest.Format(m)
 	if err != nil {

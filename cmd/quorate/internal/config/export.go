@@ -53,7 +53,7 @@ func (o *exportOptions) runExport(ctx context.Context) error {
 	o.Messagef("this is revision %d", answer.GetRevision())
 	return printManifest(o.Env, &manifest.Manifest{
 		At: o.at.value, Access: answer.GetAccess(), Policies: answer.GetPolicies(), Trees: answer.GetTrees(),
-	})
+	}, false)
 }
 
 func newTreeExportCmd(c *cli.Env) *cobra.Command {
@@ -90,5 +90,5 @@ func exportTrees(ctx context.Context, c *cli.Env, names []string) error {
 			}
 		}
 	}
-	return printManifest(c, m)
+	return printManifest(c, m, false)
 }
