@@ -58,6 +58,17 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 	return r.Record, true
 }
 
+// isRecorded reports whether a command that changes something leaves an audit record.
+func isRecorded(c quota.Command) bool {
+	switch c.(type) {
+	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
+		quota.ResetItems:
+		return false
+	default:
+		return true
+	}
+}
+
 // changeRecord begins the record of a command; false if it changes neither the configuration nor access.
 func changeRecord(c quota.Command) (changeDraft, bool) {
 	switch c := c.(type) {

@@ -15,12 +15,11 @@ import (
 // Callers in entries. Parts carry one caller each; JoinEntry writes runs behind all commands, one for equal callers
 // behind each other.
 
-// Fields of an entry, a run and a caller that this file writes and reads.
+// Fields of an entry and a run that this file writes and reads.
 const (
-	callersField  protowire.Number = 7
-	runCommands   protowire.Number = 1
-	runCaller     protowire.Number = 2
-	callerRequest protowire.Number = 6
+	callersField protowire.Number = 7
+	runCommands  protowire.Number = 1
+	runCaller    protowire.Number = 2
 )
 
 // runOverhead bounds the bytes of a run beside its caller: two tags and lengths, and the number of commands.
@@ -51,7 +50,10 @@ func (c *callerCursor) next() *access.Caller {
 }
 
 // encodeCaller returns nil for no caller. It writes the same bytes as the standard encoder.
-func encodeCaller(by *access.Caller) ([]byte, error) {
+//
+// The id of the call is written for commands that leave an audit record, which has it. For all others it would be half
+// of what a caller adds to the log, and no two calls of one user could share a run.
+func encodeCaller(by *access.Caller, withRequest bool) ([]byte, error) {
 	if by == nil {
 		return nil, nil
 	}
@@ -66,7 +68,9 @@ func encodeCaller(by *access.Caller) ([]byte, error) {
 		w.data = protowire.AppendBytes(protowire.AppendTag(w.data, 4, protowire.BytesType), by.Credential[:])
 	}
 	w.writeText(5, by.Via)
-	w.writeText(callerRequest, by.Request)
+	if withRequest {
+		w.writeText(6, by.Request)
+	}
 	return w.data, nil
 }
 
@@ -169,8 +173,8 @@ const (
 	hashedTail    = 24
 )
 
-// callerCache keeps decoded callers by the bytes of everything but the id of the call, which is the last field: one
-// user asks for many commands. It is bounded, and has no influence on what is decoded.
+// callerCache keeps decoded callers by their bytes: one user asks for many commands. It is bounded, and has no
+// influence on what is decoded.
 type callerCache struct {
 	slots []cachedEntry // nil before the first caller
 }
@@ -180,62 +184,33 @@ type cachedEntry struct {
 	caller  *access.Caller
 }
 
-// scan reads a caller. It makes r fail for bytes that encodeCaller does not write.
+// scan reads a caller of frequent commands. It makes r fail for bytes that encodeCaller does not write for those, with
+// the id of a call for example.
 func (c *callerCache) scan(r *fieldReader, encoded []byte, names *nameCache) *access.Caller {
-	if r.failed {
+	switch {
+	case r.failed:
 		return nil
-	}
-	identity, request := splitRequest(encoded)
-	caller := c.find(r, identity, names)
-	if caller == nil || len(request) == 0 {
-		return caller
-	}
-	one := fieldReader{data: request}
-	called := *caller
-	called.Request = string(one.readText(callerRequest))
-	// The rest was checked before.
-	check := access.Caller{Kind: access.System, Request: called.Request}
-	r.failIf(!one.isDone() || check.Check() != nil)
-	return &called
-}
-
-// splitRequest divides an encoded caller before its last field, if that is the id of the call.
-func splitRequest(encoded []byte) (identity, request []byte) {
-	rest := fieldReader{data: encoded}
-	for len(rest.data) > 0 && !rest.hasField(callerRequest) {
-		if rest.data[0] == 1<<3 { // the kind; everything else has a length
-			rest.readNumber(1)
-			continue
-		}
-		rest.readContent()
-	}
-	at := len(encoded) - len(rest.data)
-	return encoded[:at], encoded[at:]
-}
-
-func (c *callerCache) find(r *fieldReader, identity []byte, names *nameCache) *access.Caller {
-	if len(identity) > cachedCaller {
-		return scanIdentity(r, identity, names)
+	case len(encoded) > cachedCaller:
+		return scanCaller(r, encoded, names)
 	}
 	if c.slots == nil {
 		c.slots = make([]cachedEntry, cachedCallers)
 	}
 	// The credential is at the end, so a few bytes tell most callers apart.
-	slot := &c.slots[hashBytes(identity[max(0, len(identity)-hashedTail):])%cachedCallers]
-	if slot.caller != nil && bytes.Equal(slot.encoded, identity) {
+	slot := &c.slots[hashBytes(encoded[max(0, len(encoded)-hashedTail):])%cachedCallers]
+	if slot.caller != nil && bytes.Equal(slot.encoded, encoded) {
 		return slot.caller
 	}
-	caller := scanIdentity(r, identity, names)
+	caller := scanCaller(r, encoded, names)
 	if caller != nil {
-		slot.encoded, slot.caller = bytes.Clone(identity), caller
+		slot.encoded, slot.caller = bytes.Clone(encoded), caller
 	}
 	return caller
 }
 
-// scanIdentity reads a caller without the id of the call. It returns nil, and makes r fail, for bytes that encodeCaller
-// does not write.
-func scanIdentity(r *fieldReader, identity []byte, names *nameCache) *access.Caller {
-	one := fieldReader{data: identity}
+// scanCaller is scan without the cache. It returns nil if it makes r fail.
+func scanCaller(r *fieldReader, encoded []byte, names *nameCache) *access.Caller {
+	one := fieldReader{data: encoded}
 	kind := one.readNumber(1)
 	one.failIf(kind > math.MaxUint8)
 	caller := &access.Caller{Kind: access.CallerKind(kind), User: names.find(one.readText(2))}

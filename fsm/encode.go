@@ -50,7 +50,7 @@ func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
 	}
-	caller, err := encodeCaller(by)
+	caller, err := encodeCaller(by, slices.ContainsFunc(commands, isRecorded))
 	if err != nil {
 		return Part{}, err
 	}

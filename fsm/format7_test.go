@@ -188,7 +188,8 @@ func seventhGoldens(t testing.TB) map[string][]byte {
 		"entry-v7-subtree.bin":     joined(t, partOf(t, evaCaller, subtreeChange)),
 		"entry-v7-callers.bin": joined(t, partOf(t, ciCaller, quota.Release{ID: "i"}, quota.Confirm{ID: "i"}),
 			partOf(t, nil, quota.Release{ID: "j"}), Checkpoint(), partOf(t, evaCaller, quota.Release{ID: "k"}),
-			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9})),
+			partOf(t, evaCaller, quota.Cancel{ID: "k"}), partOf(t, systemCaller, quota.Expire{Most: 9}),
+			partOf(t, ciCaller, quota.DeleteTree{Tree: "t"})),
 		"snapshot-v7.bin": snapshotOf(t, seventhFSM(t)),
 	}
 	for name, command := range requestSamples() {

@@ -201,7 +201,7 @@ type Caller struct {
 	Credential []byte `protobuf:"bytes,4,opt,name=credential,proto3" json:"credential,omitempty"`
 	// The front end that the call came through.
 	Via string `protobuf:"bytes,5,opt,name=via,proto3" json:"via,omitempty"`
-	// The id of the call.
+	// The id of the call; only for commands that leave an audit record.
 	Request       string `protobuf:"bytes,6,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
