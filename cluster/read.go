@@ -50,7 +50,7 @@ func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remoteReadIndex.Store
 // that was acknowledged before Read was called. It waits for a leader for up to three election timeouts. Errors are
 // *Error; if there is one, the caller must discard what fn read. An error of Admit is returned unchanged.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
-	return readState(ctx, n, o, n.ledger.View, fn)
+	return readState(ctx, n, o, n.ledger.View, func(v ledger.View) { fn(v.At(wallNow())) })
 }
 
 // Sandbox is Read for an fn that answers questions by changing the state and restoring it. Raft and all other readers
@@ -60,8 +60,12 @@ func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbo
 	if o.Plan {
 		access = n.ledger.PlanSandbox
 	}
-	return readState(ctx, n, o, access, fn)
+	return readState(ctx, n, o, access, func(s ledger.Sandbox) { fn(s.At(wallNow())) })
 }
+
+// wallNow is the wall time in milliseconds since 1970. Rights that end with it end for readers too when nothing is
+// written.
+func wallNow() int64 { return time.Now().UnixMilli() }
 
 // readState calls access with fn once the state of the node is fresh enough.
 func readState[V interface{ Now() quota.Instant }](

@@ -307,6 +307,84 @@ func subtreeWith(role, account string) string {
 		"\"]}\n      - {role: holder,", 1)
 }
 
+// TestRefusalsAreNotWritten: calls of callers without the right change nothing, and do not make the log longer either:
+// otherwise anybody could fill the disks.
+func TestRefusalsAreNotWritten(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	root := clientWithToken(t, tokenIn(t, tokens, "admin"), list...)
+	written := func() uint64 {
+		t.Helper()
+		status, err := root.Cluster.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.GetCommitIndex()
+	}
+	if _, err := root.Allocations.Allocate(t.Context(), coresOfPhysics("of-root")); err != nil {
+		t.Fatal(err)
+	}
+	before, calls := written(), 0
+	for _, token := range []string{"", tokenIn(t, tokens, "carl")} {
+		for _, f := range list {
+			c := clientWithToken(t, token, f)
+			for method, call := range callsWithoutRights(t.Context(), c) {
+				calls++
+				switch code := connect.CodeOf(call()); code {
+				case connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeNotFound:
+				default:
+					t.Errorf("%s is answered %v", method, code)
+				}
+			}
+		}
+	}
+	// The cluster writes for itself now and then, for example when its leader changes.
+	if after := written(); after-before > uint64(calls)/4 {
+		t.Errorf("%d refused calls wrote %d entries", calls, after-before)
+	}
+}
+
+// callsWithoutRights are calls that neither anonymous callers nor the administrator of cms may make.
+func callsWithoutRights(ctx context.Context, c *client.Client) map[string]func() error {
+	limits := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 41}}}
+	return map[string]func() error{
+		"Allocate": func() error {
+			_, err := c.Allocations.Allocate(ctx, coresOfPhysics("of-others"))
+			return err
+		},
+		"Release": func() error {
+			_, err := c.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: "of-root"})
+			return err
+		},
+		"Renew": func() error {
+			_, err := c.Allocations.Renew(ctx, &quoratev1.RenewRequest{Id: "of-root", Fence: 1})
+			return err
+		},
+		"SetLimits": func() error {
+			_, err := c.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{Tree: "cern", Node: "cms", Limits: limits})
+			return err
+		},
+		"MoveNode": func() error {
+			_, err := c.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", From: "cms", To: "cms2"})
+			return err
+		},
+		"ApplyTrees": func() error { // what it needs is known only with its plan
+			_, err := c.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+				At: &quoratev1.Subtree{Tree: "cern", Node: "cms"},
+				Subtree: &quoratev1.Tree{
+					Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+					Nodes: []*quoratev1.Node{{Path: "cms", Limits: limits}},
+				},
+			})
+			return err
+		},
+		"CreateAccount": func() error {
+			_, err := c.Access.CreateAccount(ctx, &quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: "evil"}})
+			return err
+		},
+	}
+}
+
 // TestForeignIDsAndFences: who knows the id and the fence of another user's allocation, reservation or place in the
 // queue can neither use nor see it, and cannot take ids that are reserved for others.
 func TestForeignIDsAndFences(t *testing.T) {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -65,8 +66,27 @@ func newBounded(
 }
 
 func (g *guarded) apply(account string, c quota.Command) ledger.Outcome {
+	g.t.Helper()
 	g.index++
-	return g.ledger.ApplyFrom(quota.Stamp{Wall: wallNow}, ledger.Origin{Caller: callerOf(account), Index: g.index}, c)
+	early, isRefused := g.ledger.View().At(wallNow).RefusalOf(callerOf(account), c)
+	out := g.ledger.ApplyFrom(quota.Stamp{Wall: wallNow}, ledger.Origin{Caller: callerOf(account), Index: g.index}, c)
+	switch refused := out.Refused; {
+	case isRefused && (refused == nil || !reflect.DeepEqual(early.Refused, refused)):
+		g.t.Fatalf("%s: %T is refused early with %+v, and then %+v", account, c, early.Refused, refused)
+	case !isRefused && refused != nil && refused.Verb != 0 && !knownWithPlan(c):
+		g.t.Fatalf("%s: %T is refused with %+v, and not early", account, c, refused)
+	}
+	return out
+}
+
+// knownWithPlan is true for commands of which only the plan says what they need.
+func knownWithPlan(c quota.Command) bool {
+	switch c.(type) {
+	case quota.ApplyTrees, quota.RollBack, quota.MoveNode:
+		return true
+	default:
+		return false
+	}
 }
 
 func (g *guarded) must(account string, c quota.Command) ledger.Outcome {
@@ -231,6 +251,33 @@ func TestRevokedTokensCountForNothing(t *testing.T) {
 		claimCores("h2", "atlas/physics/higgs", 1))
 	if late.Refused == nil || !strings.Contains(late.Refused.Text, "has ended") {
 		t.Errorf("a token that has ended is answered %+v", late)
+	}
+}
+
+// TestRightsEndWithoutCommands: what ends with time has ended for views and dry runs of a later time, although no
+// command has told the ledger so.
+func TestRightsEndWithoutCommands(t *testing.T) {
+	trees := cernTree()
+	soon := bind("holder", "hans")
+	soon.Until = wallNow + 1000
+	trees[0].Nodes[3].Bindings = []access.Binding{soon}
+	g := newGuarded(t, trees, "hans")
+	claim, hans := claimCores("h1", "atlas/physics/higgs", 1), callerOf("hans")
+	for wall, may := range map[int64]bool{wallNow: true, wallNow + 999: true, wallNow + 1000: false} {
+		view, sandbox := g.ledger.View().At(wall), g.ledger.Sandbox().At(wall)
+		reader, refused := view.ReaderOf(hans)
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		_, isRefused := view.RefusalOf(hans, claim)
+		dry := sandbox.DryRunFrom(ledger.Origin{Caller: hans}, claim)
+		if isRefused == may || (dry.Refused == nil) != may || reader.May(access.Hold, "cern", "atlas/physics/higgs") != may {
+			t.Errorf("after %d ms: refused %v, the dry run %v, the reader %v", wall-wallNow, isRefused, dry.Refused,
+				reader.May(access.Hold, "cern", "atlas/physics/higgs"))
+		}
+	}
+	if now := g.ledger.Header().Now.Wall; now != wallNow {
+		t.Errorf("a dry run has moved the time to %d", now)
 	}
 }
 

@@ -27,7 +27,7 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
-	a.owner = guard{l}.ownerName()
+	a.owner = l.guard().ownerName()
 	if refused = l.checkRequestGrowth(l.countedSize(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}
@@ -47,7 +47,7 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 		return t.preview(decision)
 	case !decision.Granted:
 		l.inventory.createWanted(a, decision.Violations)
-		l.journal.noteDenial(request, decision, a.owner, guard{l}.hasShare())
+		l.journal.noteDenial(request, decision, a.owner, l.guard().hasShare())
 		return Outcome{Decision: newDecision(decision)}
 	}
 	return Outcome{Decision: newDecision(decision), Allocation: t.commit(0)}

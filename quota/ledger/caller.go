@@ -6,8 +6,21 @@ import (
 )
 
 // guard decides what the caller of a command may do, and changes the book. It is to access what planner is to the
-// configuration.
-type guard struct{ *Ledger }
+// configuration. The fields are in front of those of the ledger with the same names, because a command that is not
+// being carried out has a caller and a time of its own.
+type guard struct {
+	*Ledger
+
+	caller *caller
+	// path is memory for pathOf.
+	path *access.Path
+	now  quota.Stamp
+}
+
+// guard decides for the command that is being carried out.
+func (l *Ledger) guard() guard {
+	return guard{l, &l.caller, &l.accessPath, l.now}
+}
 
 // caller is who asks for the command that is being carried out. The zero value may do everything.
 type caller struct {
@@ -22,24 +35,33 @@ type caller struct {
 // beginCaller sets the caller of a command. A guarded ledger refuses one whose credential does not hold; a watching one
 // notes it.
 func (l guard) beginCaller(from Origin) *quota.Error {
-	l.caller = caller{who: from.Caller}
+	*l.caller = caller{who: from.Caller}
 	if l.book.Mode() == access.Open {
 		return nil
-	}
-	if from.Caller == nil {
-		return l.forbid(quota.Errorf(quota.Unauthenticated, "", "the command does not say who asks for it"))
 	}
 	if l.identified.holds(from.Caller, l.book, l.now.Wall) {
 		l.caller.rights = l.identified.id
 		return nil
 	}
-	id, err := l.book.Identify(from.Caller, l.now.Wall)
+	id, err := l.identify(from.Caller)
 	if err != nil {
-		return l.forbid(quota.Errorf(quota.Unauthenticated, "", "%s", err.Error()))
+		return l.forbid(err)
 	}
 	l.caller.rights = id
 	l.identified = identified{from.Caller, l.book, l.now.Wall, id}
 	return nil
+}
+
+// identify refuses a caller whose credential does not hold.
+func (l guard) identify(by *access.Caller) (*access.Identity, *quota.Error) {
+	if by == nil {
+		return nil, quota.Errorf(quota.Unauthenticated, "", "the command does not say who asks for it")
+	}
+	id, err := l.book.Identify(by, l.now.Wall)
+	if err != nil {
+		return nil, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
+	}
+	return id, nil
 }
 
 // identified is the last identity, because the commands behind each other are often of one caller. It is not part of
@@ -60,7 +82,7 @@ func (i *identified) holds(who *access.Caller, book *access.Book, wall int64) bo
 // endCaller forgets the caller of a command, and answers what a guarded ledger would have refused.
 func (l guard) endCaller() *quota.Error {
 	refusal := l.caller.refusal
-	l.caller = caller{}
+	*l.caller = caller{}
 	return refusal
 }
 
@@ -121,12 +143,12 @@ func (c *caller) name() string {
 
 // pathOf are the tables of bindings from a node up, and that of the cluster. It is valid until the next call.
 func (l guard) pathOf(n *node) access.Path {
-	l.accessPath = l.accessPath[:0]
+	path := (*l.path)[:0]
 	for ; n != nil; n = n.parent {
-		l.accessPath = append(l.accessPath, n.bindings)
+		path = append(path, n.bindings)
 	}
-	l.accessPath = append(l.accessPath, l.book.Cluster())
-	return l.accessPath
+	*l.path = append(path, l.book.Cluster())
+	return *l.path
 }
 
 // may is true if the caller has a verb at a node, or on the cluster if the node is nil.

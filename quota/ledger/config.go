@@ -42,8 +42,6 @@ func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 // planner computes changes of the configuration and installs them.
 type planner struct{ *Ledger }
 
-func (pl planner) guard() guard { return guard(pl) }
-
 // commitPlan carries out a plan and remembers it in the history.
 // A dry run answers the present revision, because the change would make the next one, and the effects of the change.
 func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {

@@ -101,18 +101,18 @@ func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome 
 // executeFrom executes a command for its caller.
 func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) Outcome {
 	l.index = from.Index
-	refused := guard{l}.beginCaller(from)
+	refused := l.guard().beginCaller(from)
 	if refused == nil {
-		refused = guard{l}.permit(c)
+		refused = l.guard().permit(c)
 	}
 	out := Outcome{Refused: refused}
 	if refused == nil {
-		out = l.execute(guard{l}.completed(c), m)
+		out = l.execute(l.guard().completed(c), m)
 	}
 	if l.book.Mode() == access.Guarded && l.caller.rights != nil && l.caller.rights.Kind() != access.System {
 		out = Reader{l.View(), l.caller.rights}.RedactOutcome(out)
 	}
-	out.WouldRefuse = guard{l}.endCaller()
+	out.WouldRefuse = l.guard().endCaller()
 	return out
 }
 
@@ -149,17 +149,17 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	case quota.DeleteTree:
 		return p.commitPlan(c.Meta, p.planDelete(c), m)
 	case quota.ChangeAccess:
-		return guard{l}.changeAccess(c, m)
+		return l.guard().changeAccess(c, m)
 	case quota.AdoptAllocations:
-		return guard{l}.adoptAllocations(c, m)
+		return l.guard().adoptAllocations(c, m)
 	case quota.RequestLimits:
-		return guard{l}.requestLimits(c, m)
+		return l.guard().requestLimits(c, m)
 	case quota.ApproveRequest:
-		return guard{l}.approveRequest(c, m)
+		return l.guard().approveRequest(c, m)
 	case quota.RejectRequest:
-		return guard{l}.rejectRequest(c, m)
+		return l.guard().rejectRequest(c, m)
 	case quota.WithdrawRequest:
-		return guard{l}.withdrawRequest(c, m)
+		return l.guard().withdrawRequest(c, m)
 	}
 	panic("ledger: a command outside the closed list")
 }

@@ -153,7 +153,7 @@ func (l guard) approveRequest(c quota.ApproveRequest, m mode) Outcome {
 
 // applyRequest sets the limits of a request with all its approvals, in the name of the last approver.
 func (l guard) applyRequest(r *quota.LimitRequest, user string, m mode) Outcome {
-	pl := planner(l)
+	pl := planner{l.Ledger}
 	before := l.requests.find(r.Number)
 	p := pl.planLimits(quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: r.Limits})
 	switch {

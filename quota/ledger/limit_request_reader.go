@@ -41,7 +41,7 @@ func (r Reader) requestInfo(request *quota.LimitRequest) quota.LimitRequestInfo 
 	if request.State != quota.RequestOpen {
 		return info
 	}
-	n, present, _ := guard{l}.target(request)
+	n, present, _ := l.guard().target(request)
 	if n == nil {
 		return info
 	}

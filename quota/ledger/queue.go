@@ -122,7 +122,7 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 		return Outcome{Refused: l.queue.tooManyWait()}
 	}
 	share := max(1, l.bounds.Waiting/quota.WaitingPerUser)
-	if n := l.queue.byOwner[a.owner]; n >= share && (guard{l}).hasShare() {
+	if n := l.queue.byOwner[a.owner]; n >= share && l.guard().hasShare() {
 		return Outcome{Refused: quota.Errorf(quota.Full, "mode",
 			"%d requests of %s wait, and the share of one user is %d of the %d that may; ask again when some of them have "+
 				"ended, or do not wait", n, a.owner, share, l.bounds.Waiting)}

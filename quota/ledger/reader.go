@@ -27,7 +27,7 @@ func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
 	if by == nil {
 		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "the call does not say who asks for it")
 	}
-	id, err := v.ledger.book.Identify(by, v.ledger.now.Wall)
+	id, err := v.ledger.book.Identify(by, v.wallNow())
 	if err != nil {
 		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
 	}
@@ -61,12 +61,12 @@ func (r Reader) May(verb access.Verb, tree, node string) bool {
 }
 
 func (r Reader) mayAt(verb access.Verb, n *node) bool {
-	return r.id == nil || access.Allows(r.id, verb, r.view.ledger.now.Wall, r.view.pathAt(n))
+	return r.id == nil || access.Allows(r.id, verb, r.view.wallNow(), r.view.pathAt(n))
 }
 
 // seesNode is true if the caller has any right at a node.
 func (r Reader) seesNode(n *node) bool {
-	return r.id == nil || access.VerbsAt(r.id, r.view.ledger.now.Wall, r.view.pathAt(n))&access.NodeVerbs != 0
+	return r.id == nil || access.VerbsAt(r.id, r.view.wallNow(), r.view.pathAt(n))&access.NodeVerbs != 0
 }
 
 // seesBelow is true if the caller sees a node or one below it.

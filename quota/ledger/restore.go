@@ -353,7 +353,7 @@ func (ld *Restorer) Finish() (*Ledger, error) {
 		return nil, err
 	}
 	l := ld.ledger
-	guard{l}.reserveIDs()
+	l.guard().reserveIDs()
 	ld.ledger, l.restoring = nil, false
 	if err := l.Check(); err != nil {
 		return nil, err

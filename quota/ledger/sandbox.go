@@ -15,6 +15,9 @@ type Sandbox struct{ View }
 // Sandbox returns a sandbox for a caller that excludes all others.
 func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
 
+// At is that of a View.
+func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.View.At(wall)} }
+
 // DryRun decides a command on the present state, as Apply would, and leaves the state unchanged. A command other than
 // Allocate and a change of configuration returns the present state of its object.
 func (s Sandbox) DryRun(c quota.Command) Outcome {
@@ -26,6 +29,9 @@ var systemCaller = access.SystemCaller()
 
 // DryRunFrom is DryRun of a command with an origin: it is refused if the caller may not do it.
 func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
+	before := s.ledger.now
+	s.ledger.now.Wall = s.wallNow()
+	defer func() { s.ledger.now = before }()
 	return s.ledger.executeFrom(from, c, dryRun)
 }
 

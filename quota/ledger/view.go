@@ -13,10 +13,21 @@ import (
 
 // View is read-only access to a ledger. It is valid only as long as its lender allows. All results are copies, except
 // for specifications and histories, which are never changed in place.
-type View struct{ ledger *Ledger }
+type View struct {
+	ledger *Ledger
+	// wall is the wall time by which rights are decided, if it is later than that of the last command.
+	wall int64
+}
 
 // View returns read-only access to the ledger.
-func (l *Ledger) View() View { return View{l} }
+func (l *Ledger) View() View { return View{ledger: l} }
+
+// At is the view at a wall time in milliseconds since 1970: credentials and bindings that end by then have ended. The
+// ledger itself learns the time from commands alone, and there may have been none for long.
+func (v View) At(wall int64) View { return View{v.ledger, wall} }
+
+// wallNow is the wall time by which rights are decided.
+func (v View) wallNow() int64 { return max(v.wall, v.ledger.now.Wall) }
 
 // Now is ledger time.
 func (v View) Now() quota.Instant { return v.ledger.now.At }

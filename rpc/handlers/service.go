@@ -48,7 +48,8 @@ func (c Service) proposeOne(ctx context.Context, command quota.Command) (ledger.
 	return outcomes[0], index, nil
 }
 
-// proposeAll executes commands in order and returns an outcome for each.
+// proposeAll executes commands in order and returns an outcome for each. Those that their caller may not give are
+// refused here and not written.
 func (c Service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.proposeWith(ctx, c.Node.Propose, commands)
 }
@@ -65,6 +66,25 @@ func (c Service) proposeWith(
 	ctx context.Context, propose proposeFunc, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
 	admission.TicketOf(ctx).MarkPrepared()
+	refused, err := c.refuseEarly(ctx, commands)
+	if err != nil {
+		return nil, 0, err
+	}
+	if refused == nil {
+		return c.proposePermitted(ctx, propose, commands)
+	}
+	permitted := refused.permitted(commands)
+	if len(permitted) == 0 {
+		return refused.outcomes, refused.index, nil
+	}
+	outcomes, index, err := c.proposePermitted(ctx, propose, permitted)
+	return refused.merge(outcomes), index, err
+}
+
+// proposePermitted carries out commands that their caller may give.
+func (c Service) proposePermitted(
+	ctx context.Context, propose proposeFunc, commands []quota.Command,
+) ([]ledger.Outcome, uint64, error) {
 	if err := c.writeIntents(ctx, commands); err != nil {
 		return nil, 0, err
 	}

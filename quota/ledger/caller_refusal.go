@@ -1,0 +1,32 @@
+package ledger
+
+import (
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// RefusalOf returns the outcome of a command that its caller may not give in the present state, and false if the caller
+// may give it. Of changes of the configuration and of access it knows only what is known without a plan: a dry run
+// tells the rest. Only a guarded ledger refuses.
+//
+// Ask it before a command is written to the log, so that callers without rights cannot fill the log. What counts is
+// what is decided when the command is carried out.
+func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
+	if v.ledger.book.Mode() != access.Guarded {
+		return Outcome{}, false
+	}
+	now := quota.Stamp{At: v.ledger.now.At, Wall: v.wallNow()}
+	g := guard{v.ledger, &caller{who: by}, &access.Path{}, now}
+	var err *quota.Error
+	if g.caller.rights, err = g.identify(by); err == nil {
+		err = g.permit(c)
+	}
+	if err == nil {
+		return Outcome{}, false
+	}
+	out := Outcome{Refused: err, Now: now.At}
+	if id := g.caller.rights; id != nil && id.Kind() != access.System {
+		out = Reader{v, id}.RedactOutcome(out)
+	}
+	return out, true
+}

@@ -1,0 +1,129 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// refusals are the outcomes of commands that their caller may not give.
+type refusals struct {
+	// outcomes has one for each command, or is nil if none is refused. That of a command that may be given has no Refused.
+	outcomes []ledger.Outcome
+	// index is the log index of the state that they were refused by.
+	index uint64
+}
+
+// permitted are the commands that were not refused.
+func (r *refusals) permitted(commands []quota.Command) []quota.Command {
+	var list []quota.Command
+	for i, command := range commands {
+		if r.outcomes[i].Refused == nil {
+			list = append(list, command)
+		}
+	}
+	return list
+}
+
+// merge returns the outcomes of all commands: those of the permitted ones, in their order, between the refused ones.
+func (r *refusals) merge(permitted []ledger.Outcome) []ledger.Outcome {
+	for i := range r.outcomes {
+		if r.outcomes[i].Refused == nil && len(permitted) > 0 {
+			r.outcomes[i], permitted = permitted[0], permitted[1:]
+		}
+	}
+	return r.outcomes
+}
+
+// refuseEarly decides which commands the caller may not give, so that they are not written to the log, which anybody
+// could fill otherwise; nil for none. What passes can still be refused when it is carried out.
+func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*refusals, error) {
+	if c.Node.Book().Mode() != access.Guarded {
+		return nil, nil
+	}
+	caller, refused := identify.CallerOf(ctx), refusals{}
+	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true},
+		func(v ledger.View) { refused.ask(v, caller, commands) })
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	if refused.outcomes != nil {
+		// The node may have been deposed, or not have applied yet what gave the right. Nobody is refused for that.
+		return c.refuseSurely(ctx, commands)
+	}
+	return c.askPlans(ctx, commands)
+}
+
+// refuseSurely asks for rights in a linearizable read.
+func (c Service) refuseSurely(ctx context.Context, commands []quota.Command) (*refusals, error) {
+	caller, refused := identify.CallerOf(ctx), refusals{}
+	info, err := lendState(ctx, c, cluster.ReadOptions{}, c.Node.Read, func(v ledger.View) error {
+		refused.ask(v, caller, commands)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if refused.outcomes == nil {
+		return c.askPlans(ctx, commands)
+	}
+	refused.index = info.GetIndex()
+	return &refused, nil
+}
+
+// ask asks for what is known without a plan.
+func (r *refusals) ask(v ledger.View, caller *access.Caller, commands []quota.Command) {
+	for i, command := range commands {
+		out, isRefused := v.RefusalOf(caller, command)
+		if !isRefused {
+			continue
+		}
+		if r.outcomes == nil {
+			r.outcomes = make([]ledger.Outcome, len(commands))
+		}
+		r.outcomes[i] = out
+	}
+}
+
+// isPlanned reports whether what a command needs is known only with its plan.
+func isPlanned(command quota.Command) bool {
+	switch command.(type) {
+	case quota.ApplyTrees, quota.RollBack, quota.MoveNode:
+		return true
+	default:
+		return false
+	}
+}
+
+// askPlans asks for the rights to what the plans of changes would do.
+func (c Service) askPlans(ctx context.Context, commands []quota.Command) (*refusals, error) {
+	if !slices.ContainsFunc(commands, isPlanned) {
+		return nil, nil
+	}
+	outcomes, index, err := c.planChanges(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	refused := &refusals{outcomes: make([]ledger.Outcome, len(commands)), index: index}
+	for i := range outcomes {
+		if lacksRight(outcomes[i].Refused) {
+			refused.outcomes[i] = outcomes[i]
+		}
+	}
+	if len(refused.permitted(commands)) == len(commands) {
+		return nil, nil
+	}
+	return refused, nil
+}
+
+// lacksRight reports whether a refusal is for the rights of the caller.
+func lacksRight(refused *quota.Error) bool {
+	return refused != nil &&
+		(refused.Verb != 0 || refused.Kind == quota.Forbidden || refused.Kind == quota.Unauthenticated)
+}
