@@ -256,5 +256,10 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 	return fsm.AuditIntent(caller, c)
 }
 
+// AuditGrantIntent is the record of a request for quota before it is proposed.
+func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
+	return fsm.AuditGrantIntent(caller, c)
+}
+
 // AuditActor is a caller as audit records show it.
 func AuditActor(caller *access.Caller) audit.Actor { return fsm.ActorOf(caller) }

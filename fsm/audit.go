@@ -69,6 +69,34 @@ func isRecorded(c quota.Command) bool {
 	}
 }
 
+// AuditGrantIntent is the record of a request for quota before it is proposed. It has the amounts of each node, and
+// none of the user data. A request that waits is granted later without another one.
+func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
+	r := changeDraft{audit.Record{
+		Kind: audit.Intent, Action: "Allocate", Outcome: audit.Asked, Detail: "allocation " + c.ID,
+		ChangeCount: uint64(len(c.Claims)),
+	}}
+	r.addCaller(caller)
+	for _, claim := range c.Claims[:min(len(c.Claims), audit.MaxChanges)] {
+		r.Changes = append(r.Changes, audit.Change{
+			Tree: claim.Tree, Node: claim.Node, Field: "allocation " + c.ID, After: claimText(claim.Amounts, claim.Picks),
+		})
+	}
+	return r.Record
+}
+
+// claimText is what a claim asks for, such as "cores=2 gpus=1 items".
+func claimText(amounts quota.Vector, picks []quota.Pick) string {
+	parts := make([]string, 0, len(amounts)+len(picks))
+	for _, a := range amounts {
+		parts = append(parts, fmt.Sprintf("%s=%d", a.Resource, a.Amount))
+	}
+	for _, p := range picks {
+		parts = append(parts, fmt.Sprintf("%s=%d items", p.Resource, p.Count))
+	}
+	return strings.Join(parts, " ")
+}
+
 // changeRecord begins the record of a command; false if it changes neither the configuration nor access.
 func changeRecord(c quota.Command) (changeDraft, bool) {
 	switch c := c.(type) {

@@ -20,8 +20,8 @@ import (
 // AuditLog takes what a server records of its own calls. Its methods may be called concurrently; only Require waits.
 type AuditLog interface {
 	Note(audit.Record)
-	// Require returns when the record is on disk, or with the reason why it may not be.
-	Require(context.Context, audit.Record) error
+	// Require returns when the records are on disk, or with the reason why they may not be.
+	Require(context.Context, ...audit.Record) error
 	// Recent returns the newest records, oldest first.
 	Recent() []audit.Record
 }

@@ -33,11 +33,13 @@ func (n *notedRecords) Note(r audit.Record) {
 	n.list = append(n.list, r)
 }
 
-func (n *notedRecords) Require(_ context.Context, r audit.Record) error {
+func (n *notedRecords) Require(_ context.Context, list ...audit.Record) error {
 	if n.blocked != nil {
 		return n.blocked
 	}
-	n.Note(r)
+	for _, r := range list {
+		n.Note(r)
+	}
 	return nil
 }
 
@@ -214,5 +216,30 @@ func TestRequiredAudit(t *testing.T) {
 	log.blocked = nil
 	if _, err := d.trees().SetMaintenance(t.Context(), change); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRequiredAuditOfGrants: a grant is proposed only when its intent is written; a release needs none.
+func TestRequiredAuditOfGrants(t *testing.T) {
+	c, log := newFakeCluster(), &notedRecords{}
+	c.audit, c.auditRequired, c.auditGrants = log, true, true
+	d := openServer(t, c, "n1")
+	c.lead("n1")
+	d.applyCERN(t)
+	log.take()
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.take(); got != "intent asked Allocate by anonymous allocation a" {
+		t.Errorf("got %q", got)
+	}
+	log.blocked = errors.New("the disk is full")
+	_, err := d.allocations().Allocate(t.Context(), request("b", "cern:physics/higgs", 1))
+	if p := problemOf(t, err); p.GetReason() != "AUDIT_BLOCKED" || !p.GetNotApplied() ||
+		connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("got %v", err)
+	}
+	if _, err := d.allocations().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "a"}); err != nil {
+		t.Errorf("a release: %v", err)
 	}
 }

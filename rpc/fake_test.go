@@ -44,9 +44,9 @@ type fakeCluster struct {
 	book atomic.Pointer[access.Book]
 	// audit takes what the servers record of their calls, and before a change if auditRequired; records are the audit
 	// records of the ledger, which tests make.
-	audit         AuditLog
-	auditRequired bool
-	records       audit.Ring
+	audit                      AuditLog
+	auditRequired, auditGrants bool
+	records                    audit.Ring
 	// news are all facts so far; the first "forgotten" ones are no longer readable.
 	news      []cluster.WatchEvent
 	forgotten cluster.Position
@@ -352,7 +352,7 @@ func openSecured(
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
 		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Closed: c.closed,
-		Audit: c.audit, AuditRequired: c.auditRequired,
+		Audit: c.audit, AuditRequired: c.auditRequired, AuditGrants: c.auditGrants,
 		Security: security,
 	})
 	if err != nil {

@@ -94,6 +94,8 @@ type Config struct {
 	// AuditRequired makes this server write the intent of each change of the configuration and of access with Audit before
 	// it proposes the change.
 	AuditRequired bool
+	// AuditGrants, with AuditRequired, makes it do so before each request for quota too.
+	AuditGrants bool
 	// BootstrapSecret is the SHA-256 of the secret for the first administrator; zero if this server has none.
 	BootstrapSecret [32]byte
 	// Recovery returns the recovery of access that was prepared on this machine, and false if there is none; nil if there
@@ -218,7 +220,7 @@ func (s *Server) assembleHandlers(c Config, options []connect.HandlerOption) {
 		Expensive: s.admission.Expensive, Access: s.authorizer,
 	}
 	if c.AuditRequired && c.Audit != nil {
-		base.Intent = c.Audit.Require
+		base.Intents, base.GrantIntents = c.Audit.Require, c.AuditGrants
 	}
 	s.direct = directCalls(s.allocationService(base), handlers.ItemService{Service: base})
 	api := s.apiHandler(base, c, options)

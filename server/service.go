@@ -65,7 +65,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
 		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed,
-		Audit: records, AuditRequired: s.AuditRequired == "changes",
+		Audit: records, AuditRequired: s.AuditRequired != auditNone, AuditGrants: s.AuditRequired == auditAll,
 	})
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ type Settings struct {
 	AuditFile       string        `koanf:"audit-file" yaml:"audit-file" group:"Audit" help:"file for the audit records of this node, which only its owner may read; - writes them to standard output; none are written if empty"`
 	AuditSize       int           `koanf:"audit-size" yaml:"audit-size" default:"100" help:"size in MiB, 1 to 1048576, at which the audit file is renamed and a new one begun"`
 	AuditKeep       int           `koanf:"audit-keep" yaml:"audit-keep" default:"10" help:"how many renamed audit files to keep, 1 to 1000; older ones are removed"`
-	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"changes that the leader refuses while it cannot write to its audit file that they are asked for: none or changes (of the configuration and of access)"`
+	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"what the leader refuses while it cannot write to its audit file that it is asked for: none, changes (of the configuration and of access, and restores), or all (grants too)"`
 	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free, one user of a cluster that is not open a quarter at most; further calls are answered with unavailable and a time to retry"`
 	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way; one user has an eighth at most, and a tenth for waiting requests"`
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
@@ -166,6 +166,9 @@ func (s Settings) checkBackups() (faults []error) {
 	return faults
 }
 
+// Values of audit-required.
+const auditNone, auditChanges, auditAll = "none", "changes", "all"
+
 func (s Settings) checkAudit() (faults []error) {
 	if s.AuditSize < 1 || s.AuditSize > 1<<20 {
 		faults = append(faults, fmt.Errorf("audit-size is %d: allowed are 1 to %d MiB", s.AuditSize, 1<<20))
@@ -173,11 +176,14 @@ func (s Settings) checkAudit() (faults []error) {
 	if s.AuditKeep < 1 || s.AuditKeep > 1000 {
 		faults = append(faults, fmt.Errorf("audit-keep is %d: allowed are 1 to 1000", s.AuditKeep))
 	}
-	if s.AuditRequired != "none" && s.AuditRequired != "changes" {
-		faults = append(faults, fmt.Errorf("audit-required is %q: allowed are none and changes", s.AuditRequired))
-	}
-	if s.AuditRequired == "changes" && s.AuditFile == "" {
-		faults = append(faults, errors.New("audit-required is changes, but audit-file is empty: name a file"))
+	switch s.AuditRequired {
+	case auditNone:
+	case auditChanges, auditAll:
+		if s.AuditFile == "" {
+			faults = append(faults, fmt.Errorf("audit-required is %s, but audit-file is empty: name a file", s.AuditRequired))
+		}
+	default:
+		faults = append(faults, fmt.Errorf("audit-required is %q: allowed are none, changes and all", s.AuditRequired))
 	}
 	return faults
 }

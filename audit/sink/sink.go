@@ -125,25 +125,34 @@ func (s *Sink) add(r audit.Record) {
 	s.waiting = append(s.waiting, waitingRecord{Record: r})
 }
 
-// Require takes a record of this server and returns when it is on disk. If there is an error, the record may be in the
+// Require takes records of this server and returns when all of them are on disk. Records of concurrent callers share
+// one write to the disk: what comes during one is in the next. If there is an error, some of the records may be in the
 // file nevertheless.
-func (s *Sink) Require(ctx context.Context, r audit.Record) error {
-	r.Chain, r.Server, r.WallMs = audit.Server, s.options.Server, s.options.Now().UnixMilli()
-	written := make(chan error, 1)
+func (s *Sink) Require(ctx context.Context, list ...audit.Record) error {
+	now := s.options.Now().UnixMilli()
+	written := make(chan error, len(list)) // the loop never waits for a caller that has gone
 	s.mu.Lock()
-	if len(s.waiting) >= MaxWaiting {
+	if len(s.waiting)+len(list) > MaxWaiting {
 		s.mu.Unlock()
-		return fmt.Errorf("%d records wait for the audit file", MaxWaiting)
+		return fmt.Errorf("more than %d records would wait for the audit file", MaxWaiting)
 	}
-	s.waiting = append(s.waiting, waitingRecord{r, written})
+	for _, r := range list {
+		r.Chain, r.Server, r.WallMs = audit.Server, s.options.Server, now
+		s.waiting = append(s.waiting, waitingRecord{r, written})
+	}
 	s.mu.Unlock()
 	s.wake()
-	select {
-	case err := <-written:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	for range list {
+		select {
+		case err := <-written:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 func (s *Sink) wake() {

@@ -24,22 +24,33 @@ const maxAuditScan = 1000
 // ReasonAuditBlocked is the reason of the error for a change whose intent could not be written.
 const ReasonAuditBlocked = "AUDIT_BLOCKED"
 
-// writeIntents writes the intents of the changes among commands, if that is required. After an error nothing was
-// proposed.
+// writeIntents writes the intents of the changes among commands, and those of grants, if that is required. After an
+// error nothing was proposed. What ends or keeps an allocation needs no intent, so that a full disk neither keeps
+// quota from others nor ends leases that are in use.
 func (c Service) writeIntents(ctx context.Context, commands []quota.Command) error {
-	if c.Intent == nil {
+	if c.Intents == nil {
 		return nil
 	}
+	var list []audit.Record
 	for _, command := range commands {
-		intent, isChange := cluster.AuditIntent(identify.CallerOf(ctx), command)
-		if !isChange {
-			continue
+		if grant, isGrant := command.(quota.Allocate); isGrant && c.GrantIntents {
+			list = append(list, cluster.AuditGrantIntent(identify.CallerOf(ctx), &grant))
+		} else if intent, isChange := cluster.AuditIntent(identify.CallerOf(ctx), command); isChange {
+			list = append(list, intent)
 		}
-		if err := c.Intent(ctx, intent); err != nil {
-			return wire.WithRetryAfter(wire.NewProblem(connect.CodeUnavailable,
-				fmt.Sprintf("changes need an audit record first (audit-required), and the audit file cannot be written: %v", err),
-				&quoratev1.Problem{Reason: ReasonAuditBlocked, NotApplied: true}), time.Second)
-		}
+	}
+	return c.requireIntents(ctx, list)
+}
+
+// requireIntents returns when intents are on disk, or the error for the caller.
+func (c Service) requireIntents(ctx context.Context, list []audit.Record) error {
+	if c.Intents == nil || len(list) == 0 {
+		return nil
+	}
+	if err := c.Intents(ctx, list...); err != nil {
+		return wire.WithRetryAfter(wire.NewProblem(connect.CodeUnavailable,
+			fmt.Sprintf("this needs an audit record first (audit-required), and the audit file cannot be written: %v", err),
+			&quoratev1.Problem{Reason: ReasonAuditBlocked, NotApplied: true}), time.Second)
 	}
 	return nil
 }

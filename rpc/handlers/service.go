@@ -33,8 +33,10 @@ type Service struct {
 	Validator protovalidate.Validator
 	Traces    observe.Traces
 	Expensive *admission.ExpensiveReads
-	// Intent writes the intent of a change before it is proposed, and returns when it is on disk; nil if none is required.
-	Intent func(context.Context, audit.Record) error
+	// Intents writes the intents of changes before they are proposed, and returns when they are on disk; nil if none are
+	// required. GrantIntents requires those of grants too.
+	Intents      func(context.Context, ...audit.Record) error
+	GrantIntents bool
 	// Access knows the caller of a call, and what it may see of the cluster.
 	Access *authorize.Authorizer
 }

@@ -11,11 +11,13 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -144,6 +146,13 @@ func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], form
 func (s SnapshotService) restoreLocally(
 	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
 ) (*quoratev1.RestoreResponse, error) {
+	intent := audit.Record{
+		Kind: audit.Intent, Action: "Restore", Actor: cluster.AuditActor(identify.CallerOf(ctx)), Outcome: audit.Asked,
+		Detail: fmt.Sprintf("a backup of %d bytes", file.size),
+	}
+	if err := s.requireIntents(ctx, []audit.Record{intent}); err != nil {
+		return nil, err
+	}
 	options := cluster.RestoreOptions{Size: file.size, RaiseLevel: confirmation.GetRaiseLevel()}
 	done, err := s.Backups.Restore(ctx, options, file)
 	if err != nil && file.failed != nil {
