@@ -54,7 +54,7 @@ func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*re
 		return nil, wire.ToError(err)
 	}
 	if refused.outcomes != nil {
-		// The node may have been deposed, or not have applied yet what gave the right. Nobody is refused for that.
+		// The node may have been deposed, or not have applied yet what gave the right. That must not refuse the caller.
 		return c.refuseSurely(ctx, commands)
 	}
 	return c.askPlans(ctx, commands)
