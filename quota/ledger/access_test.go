@@ -73,20 +73,10 @@ func (g *guarded) apply(account string, c quota.Command) ledger.Outcome {
 	switch refused := out.Refused; {
 	case isRefused && (refused == nil || !reflect.DeepEqual(early.Refused, refused)):
 		g.t.Fatalf("%s: %T is refused early with %+v, and then %+v", account, c, early.Refused, refused)
-	case !isRefused && refused != nil && refused.Verb != 0 && !knownWithPlan(c):
+	case !isRefused && refused != nil && refused.Verb != 0 && !ledger.NeedsPlan(c):
 		g.t.Fatalf("%s: %T is refused with %+v, and not early", account, c, refused)
 	}
 	return out
-}
-
-// knownWithPlan is true for commands of which only the plan says what they need.
-func knownWithPlan(c quota.Command) bool {
-	switch c.(type) {
-	case quota.ApplyTrees, quota.RollBack, quota.MoveNode:
-		return true
-	default:
-		return false
-	}
 }
 
 func (g *guarded) must(account string, c quota.Command) ledger.Outcome {

@@ -261,24 +261,25 @@ func (l guard) claimedNode(a *Allocation, i int) *node {
 // permitOwner refuses callers that neither own an allocation nor may operate it. If they may not see it either, it does
 // not exist for them. An owner that lost the right to hold may end it, and no more.
 func (l guard) permitOwner(id string, holds bool) *quota.Error {
-	found := l.allocations.findToRelease(id)
-	a := found.Allocation
-	switch {
-	case a == nil || l.mayOperate(a):
+	a := l.allocations.findToRelease(id).Allocation
+	if a == nil {
 		return nil // the command says that there is none
-	case a.owner == "" || a.owner != l.caller.user():
+	}
+	isOwner := a.owner != "" && a.owner == l.caller.user()
+	switch {
+	case isOwner && (!holds || l.mayAtClaims(access.Hold, a)) || l.mayOperate(a):
+		return nil // owners first, because most callers are
+	case !isOwner:
 		if l.mayAtClaims(access.HoldersRead, a) {
 			return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "id",
 				"%s neither owns allocation %q nor has the right %s where it holds", l.caller.name(), a.id, access.HoldOperate,
 			), access.HoldOperate, a)
 		}
 		return l.allocations.noAllocation(id)
-	case holds && !l.mayAtClaims(access.Hold, a):
-		return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "id",
-			"%s owns allocation %q, but lacks the right %s where it holds; release it", l.caller.name(), a.id, access.Hold,
-		), access.Hold, a)
 	}
-	return nil
+	return l.lackingAtClaims(quota.Errorf(quota.Forbidden, "id",
+		"%s owns allocation %q, but lacks the right %s where it holds; release it", l.caller.name(), a.id, access.Hold,
+	), access.Hold, a)
 }
 
 // permitRelease asks for the right to clean items too, if they are returned in a state of the caller's choice.

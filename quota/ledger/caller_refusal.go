@@ -5,9 +5,19 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// NeedsPlan reports whether only the plan of a command says what rights it needs.
+func NeedsPlan(c quota.Command) bool {
+	switch c.(type) {
+	case quota.ApplyTrees, quota.RollBack, quota.MoveNode:
+		return true
+	default:
+		return false
+	}
+}
+
 // RefusalOf returns the outcome of a command that its caller may not give in the present state, and false if the caller
-// may give it. Of changes of the configuration and of access it knows only what is known without a plan: a dry run
-// tells the rest. Only a guarded ledger refuses.
+// may give it. Of commands that need a plan it knows only what is known without: a dry run tells the rest. Only a
+// guarded ledger refuses.
 //
 // Ask it before a command is written to the log, so that callers without rights cannot fill the log. What counts is
 // what is decided when the command is carried out.

@@ -91,19 +91,9 @@ func (r *refusals) ask(v ledger.View, caller *access.Caller, commands []quota.Co
 	}
 }
 
-// isPlanned reports whether what a command needs is known only with its plan.
-func isPlanned(command quota.Command) bool {
-	switch command.(type) {
-	case quota.ApplyTrees, quota.RollBack, quota.MoveNode:
-		return true
-	default:
-		return false
-	}
-}
-
 // askPlans asks for the rights to what the plans of changes would do.
 func (c Service) askPlans(ctx context.Context, commands []quota.Command) (*refusals, error) {
-	if !slices.ContainsFunc(commands, isPlanned) {
+	if !slices.ContainsFunc(commands, ledger.NeedsPlan) {
 		return nil, nil
 	}
 	outcomes, index, err := c.planChanges(ctx, commands...)
