@@ -86,14 +86,13 @@ func TestOneTenantFloodsAServer(t *testing.T) {
 		hans, heidi := newTenant(t, f, in("hans")), newTenant(t, f, in("heidi"))
 		ctx, cancel := context.WithCancel(t.Context())
 		var flood sync.WaitGroup
-		for i := range 8 { // a tenth of the places may wait, on the server and on the leader
-			flood.Go(func() { _ = hans.wait(ctx, fmt.Sprint("flood-", f.id, i), time.Minute) })
-		}
-		for range 4 { // calls of all kinds, as fast as they are answered
+		// A tenth of the places, 8, may wait on the server and on the leader. A call that is refused is made again, since
+		// the share of all calls may refuse it before it waits.
+		for worker := range 12 {
 			flood.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
 					_, _ = hans.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{})
-					_ = hans.wait(ctx, fmt.Sprint("more-", i), time.Minute)
+					_ = hans.wait(ctx, fmt.Sprint("flood-", f.id, worker, "-", i), time.Minute)
 				}
 			})
 		}
