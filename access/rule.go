@@ -24,6 +24,8 @@ const (
 	DefaultField
 	PrincipalsField
 	QueueingField
+	// AutoApproveField is the rule that approves requests for limits of the children.
+	AutoApproveField
 	// LabelsField is what describes the node.
 	LabelsField
 	// BindingsField are bindings of roles without configuring verbs.
@@ -35,7 +37,7 @@ const (
 // Differences of a tree, and beside all trees.
 const (
 	// ResourcesField and ItemsField are what is registered.
-	ResourcesField Field = iota + 16
+	ResourcesField Field = iota + 17
 	ItemsField
 	// LeasesField, OvertakeField, ForestField, RequireReasonField, ApprovalsField and TenantsSeeField are settings.
 	LeasesField
@@ -57,8 +59,9 @@ const (
 
 var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
-	"principals", "queueing", "labels", "bindings", "configuring bindings", "resources", "items", "leases", "overtake",
-	"forest", "require-reason", "approvals", "tenants-see", "maintenance", "tree added", "tree removed", "access",
+	"principals", "queueing", "auto-approve", "labels", "bindings", "configuring bindings", "resources", "items", "leases",
+	"overtake", "forest", "require-reason", "approvals", "tenants-see", "maintenance", "tree added", "tree removed",
+	"access",
 }
 
 // String names the field for messages.
@@ -76,6 +79,8 @@ type Place uint8
 const (
 	// AtNode asks at the node: a binding there or at any ancestor counts.
 	AtNode Place = iota + 1
+	// AtNodeAlone asks at the node: bindings further up do not count.
+	AtNodeAlone
 	// AtParent asks at the parent alone: bindings further up do not count.
 	AtParent
 	// AtAncestor asks at the parent: a binding there or at any ancestor of it counts.
@@ -88,7 +93,7 @@ const (
 
 // String names the place for messages.
 func (p Place) String() string {
-	names := [...]string{"", "the node", "the parent", "an ancestor", "the root", "the cluster"}
+	names := [...]string{"", "the node", "the node alone", "the parent", "an ancestor", "the root", "the cluster"}
 	if int(p) < len(names) {
 		return names[p]
 	}
@@ -108,7 +113,8 @@ type FieldChange struct {
 	IsRoot bool
 	// IsNewTree is true if the tree is added or removed by the same change. Nothing can be bound in it, or will be.
 	IsNewTree bool
-	// ByParentOnly is true if the policy that governs the node lets the parent alone set its limits.
+	// ByParentOnly is true if the policy lets the parent alone set the limits that the field is about: those of the node,
+	// and for AutoApproveField those of its children.
 	ByParentOnly bool
 }
 
@@ -151,6 +157,10 @@ var rules = [lastField + 1]rule{
 	DefaultField:      policyRule,
 	PrincipalsField:   policyRule,
 	QueueingField:     policyRule,
+	AutoApproveField: {
+		node: []Ask{{LimitsSet, AtNode}}, parentOnly: []Ask{{LimitsSet, AtNodeAlone}},
+		root: []Ask{{LimitsSet, AtRoot}}, newTree: createTree,
+	},
 	LabelsField: {
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	},
@@ -209,6 +219,8 @@ func (a Ask) IsGranted(id *Identity, wall int64, path Path) bool {
 	switch a.Place {
 	case AtNode:
 		return Allows(id, a.Verb, wall, path)
+	case AtNodeAlone:
+		return cluster >= 1 && Allows(id, a.Verb, wall, path[:1]) || Allows(id, a.Verb, wall, path[cluster:])
 	case AtAncestor:
 		return Allows(id, a.Verb, wall, path[min(1, cluster):])
 	case AtParent:

@@ -107,7 +107,14 @@ const (
 
 	DefaultRequestOpen Span = 14 * 24 * 60 * 60 * 1000
 	MaxRequestOpen     Span = 90 * 24 * 60 * 60 * 1000
+
+	MaxAutoApprovePercent      = 100
+	MinAutoApproveEvery   Span = 60 * 60 * 1000
+	MaxAutoApproveEvery   Span = 366 * 24 * 60 * 60 * 1000
 )
+
+// AutoApprover is the user that approves requests for limits by the rule of a node. No caller can have this name.
+const AutoApprover = "system/auto-approve"
 
 // MaxReserve is the longest duration of a reservation: an hour.
 const MaxReserve Span = 60 * 60 * 1000

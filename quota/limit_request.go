@@ -77,6 +77,9 @@ type LimitRequestInfo struct {
 	Needed int
 	// MayDecide is true if the caller may approve or reject it.
 	MayDecide bool
+	// NotByRule says why the rule of the parent has not approved a new request; empty if it has, if there is no rule, and
+	// in lists.
+	NotByRule string
 }
 
 // LimitRequestFilter selects requests for limits; zero fields select all.

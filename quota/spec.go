@@ -36,6 +36,21 @@ type NodeSpec struct {
 	Bindings []access.Binding
 	// Queueing determines whether requests that wait for capacity here may be overtaken.
 	Queueing Queueing
+	// AutoApprove approves requests for limits of the children without people. Since feature level 7.
+	AutoApprove AutoApprove
+}
+
+// AutoApprove is a rule that approves requests for higher limits of the children of a node at once. The zero value is
+// no rule.
+type AutoApprove struct {
+	// AtMost is by how many percent of its present value a limit may be raised, 1 to MaxAutoApprovePercent.
+	AtMost int
+	// Every is how long a child must wait after one request that the rule approved, MinAutoApproveEvery to
+	// MaxAutoApproveEvery.
+	Every Span
+	// WithinHeadroom is true if afterwards the limits of all children may not add up to more than the limit of the node,
+	// whatever the policy allows. A node without a limit has no headroom.
+	WithinHeadroom bool
 }
 
 // Queueing determines whether requests may overtake each other. The numbers are part of the log format.

@@ -53,8 +53,9 @@ func (l guard) permitDifference(c quota.Change, locate func(quota.Change) change
 			quota.Place(c.Tree, c.Node))
 	}
 	at := locate(c)
+	field := l.fieldOf(c)
 	change := access.FieldChange{
-		Field: l.fieldOf(c), IsRoot: at.isRoot, IsNewTree: at.isNewTree, ByParentOnly: at.parentDecides(),
+		Field: field, IsRoot: at.isRoot, IsNewTree: at.isNewTree, ByParentOnly: at.parentDecides(field),
 	}
 	if err := l.askFor(c, change, at.path(l)); err != nil || change.Field != access.PathField || at.isNewTree {
 		return err
@@ -79,7 +80,7 @@ func (l guard) askFor(c quota.Change, change access.FieldChange, path access.Pat
 // askedNode is the node at which a right is missing, or the nearest above it that exists; nil for the cluster.
 func (l guard) askedNode(p access.Place, c quota.Change) *node {
 	switch p {
-	case access.AtNode:
+	case access.AtNode, access.AtNodeAlone:
 		return l.forest.nearestNode(c.Tree, c.Node)
 	case access.AtParent, access.AtAncestor:
 		return l.forest.nearestNode(c.Tree, quota.ParentPath(c.Node))
@@ -95,6 +96,8 @@ func describePlace(p access.Place, c quota.Change) string {
 	switch p {
 	case access.AtNode:
 		return quota.Place(c.Tree, c.Node)
+	case access.AtNodeAlone:
+		return quota.Place(c.Tree, c.Node) + " itself"
 	case access.AtParent:
 		return "its parent " + quota.Place(c.Tree, quota.ParentPath(c.Node)) + " itself"
 	case access.AtAncestor:
@@ -106,10 +109,14 @@ func describePlace(p access.Place, c quota.Change) string {
 	return "the cluster"
 }
 
-// parentDecides is true if the policy above lets the parent alone set limits.
-func (n changedNode) parentDecides() bool {
+// parentDecides is true if the policy lets the parent alone set the limits that a field is about: those of the node, or
+// for the rule auto-approve those of its children.
+func (n changedNode) parentDecides(f access.Field) bool {
 	parent := n.above
-	if n.was != nil {
+	switch {
+	case n.was != nil && f == access.AutoApproveField:
+		parent = n.was
+	case n.was != nil:
 		parent = n.was.parent
 	}
 	return parent != nil && parent.policy.LimitSetters == policy.SetByParent
@@ -159,10 +166,11 @@ var changeFields = map[string]access.Field{
 	"limit": access.LimitField, "hard": access.HardField, "borrow": access.BorrowField, "lend": access.LendField,
 	"applications": access.ApplicationsField, "path": access.PathField, "policy": access.PolicyField,
 	"default": access.DefaultField, "principals": access.PrincipalsField, "queueing": access.QueueingField,
-	"label": access.LabelsField, "admins": access.ConfiguringField, "resource": access.ResourcesField,
-	"unit": access.ResourcesField, "items": access.ItemsField, "lease": access.LeasesField,
-	"overtake": access.OvertakeField, "forest": access.ForestField, "require_reason": access.RequireReasonField,
-	"maintenance": access.MaintenanceField, "approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
+	"auto_approve": access.AutoApproveField, "label": access.LabelsField, "admins": access.ConfiguringField,
+	"resource": access.ResourcesField, "unit": access.ResourcesField, "items": access.ItemsField,
+	"lease": access.LeasesField, "overtake": access.OvertakeField, "forest": access.ForestField,
+	"require_reason": access.RequireReasonField, "maintenance": access.MaintenanceField,
+	"approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
 }
 
 // givenRights are bindings that a change adds at a node.

@@ -202,6 +202,9 @@ func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if err := checkQueueing(spec.Queueing, ".queueing"); err != nil {
 		return err
 	}
+	if err := checkAutoApprove(spec.AutoApprove, ".auto_approve"); err != nil {
+		return err
+	}
 	if err := f.checkAdmins(spec.Admins, ".admins"); err != nil {
 		return err
 	}

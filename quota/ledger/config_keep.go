@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// keepAccess completes the text of a tree by the bindings that its nodes have now, under the same paths, and by what
-// tenants see of it and the approvals that it needs. The text must not have any of its own: which of the two counts
-// would depend on what exists.
+// keepAccess completes the text of a tree by the bindings and the rules auto-approve that its nodes have now, under the
+// same paths, and by what tenants see of it and the approvals that it needs. The text must not have any of its own:
+// which of the two counts would depend on what exists.
 func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if w.spec.TenantsSee != quota.SeeTotals {
 		return quota.Errorf(quota.Invalid, w.field+".tenants_see", "it is kept as it is with keep_access; leave it out")
@@ -21,6 +21,10 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 			return quota.Errorf(quota.Invalid, nodeField(w.field, i)+".bindings",
 				"bindings are kept as they are with keep_access; leave them out")
 		}
+		if n.AutoApprove != (quota.AutoApprove{}) {
+			return quota.Errorf(quota.Invalid, nodeField(w.field, i)+".auto_approve",
+				"it is kept as it is with keep_access; leave it out")
+		}
 	}
 	t := f.trees[w.spec.Name]
 	if t == nil {
@@ -30,7 +34,7 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	w.spec.Nodes = slices.Clone(w.spec.Nodes)
 	for i := range w.spec.Nodes {
 		if n := t.byPath[w.spec.Nodes[i].Path]; n != nil && !n.dynamic {
-			w.spec.Nodes[i].Bindings = n.spec.Bindings
+			w.spec.Nodes[i].Bindings, w.spec.Nodes[i].AutoApprove = n.spec.Bindings, n.spec.AutoApprove
 		}
 	}
 	return nil

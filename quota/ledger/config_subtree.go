@@ -176,6 +176,7 @@ func (s subtreeText) checkTree() *quota.Error {
 		{"admins", len(root.Admins) > 0},
 		{"bindings", len(root.Bindings) > 0},
 		{"queueing", root.Queueing != quota.InheritQueueing},
+		{"auto_approve", root.AutoApprove != quota.AutoApprove{}},
 	} {
 		if field.set {
 			return s.outside("trees[0]."+field.name, fmt.Sprintf("%s of tree %s", field.name, s.at.Tree))

@@ -90,6 +90,8 @@ type node struct {
 	// subtree.
 	rules        *rules
 	applications int
+	// raisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
+	raisedByRule quota.Instant
 	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.
 	borrow, lend []quota.Amount
 	pools        []pool

@@ -19,7 +19,7 @@ func (l guard) requestLimits(c quota.RequestLimits, m mode) Outcome {
 	if err != nil {
 		return Outcome{Refused: err}
 	}
-	n, err := l.requestedNode(c)
+	n, isSet, err := l.requestedNode(c)
 	if err != nil {
 		return Outcome{Refused: err}
 	}
@@ -31,19 +31,28 @@ func (l guard) requestLimits(c quota.RequestLimits, m mode) Outcome {
 		Tree: c.Tree, Node: c.Node, NodeID: n.id, Limits: slices.Clone(c.Limits), Asker: user, Reason: c.Reason,
 		Made: l.now, Ends: l.now.At + quota.Instant(open), State: quota.RequestOpen,
 	}
-	if known := l.requests.findEqual(r); known != nil {
+	if known := l.requests.findEqual(r, isSet); known != nil {
 		return Outcome{LimitRequest: l.requestInfo(known), Repeated: true}
+	}
+	if isSet {
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "limits", "%s has these limits already; ask for others",
+			n.place())}
 	}
 	if err := l.checkOpenRequests(user); err != nil {
 		return Outcome{Refused: err}
 	}
-	if m == dryRun {
-		r.Number = l.requests.last + 1
-		return Outcome{LimitRequest: l.requestInfo(r)}
+	r.Number = l.requests.last + 1
+	p, notByRule := l.planByRule(r, n)
+	if notByRule == "" && n.hasRule() {
+		return l.applyByRule(r, n, p, m)
 	}
-	l.requests.add(r)
-	l.noteRequest(nil, r)
-	return Outcome{LimitRequest: l.requestInfo(r)}
+	info := l.requestInfo(r)
+	info.NotByRule = notByRule
+	if m == carryOut {
+		l.requests.add(r)
+		l.noteRequest(nil, r)
+	}
+	return Outcome{LimitRequest: info}
 }
 
 // requestUser is the user of a command about requests. Without one, nobody could tell asker and approver apart.
@@ -80,24 +89,20 @@ func checkRequestReason(reason string) *quota.Error {
 	return nil
 }
 
-// requestedNode is the node of a new request, which must change something there.
-func (l guard) requestedNode(c quota.RequestLimits) (*node, *quota.Error) {
+// requestedNode is the node of a new request. isSet is true if it has the limits already.
+func (l guard) requestedNode(c quota.RequestLimits) (n *node, isSet bool, err *quota.Error) {
 	t := l.forest.trees[c.Tree]
 	if t == nil {
-		return nil, quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))
+		return nil, false, quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))
 	}
-	n, err := t.configured(c.Node, "place.node")
-	if err != nil {
-		return nil, err
+	if n, err = t.configured(c.Node, "place.node"); err != nil {
+		return nil, false, err
 	}
 	swap, err := n.withLimits(c.Limits)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if slices.Equal(swap.limits, n.limits) {
-		return nil, quota.Errorf(quota.Invalid, "limits", "%s has these limits already; ask for others", n.place())
-	}
-	return n, nil
+	return n, slices.Equal(swap.limits, n.limits), nil
 }
 
 func (l guard) checkOpenRequests(user string) *quota.Error {
@@ -162,10 +167,16 @@ func (l guard) applyRequest(r *quota.LimitRequest, user string, m mode) Outcome 
 	case len(p.changes) == 0:
 		return l.makeStale(r, user, "the limits are set already", m)
 	}
-	meta := quota.ChangeMeta{Actor: user, Reason: r.Reason}
-	if out, refused := pl.checkChange(meta, p); refused {
+	if out, refused := pl.checkChange(quota.ChangeMeta{Actor: user, Reason: r.Reason}, p); refused {
 		return out
 	}
+	return l.installRequest(before, r, user, p, m)
+}
+
+// installRequest carries out the plan of a request that has all its approvals. before is the request as it is stored;
+// nil if it is new.
+func (l guard) installRequest(before, r *quota.LimitRequest, user string, p plan, m mode) Outcome {
+	pl, meta := planner{l.Ledger}, quota.ChangeMeta{Actor: user, Reason: r.Reason}
 	p.request = &quota.ApprovedRequest{Number: r.Number, Asker: r.Asker}
 	for _, a := range r.Approvals {
 		p.request.Approvers = append(p.request.Approvers, a.User)
@@ -181,6 +192,9 @@ func (l guard) applyRequest(r *quota.LimitRequest, user string, m mode) Outcome 
 	pl.install(meta, p)
 	answer.Revision = l.history.revision
 	r.Revision = answer.Revision
+	if before == nil {
+		l.requests.add(r)
+	}
 	closed := l.requests.close(r, quota.RequestApplied, user, "")
 	l.noteRequest(before, closed)
 	return Outcome{LimitRequest: l.requestInfo(closed), Configuration: answer}
@@ -306,7 +320,7 @@ func mayDecide(id *access.Identity, l *Ledger, r *quota.LimitRequest) bool {
 	}
 	path, change := l.View().pathAt(n), access.FieldChange{Field: access.LimitField}
 	if at := (changedNode{was: n, above: n.parent}); n.path == r.Node {
-		change.IsRoot, change.ByParentOnly = n.parent == nil, at.parentDecides()
+		change.IsRoot, change.ByParentOnly = n.parent == nil, at.parentDecides(access.LimitField)
 	} else {
 		path = append(access.Path{nil}, path...)
 	}

@@ -46,10 +46,15 @@ func (s *limitRequests) countOpen(asker string) (all, own int) {
 	return all, own
 }
 
-// findEqual is the open request of the same user for the same limits of the same node; nil if there is none.
-func (s *limitRequests) findEqual(as *quota.LimitRequest) *quota.LimitRequest {
-	for _, r := range s.all {
-		if r.State == quota.RequestOpen && r.Asker == as.Asker && r.Tree == as.Tree && r.NodeID == as.NodeID &&
+// findEqual is the request of the same user for the same limits of the same node; nil if there is none. It is open, or
+// if the limits are set already, one that a rule approved at once: its answer may have been lost.
+func (s *limitRequests) findEqual(as *quota.LimitRequest, isSet bool) *quota.LimitRequest {
+	for _, r := range slices.Backward(s.all) {
+		answers := r.State == quota.RequestOpen
+		if isSet {
+			answers = r.State == quota.RequestApplied && r.ClosedBy == quota.AutoApprover
+		}
+		if answers && r.Asker == as.Asker && r.Tree == as.Tree && r.NodeID == as.NodeID &&
 			r.Node == as.Node && r.Reason == as.Reason && slices.Equal(r.Limits, as.Limits) {
 			return r
 		}
@@ -57,10 +62,9 @@ func (s *limitRequests) findEqual(as *quota.LimitRequest) *quota.LimitRequest {
 	return nil
 }
 
-// add stores a new request under the next number.
+// add stores a new request, which has the next number.
 func (s *limitRequests) add(r *quota.LimitRequest) {
-	s.last++
-	r.Number = s.last
+	s.last = r.Number
 	s.all = append(s.all, r)
 	s.deadlines.set(dueKey{dueRequest, r.Number}, r.Ends)
 }

@@ -78,7 +78,10 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 		if n.ID == 0 || n.ID > ld.ledger.forest.nodeID || ld.nodes[n.ID] != nil {
 			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
 		}
-		at.id, at.dynamic = n.ID, n.Made
+		if n.RaisedByRule > ld.ledger.now.At {
+			return fmt.Errorf("the limits of %s were raised at %d, in the future", at.place(), n.RaisedByRule)
+		}
+		at.id, at.dynamic, at.raisedByRule = n.ID, n.Made, n.RaisedByRule
 		ld.nodes[n.ID] = at
 	}
 	if t.version = image.Version; t.version > ld.ledger.forest.version {

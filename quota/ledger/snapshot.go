@@ -58,6 +58,8 @@ type NodeImage struct {
 	Spec *quota.NodeSpec
 	// Made is true for a dynamic node, which is not configured.
 	Made bool
+	// RaisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
+	RaisedByRule quota.Instant
 }
 
 // AllocationImage is one allocation.
@@ -177,7 +179,9 @@ func (t *tree) snapshot() TreeImage {
 		Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers(), Version: t.version,
 	}
 	t.root.walk(func(n *node) bool {
-		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.dynamic})
+		image.Nodes = append(image.Nodes, NodeImage{
+			ID: n.id, Spec: n.spec, Made: n.dynamic, RaisedByRule: n.raisedByRule,
+		})
 		return true
 	})
 	return image

@@ -137,6 +137,12 @@ func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource, gov
 				})
 		}
 	}
+	if oneIn(t, 12, "auto-approve") {
+		n.AutoApprove = quota.AutoApprove{
+			AtMost: pick(t, []int{1, 20, 100}, "at most"), Every: quota.MinAutoApproveEvery,
+			WithinHeadroom: oneIn(t, 2, "within"),
+		}
+	}
 	if governed && oneIn(t, 3, "more admins") {
 		n.Admins = pick(t, [][]string{{"adam"}, {"adam", "eva"}}, "admins of")
 	}

@@ -149,6 +149,10 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 				add(tree, at, "label "+l.Key, fmt.Sprintf(`"%s"`, l.Value))
 			}
 			add(tree, at, "admins", strings.Join(n.Admins, " "))
+			if rule := n.AutoApprove; rule.AtMost > 0 { // which always has the shortest span here
+				within := map[bool]string{true: " within headroom"}[rule.WithinHeadroom]
+				add(tree, at, "auto_approve", fmt.Sprintf("at most %d%% every 1h%s", rule.AtMost, within))
+			}
 		}
 	}
 	return all

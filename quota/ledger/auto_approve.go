@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/quota"
+)
+
+// hasRule is true if the parent approves requests for limits of the node by a rule.
+func (n *node) hasRule() bool {
+	return n.parent != nil && n.parent.spec.AutoApprove != quota.AutoApprove{}
+}
+
+// planByRule plans a new request if the rule of the parent approves it. Otherwise the text says why not, as far as the
+// caller may know; it is empty if there is no rule. The rule stands for those who wrote it, who may set the limits of
+// all children, so the rights of the caller are not asked.
+func (l guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
+	if !n.hasRule() {
+		return plan{}, ""
+	}
+	rule := n.parent.spec.AutoApprove
+	for _, wanted := range r.Limits {
+		if why := n.beyondRule(rule, wanted); why != "" {
+			return plan{}, why
+		}
+	}
+	if why := l.tooSoon(rule, n); why != "" {
+		return plan{}, why
+	}
+	p := planner{l.Ledger}.planLimits(quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: r.Limits})
+	why := ""
+	if p.refused != nil {
+		why = p.refused.Text
+	} else if rule.WithinHeadroom {
+		why = n.beyondHeadroom(r.Limits)
+	}
+	if why != "" && l.caller.rights != nil && !l.may(access.ConfigRead, n.parent) {
+		why = "the limits above do not leave room for it" // more would tell of nodes that the caller may not see
+	}
+	return p, why
+}
+
+// beyondRule says why a limit is not a raise that the rule allows; empty if it is one.
+func (n *node) beyondRule(rule quota.AutoApprove, wanted quota.ResourceLimit) string {
+	present := n.limits[n.tree.resource(wanted.Resource).index]
+	switch {
+	case present.Kind != quota.Limited || wanted.Limit.Kind != quota.Limited:
+		return fmt.Sprintf("a rule raises amounts only, and %s of %s is %s now and would be %s", wanted.Resource, n.place(),
+			present, wanted.Limit)
+	case wanted.Limit.Amount < present.Amount:
+		return fmt.Sprintf("a rule raises limits only, and %s of %s would fall from %s to %s", wanted.Resource, n.place(),
+			present, wanted.Limit)
+	}
+	percent := quota.Amount(rule.AtMost)
+	most := present.Amount + present.Amount/100*percent + present.Amount%100*percent/100
+	if wanted.Limit.Amount > most {
+		return fmt.Sprintf("the rule raises limits by %d%% at most: %s of %s may be up to %d, not %d", rule.AtMost,
+			wanted.Resource, n.place(), most, wanted.Limit.Amount)
+	}
+	return ""
+}
+
+// tooSoon says how long the rule must wait since it last approved a request of the node; empty if it need not.
+func (l guard) tooSoon(rule quota.AutoApprove, n *node) string {
+	next := n.raisedByRule + quota.Instant(rule.Every)
+	if n.raisedByRule == 0 || l.now.At >= next {
+		return ""
+	}
+	return fmt.Sprintf("the rule approves one request for %s per %s; it may approve the next one %s from now", n.place(),
+		daysText(rule.Every), daysText(roundUp(quota.Span(next-l.now.At))))
+}
+
+// beyondHeadroom says why the limits of the children would add up to more than that of the parent; empty if they would
+// not.
+func (n *node) beyondHeadroom(limits []quota.ResourceLimit) string {
+	for _, wanted := range limits {
+		i := n.tree.resource(wanted.Resource).index
+		bound := n.parent.effective(i)
+		if bound.Kind != quota.Limited {
+			return fmt.Sprintf("the rule keeps within the headroom of %s, which has no limit of %s", n.parent.place(),
+				wanted.Resource)
+		}
+		room := bound.Amount - wanted.Limit.Amount
+		for _, sibling := range n.parent.children {
+			if limit := sibling.limits[i]; sibling != n && limit.Kind == quota.Limited && room >= 0 {
+				room -= limit.Amount
+			}
+		}
+		if room < 0 {
+			return fmt.Sprintf("the rule keeps within the headroom of %s: its limit of %s is %d, and those of its children "+
+				"would add up to more", n.parent.place(), wanted.Resource, bound.Amount)
+		}
+	}
+	return ""
+}
+
+// applyByRule sets the limits of a new request, which the rule of the parent approves.
+func (l guard) applyByRule(r *quota.LimitRequest, n *node, p plan, m mode) Outcome {
+	_, present, _ := l.target(r)
+	r.Approvals = []quota.Approval{{User: quota.AutoApprover, Digest: requestDigest(r, present), Wall: l.now.Wall}}
+	if m == carryOut {
+		n.raisedByRule = l.now.At
+	}
+	return l.installRequest(nil, r, quota.AutoApprover, p, m)
+}
+
+// checkAutoApprove refuses a rule that cannot be.
+func checkAutoApprove(a quota.AutoApprove, field string) *quota.Error {
+	switch {
+	case a == quota.AutoApprove{}:
+		return nil
+	case a.AtMost < 1 || a.AtMost > quota.MaxAutoApprovePercent:
+		return quota.Errorf(quota.Invalid, field+".at_most_percent",
+			"a rule may raise limits by 1 to %d percent, not %d", quota.MaxAutoApprovePercent, a.AtMost)
+	case a.Every < quota.MinAutoApproveEvery || a.Every > quota.MaxAutoApproveEvery:
+		return quota.Errorf(quota.Invalid, field+".every_ms",
+			"a rule must wait %d to %d ms between two requests of one node, not %d", quota.MinAutoApproveEvery,
+			quota.MaxAutoApproveEvery, a.Every)
+	}
+	return nil
+}
+
+// autoApproveText is absent for no rule.
+func autoApproveText(a quota.AutoApprove) string {
+	if a == (quota.AutoApprove{}) {
+		return ""
+	}
+	text := fmt.Sprintf("at most %d%% every %s", a.AtMost, daysText(a.Every))
+	if a.WithinHeadroom {
+		text += " within headroom"
+	}
+	return text
+}
+
+const (
+	oneHour quota.Span = 60 * 60 * 1000
+	oneDay             = 24 * oneHour
+)
+
+// roundUp rounds a span that is left up to hours, or if it is shorter to minutes.
+func roundUp(s quota.Span) quota.Span {
+	unit := oneHour
+	if s < oneHour {
+		unit = oneHour / 60
+	}
+	return (s + unit - 1) / unit * unit
+}
+
+// daysText is a span with its days, such as 30d or 1d6h.
+func daysText(s quota.Span) string {
+	var text strings.Builder
+	if days := s / oneDay; days > 0 {
+		text.WriteString(strconv.FormatInt(int64(days), 10) + "d")
+	}
+	text.WriteString(spanText(s % oneDay))
+	return text.String()
+}
