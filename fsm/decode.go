@@ -252,6 +252,14 @@ func decodeNode(n *logv1.Node) quota.NodeSpec {
 		Borrow:   each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
 		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
 		Queueing: decodeQueueing(n.GetQueueing()), Bindings: each(n.GetBindings(), decodeBinding),
+		AutoApprove: decodeAutoApprove(n.GetAutoApprove()),
+	}
+}
+
+// decodeAutoApprove is the zero value for no rule.
+func decodeAutoApprove(a *logv1.AutoApprove) quota.AutoApprove {
+	return quota.AutoApprove{
+		AtMost: decodeCount(a.GetAtMostPercent()), Every: quota.Span(a.GetEveryMs()), WithinHeadroom: a.GetWithinHeadroom(),
 	}
 }
 

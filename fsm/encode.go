@@ -279,7 +279,17 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 		Hard: n.Hard, Principals: each(n.Principals, encodePrincipalLimit), Defaults: each(n.Defaults, encodeLimit),
 		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: uint32(n.Queueing),
-		Bindings: each(n.Bindings, encodeBinding),
+		Bindings: each(n.Bindings, encodeBinding), AutoApprove: encodeAutoApprove(n.AutoApprove),
+	}
+}
+
+// encodeAutoApprove is nil for no rule.
+func encodeAutoApprove(a quota.AutoApprove) *logv1.AutoApprove {
+	if a == (quota.AutoApprove{}) {
+		return nil
+	}
+	return &logv1.AutoApprove{
+		AtMostPercent: int64(a.AtMost), EveryMs: int64(a.Every), WithinHeadroom: a.WithinHeadroom,
 	}
 }
 

@@ -108,7 +108,9 @@ func treeNeedsThird(t quota.TreeSpec) bool {
 
 func treeNeedsSeventh(t quota.TreeSpec) bool {
 	return t.TenantsSee != quota.SeeTotals || t.Approvals != 0 ||
-		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return len(n.Bindings) > 0 })
+		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool {
+			return len(n.Bindings) > 0 || n.AutoApprove != quota.AutoApprove{}
+		})
 }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,

@@ -87,7 +87,8 @@ func accessSamples() map[string]access.Command {
 var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	Name: "bound", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
 	Nodes: []quota.NodeSpec{
-		{Policy: "open", Bindings: seventhBindings}, {Path: "a", Bindings: seventhBindings[:1]},
+		{Policy: "open", Bindings: seventhBindings, AutoApprove: quota.AutoApprove{AtMost: 20, Every: 7_200_000}},
+		{Path: "a", Bindings: seventhBindings[:1]},
 	},
 	TreeSettings: quota.TreeSettings{TenantsSee: quota.SeeNames},
 }}}
@@ -322,7 +323,8 @@ func TestOwnersOfDenialsAreRestored(t *testing.T) {
 // adminCaller is the administrator of sampleBook, with the rights of all.
 var adminCaller = &access.Caller{Kind: access.AccountCaller, User: "account/admin", Credential: [16]byte{9}}
 
-// addRequests leaves an open request with an approval, an applied one and one that was withdrawn.
+// addRequests leaves an open request with an approval, an applied one, one that was withdrawn and one that a rule
+// approved.
 func addRequests(t testing.TB, f *FSM) {
 	t.Helper()
 	two := quota.ApplyTrees{Trees: []quota.TreeSpec{{
@@ -345,11 +347,23 @@ func addRequests(t testing.TB, f *FSM) {
 		applyData(f, f.applied+1, joined(t, partOf(t, adminCaller, quota.ApproveRequest{Number: r.Number, Digest: r.Digest})))
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, quota.WithdrawRequest{Number: 3})))
+	ruled := quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "ruled", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
+			{
+				Policy: "open", Bindings: seventhBindings,
+				AutoApprove: quota.AutoApprove{AtMost: 100, Every: quota.MinAutoApproveEvery, WithinHeadroom: true},
+				Limits:      []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(9)}},
+			},
+			{Path: "a", Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(4)}}},
+		},
+	}}}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, ruled)))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, ask("ruled", 8))))
 	states := ""
 	for _, r := range reader.LimitRequests(quota.LimitRequestFilter{}, 0, 9).Requests {
 		states += fmt.Sprintf(" %v/%d", r.State, len(r.Approvals))
 	}
-	if states != " open/1 applied/1 withdrawn/0" {
+	if states != " open/1 applied/1 withdrawn/0 applied/1" {
 		t.Fatalf("the requests are%s", states)
 	}
 }

@@ -39,7 +39,10 @@ open: cores=8 for corp/eva
 applied: cores=8 for corp/eva; approved by account/admin
 WithdrawRequest corp/eva bound:a request 3
 open: cores=9 for corp/eva
-withdrawn: cores=9 for corp/eva`
+withdrawn: cores=9 for corp/eva
+RequestLimits corp/eva ruled:a request 4
+
+applied: cores=8 for corp/eva; approved by system/auto-approve`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("the records are\n%s\nwant\n%s", got, want)
 	}

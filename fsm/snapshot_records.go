@@ -24,6 +24,9 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 		if n.Made {
 			record.Made = append(record.Made, n.ID)
 		}
+		if n.RaisedByRule != 0 {
+			record.Raises = append(record.Raises, &logv1.RaiseByRule{NodeId: n.ID, AtMs: int64(n.RaisedByRule)})
+		}
 	}
 	return record
 }
@@ -38,11 +41,15 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	for _, id := range r.GetMade() {
 		made[id] = true
 	}
+	raises := map[uint64]quota.Instant{}
+	for _, raise := range r.GetRaises() {
+		raises[raise.GetNodeId()] = quota.Instant(raise.GetAtMs())
+	}
 	for i := range spec.Nodes {
 		n := ledger.NodeImage{Spec: &spec.Nodes[i]}
 		if i < len(r.GetNodeIds()) {
 			n.ID = r.GetNodeIds()[i]
-			n.Made = made[n.ID]
+			n.Made, n.RaisedByRule = made[n.ID], raises[n.ID]
 		}
 		image.Nodes = append(image.Nodes, n)
 	}

@@ -2407,7 +2407,9 @@ type Node struct {
 	// Since format 3: 0 the parent's, 1 strict, 2 best effort.
 	Queueing uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
 	// Since format 7. In canonical order.
-	Bindings      []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// Since format 7. Absent for no rule.
+	AutoApprove   *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2533,6 +2535,74 @@ func (x *Node) GetBindings() []*Binding {
 	return nil
 }
 
+func (x *Node) GetAutoApprove() *AutoApprove {
+	if x != nil {
+		return x.AutoApprove
+	}
+	return nil
+}
+
+// AutoApprove is a rule that approves requests for limits of the children of a node. Since format 7.
+type AutoApprove struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	AtMostPercent  int64                  `protobuf:"varint,1,opt,name=at_most_percent,json=atMostPercent,proto3" json:"at_most_percent,omitempty"`
+	EveryMs        int64                  `protobuf:"varint,2,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	WithinHeadroom bool                   `protobuf:"varint,3,opt,name=within_headroom,json=withinHeadroom,proto3" json:"within_headroom,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AutoApprove) Reset() {
+	*x = AutoApprove{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutoApprove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutoApprove) ProtoMessage() {}
+
+func (x *AutoApprove) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
+func (*AutoApprove) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *AutoApprove) GetAtMostPercent() int64 {
+	if x != nil {
+		return x.AtMostPercent
+	}
+	return 0
+}
+
+func (x *AutoApprove) GetEveryMs() int64 {
+	if x != nil {
+		return x.EveryMs
+	}
+	return 0
+}
+
+func (x *AutoApprove) GetWithinHeadroom() bool {
+	if x != nil {
+		return x.WithinHeadroom
+	}
+	return false
+}
+
 // PrincipalLimit limits users and groups at a node. Since format 2.
 type PrincipalLimit struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2548,7 +2618,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2630,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2643,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -2622,7 +2692,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2704,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2717,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Move) GetFrom() string {
@@ -2689,7 +2759,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2771,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2784,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Tree) GetName() string {
@@ -2806,7 +2876,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +2888,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +2901,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2870,7 +2940,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2952,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2965,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -2956,7 +3026,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2968,7 +3038,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2981,7 +3051,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -3052,7 +3122,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3134,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3147,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Subtree) GetTree() string {
@@ -3114,7 +3184,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3196,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3209,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Policy) GetName() string {
@@ -3225,7 +3295,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3307,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3320,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -3293,7 +3363,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3375,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3318,7 +3388,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -3353,7 +3423,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3365,7 +3435,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3378,7 +3448,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -3408,7 +3478,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3490,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3503,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -3475,7 +3545,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3557,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3570,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -3698,7 +3768,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04Turn\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
-	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xfe\x03\n" +
+	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xbe\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
@@ -3715,7 +3785,12 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	" \x01(\x03R\fapplications\x12\x16\n" +
 	"\x06admins\x18\v \x03(\tR\x06admins\x12\x1a\n" +
 	"\bqueueing\x18\f \x01(\rR\bqueueing\x123\n" +
-	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\"\xb4\x01\n" +
+	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\x12>\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\"y\n" +
+	"\vAutoApprove\x12&\n" +
+	"\x0fat_most_percent\x18\x01 \x01(\x03R\ratMostPercent\x12\x19\n" +
+	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12'\n" +
+	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xb4\x01\n" +
 	"\x0ePrincipalLimit\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12.\n" +
@@ -3819,7 +3894,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
@@ -3851,22 +3926,23 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ItemSpec)(nil),         // 27: quorate.log.v1.ItemSpec
 	(*Turn)(nil),             // 28: quorate.log.v1.Turn
 	(*Node)(nil),             // 29: quorate.log.v1.Node
-	(*PrincipalLimit)(nil),   // 30: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 31: quorate.log.v1.Move
-	(*Tree)(nil),             // 32: quorate.log.v1.Tree
-	(*Leases)(nil),           // 33: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 34: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 35: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 36: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 37: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 38: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 39: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 40: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 41: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 42: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 43: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 44: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 45: quorate.log.v1.AccessSection
+	(*AutoApprove)(nil),      // 30: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 31: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 32: quorate.log.v1.Move
+	(*Tree)(nil),             // 33: quorate.log.v1.Tree
+	(*Leases)(nil),           // 34: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 35: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 36: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 37: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 38: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 39: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 40: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 41: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 42: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 43: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 44: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 45: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 46: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -3875,19 +3951,19 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
 	15, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
 	16, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	35, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	41, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	42, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	36, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	42, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	43, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
 	22, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
 	23, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
 	24, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	38, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	39, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	40, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	39, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	40, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	41, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
 	19, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
 	20, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
 	21, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	43, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	44, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
 	9,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
 	5,  // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
 	6,  // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
@@ -3910,32 +3986,33 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	28, // 38: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
 	25, // 39: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
 	14, // 40: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	30, // 41: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	31, // 41: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
 	25, // 42: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
 	25, // 43: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
 	25, // 44: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	44, // 45: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	10, // 46: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	26, // 47: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	29, // 48: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	31, // 49: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	33, // 50: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	34, // 51: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	32, // 52: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	37, // 53: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	45, // 54: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	36, // 55: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	34, // 56: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	34, // 57: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	34, // 58: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	34, // 59: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	25, // 60: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	34, // 61: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	45, // 45: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	30, // 46: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	10, // 47: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	26, // 48: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	29, // 49: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	32, // 50: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	34, // 51: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	35, // 52: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	33, // 53: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	38, // 54: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	46, // 55: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	37, // 56: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	35, // 57: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	35, // 58: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	35, // 59: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	35, // 60: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	25, // 61: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	35, // 62: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -3972,14 +4049,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_RejectRequest)(nil),
 		(*Command_WithdrawRequest)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -782,7 +782,9 @@ type TreeRecord struct {
 	// For each resource the number that the last item made on demand got; empty if all are 0. Since format 3.
 	ItemNumbers []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
 	// Changes with what is held in the tree; 0 if nothing has changed since format 5.
-	Version       uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// By node. Since format 7.
+	Raises        []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +854,66 @@ func (x *TreeRecord) GetVersion() uint64 {
 	return 0
 }
 
+func (x *TreeRecord) GetRaises() []*RaiseByRule {
+	if x != nil {
+		return x.Raises
+	}
+	return nil
+}
+
+// RaiseByRule says when the rule of the parent last approved a request for limits of a node. Since format 7.
+type RaiseByRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeId        uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	AtMs          int64                  `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseByRule) Reset() {
+	*x = RaiseByRule{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseByRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseByRule) ProtoMessage() {}
+
+func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
+func (*RaiseByRule) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RaiseByRule) GetNodeId() uint64 {
+	if x != nil {
+		return x.NodeId
+	}
+	return 0
+}
+
+func (x *RaiseByRule) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
 // ItemRecord is one item. Who holds it follows from the held allocations. Since format 3.
 type ItemRecord struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -878,7 +940,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +952,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +965,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1010,7 +1072,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1084,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1097,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1114,7 +1176,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1188,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1201,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1207,7 +1269,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1281,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1294,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1305,7 +1367,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1379,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1392,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1443,7 +1505,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1517,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1530,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -1526,7 +1588,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1600,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1613,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -1692,7 +1754,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1766,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1779,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -1753,7 +1815,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1827,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1840,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -1825,7 +1887,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1899,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1912,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2006,7 +2068,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2080,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2093,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2228,7 +2290,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2302,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2315,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -2303,7 +2365,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2377,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2390,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2364,7 +2426,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2438,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2451,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2430,7 +2492,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2504,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2517,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2499,7 +2561,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2573,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2586,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2560,7 +2622,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2634,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2647,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2627,7 +2689,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2701,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2714,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Displacement) GetId() string {
@@ -2718,7 +2780,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2792,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2805,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2834,7 +2896,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +2908,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +2921,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -2952,7 +3014,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +3026,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +3039,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3005,7 +3067,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3079,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3092,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -3104,14 +3166,18 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
 	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
-	"\arevoked\x18\b \x01(\x04R\arevoked\"\xa2\x01\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\xd7\x01\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
 	"\bnode_ids\x18\x02 \x03(\x04R\anodeIds\x12\x12\n" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
 	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion\"\xe8\x02\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x123\n" +
+	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\";\n" +
+	"\vRaiseByRule\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x13\n" +
+	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\"\xe8\x02\n" +
 	"\n" +
 	"ItemRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
@@ -3339,7 +3405,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),             // 0: quorate.log.v1.Record
 	(*Header)(nil),             // 1: quorate.log.v1.Header
@@ -3347,95 +3413,97 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*AccessRecovery)(nil),     // 3: quorate.log.v1.AccessRecovery
 	(*TokenRecord)(nil),        // 4: quorate.log.v1.TokenRecord
 	(*TreeRecord)(nil),         // 5: quorate.log.v1.TreeRecord
-	(*ItemRecord)(nil),         // 6: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),      // 7: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),         // 8: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),       // 9: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),     // 10: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),    // 11: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil), // 12: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),     // 13: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),         // 14: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),           // 15: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),   // 16: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),    // 17: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),        // 18: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),        // 19: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),         // 20: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),     // 21: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),    // 22: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),       // 23: quorate.log.v1.Displacement
-	(*EventRecord)(nil),        // 24: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),    // 25: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),            // 26: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),        // 27: quorate.log.v1.AuditRecord
-	(*Policy)(nil),             // 28: quorate.log.v1.Policy
-	(*Account)(nil),            // 29: quorate.log.v1.Account
-	(*Refused)(nil),            // 30: quorate.log.v1.Refused
-	(*AccessSection)(nil),      // 31: quorate.log.v1.AccessSection
-	(*Tree)(nil),               // 32: quorate.log.v1.Tree
-	(*Label)(nil),              // 33: quorate.log.v1.Label
-	(*Subtree)(nil),            // 34: quorate.log.v1.Subtree
-	(*Limit)(nil),              // 35: quorate.log.v1.Limit
-	(*Resource)(nil),           // 36: quorate.log.v1.Resource
-	(*Node)(nil),               // 37: quorate.log.v1.Node
-	(*Move)(nil),               // 38: quorate.log.v1.Move
-	(*Leases)(nil),             // 39: quorate.log.v1.Leases
-	(*Allocate)(nil),           // 40: quorate.log.v1.Allocate
+	(*RaiseByRule)(nil),        // 6: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),         // 7: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),      // 8: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),         // 9: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),       // 10: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),     // 11: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),    // 12: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil), // 13: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),     // 14: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),         // 15: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),           // 16: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),   // 17: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),    // 18: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),        // 19: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),        // 20: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),         // 21: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),     // 22: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),    // 23: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),       // 24: quorate.log.v1.Displacement
+	(*EventRecord)(nil),        // 25: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),    // 26: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),            // 27: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),        // 28: quorate.log.v1.AuditRecord
+	(*Policy)(nil),             // 29: quorate.log.v1.Policy
+	(*Account)(nil),            // 30: quorate.log.v1.Account
+	(*Refused)(nil),            // 31: quorate.log.v1.Refused
+	(*AccessSection)(nil),      // 32: quorate.log.v1.AccessSection
+	(*Tree)(nil),               // 33: quorate.log.v1.Tree
+	(*Label)(nil),              // 34: quorate.log.v1.Label
+	(*Subtree)(nil),            // 35: quorate.log.v1.Subtree
+	(*Limit)(nil),              // 36: quorate.log.v1.Limit
+	(*Resource)(nil),           // 37: quorate.log.v1.Resource
+	(*Node)(nil),               // 38: quorate.log.v1.Node
+	(*Move)(nil),               // 39: quorate.log.v1.Move
+	(*Leases)(nil),             // 40: quorate.log.v1.Leases
+	(*Allocate)(nil),           // 41: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	5,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	10, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	16, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	16, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	26, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	24, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	6,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	7,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	28, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	11, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	17, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	17, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	27, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	25, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	7,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	8,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	29, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	29, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	30, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	4,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	30, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	27, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	12, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
-	31, // 16: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	31, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	28, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	13, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	32, // 16: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
 	3,  // 17: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	32, // 18: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	33, // 19: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	16, // 20: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	8,  // 21: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	9,  // 22: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	15, // 23: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	14, // 24: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	31, // 25: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	34, // 26: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	11, // 27: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	35, // 28: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	13, // 29: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	28, // 30: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	36, // 31: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	37, // 32: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	38, // 33: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	39, // 34: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	40, // 35: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	22, // 36: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	23, // 37: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	33, // 38: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	21, // 39: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	17, // 40: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	18, // 41: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	19, // 42: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	20, // 43: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	6,  // 44: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	40, // 45: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	25, // 46: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	33, // 18: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	6,  // 19: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	34, // 20: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	17, // 21: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	9,  // 22: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	10, // 23: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	16, // 24: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	15, // 25: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	32, // 26: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	35, // 27: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	12, // 28: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	36, // 29: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	14, // 30: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	29, // 31: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	37, // 32: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	38, // 33: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	39, // 34: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	40, // 35: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	41, // 36: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	23, // 37: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	24, // 38: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	34, // 39: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	22, // 40: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	18, // 41: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	19, // 42: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	20, // 43: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	21, // 44: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	7,  // 45: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	41, // 46: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	26, // 47: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -3469,7 +3537,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
