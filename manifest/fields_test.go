@@ -24,6 +24,7 @@ const allFields = `trees:
     limits: {memory: 1T}
     defaults: {memory: unlimited, vcore: 5}
     applications: 100
+    auto-approve: {at-most: 20%, every: 30d, within: headroom}
     admins: [ann, bob]
     principals:
       - users: [sue, bob]
@@ -43,6 +44,7 @@ const allFields = `trees:
         borrow: {memory: 1G}
         lend: {memory: unlimited}
         applications: 1
+        auto-approve: {at-most: 100%, every: 36h}
         admins:
           - ` + "a" + longName + `
           - ` + "b" + longName + `
@@ -65,6 +67,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 		Limits:       map[string]*quoratev1.Limit{"memory": amount(1e12)},
 		Defaults:     map[string]*quoratev1.Limit{"memory": unlimited(), "vcore": amount(5000)},
 		Applications: 100,
+		AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 20, EveryMs: 30 * 24 * 3_600_000, WithinHeadroom: true},
 		Admins:       []string{"ann", "bob"},
 		Principals: []*quoratev1.PrincipalLimit{
 			{
@@ -82,6 +85,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 			Borrow:       map[string]*quoratev1.Limit{"memory": amount(1e9)},
 			Lend:         map[string]*quoratev1.Limit{"memory": unlimited()},
 			Applications: 1,
+			AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 100, EveryMs: 36 * 3_600_000},
 			Admins:       []string{"a" + longName, "b" + longName},
 			Principals:   []*quoratev1.PrincipalLimit{{Groups: []string{"dev"}}},
 		}},
@@ -154,6 +158,16 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 		"a flag":                  {"hard: yes", `f:5:17: hard of node "a" is true or false, not "yes"`},
 		"a flag that is a list":   {"hard: [true]", `f:5:17: hard of node "a" is true or false, not a list`},
 		"a forest below the root": {"forest: x", `f:5:11: node "a" has no key "forest"`},
+		"half a rule":             {"auto-approve: {every: 1d}", `needs both parts: write auto-approve: {at-most: 20%, every: 30d}`},
+		"an empty rule":           {"auto-approve: {}", `auto-approve of node "a" needs both parts`},
+		"a flat rule":             {"auto-approve: 20%", `auto-approve of node "a" is a map of at-most, every, within, not "20%"`},
+		"a long word":             {"auto-approve: {at-most: 1%, evry: 1d}", `has no key "evry"; allowed are at-most, every, within`},
+		"no percent":              {"auto-approve: {at-most: 20, every: 1d}", `"20" is not a number of percent from 1% to 100%`},
+		"many percent":            {"auto-approve: {at-most: 101%, every: 1d}", `"101%" is not a number of percent from 1% to 100%`},
+		"a short span":            {"auto-approve: {at-most: 1%, every: 59m}", `"59m" is too short: the minimum is 1h`},
+		"a long span":             {"auto-approve: {at-most: 1%, every: 367d}", `"367d" is too long: the maximum is 8784h`},
+		"no span":                 {"auto-approve: {at-most: 1%, every: 3d-1h}", `"3d-1h" is not a duration: write days, hours`},
+		"another bound":           {"auto-approve: {at-most: 1%, every: 1d, within: sum}", `within of auto-approve of node "a" must be headroom, not "sum"`},
 		"no applications": {
 			"applications: 0",
 			`f:5:25: node "a", applications: at least 1; leave the line out`,

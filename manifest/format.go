@@ -99,6 +99,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		Applications: t.GetApplications(),
 		Admins:       t.GetAdmins(),
 		Bindings:     t.GetBindings(),
+		AutoApprove:  t.GetAutoApprove(),
 		Principals:   t.GetPrincipals(),
 	}
 	return v, f.addShared(&v, root)
@@ -185,6 +186,7 @@ func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 		v.addFilled(section.key, limits)
 	}
 	v.addCount("applications", n.GetApplications())
+	v.addFilled("auto-approve", autoApproveValue(n.GetAutoApprove()))
 	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
 	bindings, err := bindingsOf(n.GetBindings())
 	if err != nil {

@@ -42,10 +42,10 @@ func Parse(file string, text []byte) (*Manifest, error) {
 
 // The keys of a tree and of a node, in the order in which errors list them.
 var (
-	treeKeys = strings.Fields("admins applications approvals bindings defaults forest labels leases limits maintenance " +
-		"moves nodes overtake policy principals queueing require-reason resources tenants-see")
+	treeKeys = strings.Fields("admins applications approvals auto-approve bindings defaults forest labels leases " +
+		"limits maintenance moves nodes overtake policy principals queueing require-reason resources tenants-see")
 	nodeKeys = strings.Fields(
-		"admins applications bindings borrow defaults hard labels lend limits nodes policy principals queueing",
+		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals queueing",
 	)
 )
 
@@ -107,6 +107,7 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		TenantsSee:    p.parseTenantsSee(what, sections),
 		Approvals:     p.parseApprovals(what, sections),
 		Queueing:      root.GetQueueing(),
+		AutoApprove:   root.GetAutoApprove(),
 		Policy:        root.GetPolicy(),
 		Limits:        root.GetLimits(),
 		Labels:        root.GetLabels(),
@@ -173,6 +174,7 @@ func (p *parser) parseShared(what string, sections map[string]value, units map[s
 		Bindings:     bindingMessages(p.parseBindings(what, sections["bindings"], access.NodeScope)),
 		Principals:   p.parsePrincipals(what, sections["principals"], units),
 		Queueing:     p.parseQueueing(what, sections),
+		AutoApprove:  p.parseAutoApprove(what, sections),
 	}
 }
 

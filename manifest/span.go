@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,9 @@ const (
 	maxTTL      = 7 * 24 * time.Hour
 	maxGrace    = time.Hour
 	maxOvertake = 7 * 24 * time.Hour
-	maxLifespan = 366 * 24 * time.Hour // also of an item in a state
+	maxLifespan = 366 * day // also of an item in a state
+
+	day = 24 * time.Hour
 )
 
 // parseSpan reads the time under a key in milliseconds, at most most; 0 if it is absent.
@@ -23,7 +26,7 @@ func (p *parser) parseSpan(what, key string, sections map[string]value, most tim
 		return 0
 	}
 	if v.kind != kindText {
-		p.addProblem(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what,
+		p.addProblem(v.line, v.column, "%s of %s is a time, such as 90s, 30m, 1h30m or 30d, not %s", key, what,
 			v.describeValue())
 		return 0
 	}
@@ -34,12 +37,30 @@ func (p *parser) parseSpan(what, key string, sections map[string]value, most tim
 	return span
 }
 
-// durationMs parses a duration in Go's format and returns milliseconds.
+// parseDuration parses a duration in Go's format, or one that begins with days, such as 30d or 1d12h.
+func parseDuration(text string) (time.Duration, error) {
+	number, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		return time.ParseDuration(text)
+	}
+	days, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || rest == "" {
+		return time.Duration(days) * day, err
+	}
+	d, err := time.ParseDuration(rest)
+	if err == nil && (d < 0 || strings.ContainsAny(rest[:1], "+-")) {
+		err = strconv.ErrSyntax
+	}
+	return time.Duration(days)*day + d, err
+}
+
+// durationMs parses a duration and returns milliseconds.
 func durationMs(text string, most time.Duration) (int64, error) {
-	d, err := time.ParseDuration(text)
+	d, err := parseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%.64q is not a duration: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
+		return 0, fmt.Errorf("%.64q is not a duration: write days, hours, minutes and seconds, such as 30d, 48h, 1h30m "+
+			"or 90s", text)
 	case d <= 0:
 		return 0, fmt.Errorf("%q is not positive: write a longer time, or leave the line out for the default", text)
 	case d%time.Millisecond != 0:
@@ -64,6 +85,14 @@ func formatSpan(ms int64) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// formatDays is formatSpan for spans that people think of in days.
+func formatDays(ms int64) string {
+	if days := ms / day.Milliseconds(); days > 0 && ms%day.Milliseconds() == 0 {
+		return strconv.FormatInt(days, 10) + "d"
+	}
+	return formatSpan(ms)
 }
 
 // addSpan adds a time unless it is zero.

@@ -47,7 +47,9 @@ func (s LimitRequestService) RequestLimits(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RequestLimitsResponse{Request: request, Repeated: out.Repeated, Index: index}, nil
+	return &quoratev1.RequestLimitsResponse{
+		Request: request, Repeated: out.Repeated, Index: index, NotByRule: out.LimitRequest.NotByRule,
+	}, nil
 }
 
 // ListRequests pages through the requests that the caller may see.

@@ -104,7 +104,23 @@ func rootNode(t *quoratev1.Tree) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
 		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
-		Bindings: t.GetBindings(),
+		Bindings: t.GetBindings(), AutoApprove: t.GetAutoApprove(),
+	}
+}
+
+func toAutoApprove(a *quoratev1.AutoApprove) quota.AutoApprove {
+	return quota.AutoApprove{
+		AtMost: int(a.GetAtMostPercent()), Every: quota.Span(a.GetEveryMs()), WithinHeadroom: a.GetWithinHeadroom(),
+	}
+}
+
+// fromAutoApprove is nil for no rule.
+func fromAutoApprove(a quota.AutoApprove) *quoratev1.AutoApprove {
+	if a == (quota.AutoApprove{}) {
+		return nil
+	}
+	return &quoratev1.AutoApprove{
+		AtMostPercent: int32(a.AtMost), EveryMs: int64(a.Every), WithinHeadroom: a.WithinHeadroom,
 	}
 }
 
@@ -112,7 +128,7 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 	spec := quota.NodeSpec{
 		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: ToLabels(n.GetLabels()), Hard: n.GetHard(),
 		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
-		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()],
+		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()], AutoApprove: toAutoApprove(n.GetAutoApprove()),
 	}
 	for _, part := range []struct {
 		to   *[]quota.ResourceLimit
@@ -180,7 +196,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(),
 			node.GetPrincipals()
 		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
-		wire.Queueing, wire.Bindings = node.GetQueueing(), node.GetBindings()
+		wire.Queueing, wire.Bindings, wire.AutoApprove = node.GetQueueing(), node.GetBindings(), node.GetAutoApprove()
 	}
 	return wire
 }
@@ -190,7 +206,7 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
 		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
-		Bindings: FromBindings(n.Bindings),
+		Bindings: FromBindings(n.Bindings), AutoApprove: fromAutoApprove(n.AutoApprove),
 	}
 	for _, l := range n.Principals {
 		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{

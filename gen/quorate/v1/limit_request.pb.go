@@ -117,7 +117,7 @@ type LimitRequest struct {
 	State LimitRequestState `protobuf:"varint,10,opt,name=state,proto3,enum=quorate.v1.LimitRequestState" json:"state,omitempty"`
 	// Of a closed request: wall-clock time of its end.
 	Closed *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=closed,proto3" json:"closed,omitempty"`
-	// Of a closed request: the user whose call closed it; empty if it expired or the cluster closed it.
+	// Of a closed request: the user whose call closed it, or "system/auto-approve" if a rule approved it; empty if it expired or the cluster closed it.
 	ClosedBy string `protobuf:"bytes,12,opt,name=closed_by,json=closedBy,proto3" json:"closed_by,omitempty"`
 	// Of a closed request: why it was rejected, or why it cannot be carried out.
 	ClosedReason string `protobuf:"bytes,13,opt,name=closed_reason,json=closedReason,proto3" json:"closed_reason,omitempty"`
@@ -415,10 +415,12 @@ type RequestLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// True if an equal request was open already.
+	// True if an equal request was open already, or had been approved by the rule of the parent.
 	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is none.
+	NotByRule     string `protobuf:"bytes,4,opt,name=not_by_rule,json=notByRule,proto3" json:"not_by_rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -472,6 +474,13 @@ func (x *RequestLimitsResponse) GetIndex() uint64 {
 		return x.Index
 	}
 	return 0
+}
+
+func (x *RequestLimitsResponse) GetNotByRule() string {
+	if x != nil {
+		return x.NotByRule
+	}
+	return ""
 }
 
 // ListRequestsRequest asks for a page.
@@ -1022,11 +1031,12 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\"\b\x18\x80\xb0\xf1\xfb\x1c(\x00R\x06openMs\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"}\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x9d\x01\n" +
 	"\x15RequestLimitsResponse\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"\x99\x02\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x1e\n" +
+	"\vnot_by_rule\x18\x04 \x01(\tR\tnotByRule\"\x99\x02\n" +
 	"\x13ListRequestsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +

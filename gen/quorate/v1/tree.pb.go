@@ -481,7 +481,9 @@ type Node struct {
 	// Whether later requests may overtake those that wait here.
 	Queueing Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// Roles that are given at this node and everything below it.
-	Bindings      []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// A rule that approves requests for limits of the children; absent for none.
+	AutoApprove   *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -607,6 +609,81 @@ func (x *Node) GetBindings() []*Binding {
 	return nil
 }
 
+func (x *Node) GetAutoApprove() *AutoApprove {
+	if x != nil {
+		return x.AutoApprove
+	}
+	return nil
+}
+
+// AutoApprove approves requests for higher limits of the children of a node at once, in the name of the user
+// "system/auto-approve". A request that goes beyond the rule waits for people. The rule counts for all approvals that
+// the tree wants. Who writes it needs limits.set for the children.
+type AutoApprove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By how many percent of its present value a limit may be raised.
+	AtMostPercent int32 `protobuf:"varint,1,opt,name=at_most_percent,json=atMostPercent,proto3" json:"at_most_percent,omitempty"`
+	// How long a child must wait after a request that the rule approved, in milliseconds of ledger time: 1 hour to 366
+	// days.
+	EveryMs int64 `protobuf:"varint,2,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	// If true, the limits of all children may not add up to more than that of the node afterwards, whatever the policy
+	// allows; a node without a limit has no headroom.
+	WithinHeadroom bool `protobuf:"varint,3,opt,name=within_headroom,json=withinHeadroom,proto3" json:"within_headroom,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AutoApprove) Reset() {
+	*x = AutoApprove{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutoApprove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutoApprove) ProtoMessage() {}
+
+func (x *AutoApprove) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
+func (*AutoApprove) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AutoApprove) GetAtMostPercent() int32 {
+	if x != nil {
+		return x.AtMostPercent
+	}
+	return 0
+}
+
+func (x *AutoApprove) GetEveryMs() int64 {
+	if x != nil {
+		return x.EveryMs
+	}
+	return 0
+}
+
+func (x *AutoApprove) GetWithinHeadroom() bool {
+	if x != nil {
+		return x.WithinHeadroom
+	}
+	return false
+}
+
 // PrincipalLimit limits users and groups in the subtree of a node. Each of them gets the whole amount for itself.
 type PrincipalLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -626,7 +703,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +715,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +728,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -722,7 +799,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +811,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +824,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Policy) GetName() string {
@@ -833,7 +910,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +922,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +935,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Move) GetFrom() string {
@@ -920,14 +997,16 @@ type Tree struct {
 	// What callers of a guarded cluster learn of the levels above the nodes at which they may read usage.
 	TenantsSee TenantsSee `protobuf:"varint,19,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
 	// How many different users must approve a request for limits before it is carried out; 0 means 1.
-	Approvals     int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// A rule that approves requests for limits of the children of the root, see Node.
+	AutoApprove   *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1018,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1031,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Tree) GetName() string {
@@ -1095,6 +1174,13 @@ func (x *Tree) GetApprovals() int32 {
 	return 0
 }
 
+func (x *Tree) GetAutoApprove() *AutoApprove {
+	if x != nil {
+		return x.AutoApprove
+	}
+	return nil
+}
+
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1111,7 +1197,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1209,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1222,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaseSettings) GetDefaultTtlMs() int64 {
@@ -1184,7 +1270,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1282,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1295,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -1280,7 +1366,7 @@ type Overuse struct {
 
 func (x *Overuse) Reset() {
 	*x = Overuse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1378,7 @@ func (x *Overuse) String() string {
 func (*Overuse) ProtoMessage() {}
 
 func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1391,7 @@ func (x *Overuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
 func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Overuse) GetTree() string {
@@ -1377,7 +1463,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1475,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1488,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Subtree) GetTree() string {
@@ -1462,7 +1548,7 @@ type ApplyTreesRequest struct {
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1560,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1573,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -1592,7 +1678,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1690,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1703,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1652,7 +1738,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1750,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1763,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1748,7 +1834,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1846,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1859,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1837,7 +1923,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1935,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1948,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -1932,7 +2018,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2030,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2043,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -1989,7 +2075,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2087,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2100,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -2070,7 +2156,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2168,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2181,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2118,7 +2204,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2216,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2229,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2177,7 +2263,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2275,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2288,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2244,7 +2330,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2342,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2355,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2298,7 +2384,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2396,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2409,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2381,7 +2467,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2479,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2492,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2465,7 +2551,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2563,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2576,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2554,7 +2640,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2652,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2665,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2643,7 +2729,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2741,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2754,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2745,7 +2831,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2843,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2856,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -2816,7 +2902,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2914,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2927,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -2892,7 +2978,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +2990,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3003,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -2998,7 +3084,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3096,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3109,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ApprovedRequest) GetId() uint64 {
@@ -3063,7 +3149,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3161,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3174,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3138,7 +3224,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3236,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3249,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3233,7 +3319,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3245,7 +3331,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3258,7 +3344,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3292,7 +3378,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3390,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3403,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3380,7 +3466,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3478,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3491,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3437,7 +3523,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3449,7 +3535,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3462,7 +3548,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3518,7 +3604,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3530,7 +3616,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3543,7 +3629,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3566,7 +3652,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3664,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3677,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3627,7 +3713,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3725,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3738,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3711,7 +3797,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3809,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3822,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3796,7 +3882,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3808,7 +3894,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3821,7 +3907,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3860,7 +3946,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3958,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3971,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3930,7 +4016,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4028,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4041,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4029,7 +4115,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x9f\b\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xdb\b\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -4047,7 +4133,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
 	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
 	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
-	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x1aL\n" +
+	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4062,7 +4149,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
 	"\tLendEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb3\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x96\x01\n" +
+	"\vAutoApprove\x121\n" +
+	"\x0fat_most_percent\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x01R\ratMostPercent\x12+\n" +
+	"\bevery_ms\x18\x02 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x90\xde\xe6u(\x80\xdd\xdb\x01R\aeveryMs\x12'\n" +
+	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xb3\x02\n" +
 	"\x0ePrincipalLimit\x12\x1f\n" +
 	"\x05users\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05users\x12!\n" +
 	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06groups\x12I\n" +
@@ -4089,7 +4180,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xf5\t\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xb1\n" +
+	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -4118,7 +4210,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
 	"tenantsSee\x12'\n" +
 	"\tapprovals\x18\x14 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
-	"(\x00R\tapprovals\x1aL\n" +
+	"(\x00R\tapprovals\x12:\n" +
+	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4437,7 +4530,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -4446,186 +4539,189 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*Turn)(nil),                     // 4: quorate.v1.Turn
 	(*Resource)(nil),                 // 5: quorate.v1.Resource
 	(*Node)(nil),                     // 6: quorate.v1.Node
-	(*PrincipalLimit)(nil),           // 7: quorate.v1.PrincipalLimit
-	(*Policy)(nil),                   // 8: quorate.v1.Policy
-	(*Move)(nil),                     // 9: quorate.v1.Move
-	(*Tree)(nil),                     // 10: quorate.v1.Tree
-	(*LeaseSettings)(nil),            // 11: quorate.v1.LeaseSettings
-	(*Change)(nil),                   // 12: quorate.v1.Change
-	(*Overuse)(nil),                  // 13: quorate.v1.Overuse
-	(*Subtree)(nil),                  // 14: quorate.v1.Subtree
-	(*ApplyTreesRequest)(nil),        // 15: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 16: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 17: quorate.v1.ConfigurationResult
-	(*RoomChange)(nil),               // 18: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 19: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 20: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 21: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 22: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 23: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 24: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 25: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 26: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 27: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 28: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 29: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 30: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 31: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 32: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 33: quorate.v1.Revision
-	(*ApprovedRequest)(nil),          // 34: quorate.v1.ApprovedRequest
-	(*ListRevisionsResponse)(nil),    // 35: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 36: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 37: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 38: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 39: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 40: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 41: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 42: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 43: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 44: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 45: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 46: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 47: quorate.v1.PrincipalNode
-	nil,                              // 48: quorate.v1.Node.LimitsEntry
-	nil,                              // 49: quorate.v1.Node.LabelsEntry
-	nil,                              // 50: quorate.v1.Node.DefaultsEntry
-	nil,                              // 51: quorate.v1.Node.BorrowEntry
-	nil,                              // 52: quorate.v1.Node.LendEntry
-	nil,                              // 53: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 54: quorate.v1.Tree.LimitsEntry
-	nil,                              // 55: quorate.v1.Tree.LabelsEntry
-	nil,                              // 56: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 57: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 58: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 59: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 60: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 61: quorate.v1.Binding
-	(TenantsSee)(0),                  // 62: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 63: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 64: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 65: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 66: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 67: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 68: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 69: google.protobuf.Timestamp
+	(*AutoApprove)(nil),              // 7: quorate.v1.AutoApprove
+	(*PrincipalLimit)(nil),           // 8: quorate.v1.PrincipalLimit
+	(*Policy)(nil),                   // 9: quorate.v1.Policy
+	(*Move)(nil),                     // 10: quorate.v1.Move
+	(*Tree)(nil),                     // 11: quorate.v1.Tree
+	(*LeaseSettings)(nil),            // 12: quorate.v1.LeaseSettings
+	(*Change)(nil),                   // 13: quorate.v1.Change
+	(*Overuse)(nil),                  // 14: quorate.v1.Overuse
+	(*Subtree)(nil),                  // 15: quorate.v1.Subtree
+	(*ApplyTreesRequest)(nil),        // 16: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 17: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 18: quorate.v1.ConfigurationResult
+	(*RoomChange)(nil),               // 19: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 20: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 21: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 22: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 23: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 24: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 25: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 26: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 27: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 28: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 29: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 30: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 31: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 32: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 33: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 34: quorate.v1.Revision
+	(*ApprovedRequest)(nil),          // 35: quorate.v1.ApprovedRequest
+	(*ListRevisionsResponse)(nil),    // 36: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 37: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 38: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 39: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 40: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 41: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 42: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 43: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 44: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 45: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 46: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 47: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 48: quorate.v1.PrincipalNode
+	nil,                              // 49: quorate.v1.Node.LimitsEntry
+	nil,                              // 50: quorate.v1.Node.LabelsEntry
+	nil,                              // 51: quorate.v1.Node.DefaultsEntry
+	nil,                              // 52: quorate.v1.Node.BorrowEntry
+	nil,                              // 53: quorate.v1.Node.LendEntry
+	nil,                              // 54: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 55: quorate.v1.Tree.LimitsEntry
+	nil,                              // 56: quorate.v1.Tree.LabelsEntry
+	nil,                              // 57: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 58: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 59: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 60: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 61: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 62: quorate.v1.Binding
+	(TenantsSee)(0),                  // 63: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 64: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 65: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 66: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 67: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 68: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 69: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 70: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
-	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
-	1,  // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
-	0,  // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
-	3,  // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	48, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	49, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
-	7,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	50, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	51, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	52, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
-	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	61, // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
-	53, // 12: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
-	5,  // 13: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	54, // 14: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	6,  // 15: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	55, // 16: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	7,  // 17: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	56, // 18: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	9,  // 19: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
-	11, // 20: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
-	1,  // 21: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	61, // 22: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	62, // 23: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
-	2,  // 24: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	63, // 25: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	64, // 26: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	10, // 27: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	8,  // 28: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	65, // 29: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	14, // 30: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
-	10, // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	17, // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	12, // 33: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	13, // 34: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	18, // 35: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	57, // 36: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	17, // 37: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 38: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	66, // 39: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 40: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	67, // 41: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 42: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	66, // 43: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,  // 44: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	26, // 45: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	67, // 46: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 47: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	66, // 48: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	30, // 49: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 50: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	68, // 51: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	68, // 52: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	29, // 53: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	67, // 54: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	66, // 55: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	69, // 56: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	12, // 57: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	14, // 58: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	34, // 59: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
-	33, // 60: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	67, // 61: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	17, // 62: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 63: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	17, // 64: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	66, // 65: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	14, // 66: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	10, // 67: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	67, // 68: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	8,  // 69: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	65, // 70: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	64, // 71: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	66, // 72: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	46, // 73: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	67, // 74: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	58, // 75: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	47, // 76: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	59, // 77: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	60, // 78: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	68, // 79: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	68, // 80: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	68, // 81: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	68, // 82: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	68, // 83: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	68, // 84: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	68, // 85: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	15, // 86: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	19, // 87: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36, // 88: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	38, // 89: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	40, // 90: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	42, // 91: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	44, // 92: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	21, // 93: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	23, // 94: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	25, // 95: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	28, // 96: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	32, // 97: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	16, // 98: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	20, // 99: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37, // 100: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	39, // 101: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	41, // 102: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	43, // 103: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	45, // 104: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	22, // 105: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	24, // 106: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	27, // 107: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	31, // 108: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	35, // 109: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	98, // [98:110] is the sub-list for method output_type
-	86, // [86:98] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	4,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
+	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
+	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
+	3,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
+	49,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	50,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
+	51,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	52,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	53,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
+	62,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
+	54,  // 13: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	5,   // 14: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	55,  // 15: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	6,   // 16: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	56,  // 17: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	8,   // 18: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	57,  // 19: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	10,  // 20: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	12,  // 21: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	1,   // 22: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
+	62,  // 23: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	63,  // 24: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	7,   // 25: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
+	2,   // 26: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
+	64,  // 27: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	65,  // 28: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	11,  // 29: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	9,   // 30: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	66,  // 31: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	15,  // 32: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 33: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	18,  // 34: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	13,  // 35: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	14,  // 36: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	19,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	58,  // 38: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	18,  // 39: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 40: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	67,  // 41: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 42: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	68,  // 43: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 44: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	67,  // 45: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,   // 46: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 47: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	68,  // 48: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 49: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	67,  // 50: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 51: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,   // 52: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	69,  // 53: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	69,  // 54: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	30,  // 55: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	68,  // 56: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	67,  // 57: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	70,  // 58: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	13,  // 59: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	15,  // 60: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
+	35,  // 61: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
+	34,  // 62: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	68,  // 63: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	18,  // 64: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 65: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 66: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	67,  // 67: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	15,  // 68: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 69: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	68,  // 70: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 71: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	66,  // 72: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	65,  // 73: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	67,  // 74: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	47,  // 75: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	68,  // 76: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	59,  // 77: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	48,  // 78: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	60,  // 79: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	61,  // 80: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	69,  // 81: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	69,  // 82: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	69,  // 83: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	69,  // 84: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	69,  // 85: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	69,  // 86: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	69,  // 87: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	16,  // 88: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 89: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	37,  // 90: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	39,  // 91: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	41,  // 92: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	43,  // 93: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	45,  // 94: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 95: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 96: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 97: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 98: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	33,  // 99: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	17,  // 100: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 101: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	38,  // 102: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	40,  // 103: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	42,  // 104: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	44,  // 105: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	46,  // 106: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 107: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 108: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 109: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	32,  // 110: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	36,  // 111: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	100, // [100:112] is the sub-list for method output_type
+	88,  // [88:100] is the sub-list for method input_type
+	88,  // [88:88] is the sub-list for extension type_name
+	88,  // [88:88] is the sub-list for extension extendee
+	0,   // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4637,21 +4733,21 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_rule_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[12].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[15].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[27].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[33].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[28].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -53,7 +53,8 @@ const (
 // LimitRequestServiceClient is a client for the quorate.v1.LimitRequestService service.
 type LimitRequestServiceClient interface {
 	// RequestLimits asks those who may set the limits of a node for other limits. While an equal request of the caller is
-	// open, that one is the answer.
+	// open, that one is the answer. If the parent has a rule auto-approve that allows it, the limits are set at once, and
+	// the answer is an applied request.
 	//
 	// Errors: not_found if the node does not exist; permission_denied without the right limits.request at the node;
 	// resource_exhausted if the caller has 20 open requests, or all callers 1,000.
@@ -176,7 +177,8 @@ func (c *limitRequestServiceClient) WithdrawRequest(ctx context.Context, req *v1
 // LimitRequestServiceHandler is an implementation of the quorate.v1.LimitRequestService service.
 type LimitRequestServiceHandler interface {
 	// RequestLimits asks those who may set the limits of a node for other limits. While an equal request of the caller is
-	// open, that one is the answer.
+	// open, that one is the answer. If the parent has a rule auto-approve that allows it, the limits are set at once, and
+	// the answer is an applied request.
 	//
 	// Errors: not_found if the node does not exist; permission_denied without the right limits.request at the node;
 	// resource_exhausted if the caller has 20 open requests, or all callers 1,000.

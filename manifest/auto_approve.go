@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Bounds of the rule auto-approve, the same as the API's.
+const (
+	maxAutoPercent = 100
+	minAutoEvery   = time.Hour
+	maxAutoEvery   = 366 * day
+
+	headroomWord = "headroom"
+)
+
+// parseAutoApprove reads the rule that approves requests for limits of the children, such as {at-most: 20%, every: 30d,
+// within: headroom}; nil if there is none.
+func (p *parser) parseAutoApprove(what string, sections map[string]value) *quoratev1.AutoApprove {
+	v, found := sections["auto-approve"]
+	if !found {
+		return nil
+	}
+	of := "auto-approve of " + what
+	terms := p.knownSections(of, v, "at-most", "every", "within")
+	if v.kind == kindMap && (terms["at-most"].text == "" || terms["every"].text == "") {
+		p.addProblem(v.line, v.column, "%s needs both parts: write auto-approve: {at-most: 20%%, every: 30d}", of)
+		return nil
+	}
+	rule := &quoratev1.AutoApprove{EveryMs: p.parseSpan(of, "every", terms, maxAutoEvery)}
+	if ms := rule.GetEveryMs(); ms > 0 && ms < minAutoEvery.Milliseconds() {
+		p.addProblem(terms["every"].line, terms["every"].column, "every of %s: %q is too short: the minimum is %s", of,
+			terms["every"].text, formatSpan(minAutoEvery.Milliseconds()))
+	}
+	if most := terms["at-most"]; most.kind == kindText {
+		number, isPercent := strings.CutSuffix(most.text, "%")
+		percent, err := strconv.ParseInt(number, 10, 32)
+		if !isPercent || err != nil || percent < 1 || percent > maxAutoPercent {
+			p.addProblem(most.line, most.column, "at-most of %s: %.64q is not a number of percent from 1%% to %d%%", of,
+				most.text, maxAutoPercent)
+		}
+		rule.AtMostPercent = int32(percent)
+	}
+	if within, given := terms["within"]; given {
+		rule.WithinHeadroom = true
+		if within.kind != kindText || within.text != headroomWord {
+			p.addProblem(within.line, within.column, "within of %s must be %s, not %s; leave the line out for no such bound", of,
+				headroomWord, within.describeValue())
+		}
+	}
+	return rule
+}
+
+// autoApproveValue is empty for no rule.
+func autoApproveValue(a *quoratev1.AutoApprove) value {
+	v := value{kind: kindMap}
+	if a == nil {
+		return v
+	}
+	v.addEntry("at-most", value{text: strconv.FormatInt(int64(a.GetAtMostPercent()), 10) + "%", plain: true})
+	v.addEntry("every", value{text: formatDays(a.GetEveryMs()), plain: true})
+	if a.GetWithinHeadroom() {
+		v.addText("within", headroomWord)
+	}
+	return v
+}
