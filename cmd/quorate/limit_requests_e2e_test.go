@@ -69,6 +69,39 @@ func TestTwoApprovals(t *testing.T) {
 	})
 }
 
+// TestAutoApprove: a rule sets the limits of a small request at once, and says of others why it has not.
+func TestAutoApprove(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	ruled := manifestFile(t, `trees:
+  lab:
+    policy: open
+    resources: {cores: {unit: count}}
+    limits: {cores: 100}
+    auto-approve: {at-most: 20%, every: 30d, within: headroom}
+    bindings: [{role: node-admin, to: ["account anna"]}]
+    nodes:
+      a: {limits: {cores: 60}, bindings: [{role: holder, to: ["account hans"]}]}
+      b: {limits: {cores: 30}, bindings: [{role: holder, to: ["account hans"]}]}
+`)
+	playSteps(t, list[0], []step{
+		{as("admin", "apply -f "+ruled), 0, "auto_approve: at most 20% every 30d within headroom"},
+		{as("admin", "export --at lab"), 0, "auto-approve: {at-most: 20%, every: 30d, within: headroom}"},
+		{as("hans", "limits request lab:b cores=40 --reason more"), 0, "cores of lab:b may be up to 36, not 40"},
+		{as("hans", "limits withdraw 1"), 0, "withdrawn"},
+		{as("hans", "limits request lab:b cores=36 --reason more"), 0, "by system/auto-approve in revision"},
+		{as("hans", "limits request lab:b cores=36 --reason more"), 0, "request 2  applied"},
+		{as("hans", "limits request lab:b cores=37 --reason more"), 0, "may approve the next one 30d from now"},
+		{as("hans", "limits request lab:a cores=65 --reason more"), 0, "the limits above do not leave room for it"},
+	})
+	playSteps(t, list[1], []step{
+		{as("anna", "limits request lab:a cores=66 --reason more --for 1d"), 0, "headroom of lab: its limit of cores is 100"},
+		{as("admin", "history --limit 1"), 0, "request 2 of account/hans, approved by system/auto-approve"},
+		{as("admin", "audit --action RequestLimits --limit 100"), 0, "system/auto-approve"},
+	})
+}
+
 // TestRequestsInAnOpenCluster: nobody can be told apart there, and the error says what to do.
 func TestRequestsInAnOpenCluster(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,9 @@ func newLimitsRequestCmd(c *cli.Env) *cobra.Command {
 the node. The request waits until it is approved, rejected or withdrawn, or until its time is over. Asking again for
 the same shows the request that is open.
 
+If the parent of the node has a rule auto-approve that allows the new limits, they are set at once. Otherwise the answer
+says what the rule would allow, and people decide.
+
 The cluster must be guarded or watching: in an open one callers cannot be told apart.`,
 		Example: `  quorate limits request cern:atlas/physics cores=120 --reason "the autumn campaign"
   quorate limits request cern:atlas/physics cores=120 --reason "two days only" --for 2d`,
@@ -79,6 +82,9 @@ func (o *limitRequestOptions) request(ctx context.Context, place string, pairs [
 		}
 		return o.Print(answer, func(p *cli.Page) error {
 			o.drawRequest(p, answer.GetRequest())
+			if why := answer.GetNotByRule(); why != "" {
+				p.Linef("  not approved by the rule of the parent: %s", why)
+			}
 			return nil
 		})
 	})
