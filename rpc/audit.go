@@ -34,9 +34,11 @@ const recordedVerbs = access.Verbs(access.ClusterOperate | access.ClusterDebug |
 // auditCall records a call that was refused for its credential or its rights, and calls with recordedVerbs. It is
 // recorded by the server that the caller has called, not again by the leader.
 func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
-	ctx := r.Context()
-	relayed := r.Header.Get(wire.RelayedByHeader) != "" && s.fromEarlierNode(r)
-	if s.audit == nil || relay.NodeCallOf(ctx).Internal || relayed {
+	ctx, isRecorded := r.Context(), isRefusal(code) || call.ReadsData || s.isRecorded(r.URL.Path)
+	if s.audit == nil || !isRecorded || relay.NodeCallOf(ctx).Internal {
+		return
+	}
+	if relayed := r.Header.Get(wire.RelayedByHeader) != "" && s.fromEarlierNode(r); relayed {
 		return
 	}
 	record := audit.Record{
@@ -46,8 +48,6 @@ func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 	switch {
 	case isRefusal(code):
 		record.Kind, record.Outcome, record.Detail = audit.Refusal, audit.Refused, code
-	case !s.isRecorded(r.URL.Path) && !call.ReadsData:
-		return
 	case code == observe.CodeOK:
 		record.Outcome = audit.Done
 	default:

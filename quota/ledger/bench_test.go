@@ -262,3 +262,16 @@ func BenchmarkConfigure(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRefusalOf asks whether a caller may allocate and release, as a leader does before each command.
+func BenchmarkRefusalOf(b *testing.B) {
+	g := newGuarded(b, cernTree(), "anna", "peter", "hans", "heidi", "carl")
+	g.must("hans", claimCores("held", higgs, 1))
+	view, callers := g.ledger.View(), [...]quota.Command{claimCores("asked", higgs, 1), quota.Release{ID: "held"}}
+	b.ReportAllocs()
+	for i := range b.N {
+		if _, refused := view.RefusalOf(callerOf("hans"), callers[i%2]); refused {
+			b.Fatal("refused")
+		}
+	}
+}

@@ -135,10 +135,10 @@ func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
 	}
 	reserved := l.reserved.Has(c.ID)
 	for i, claim := range c.Claims {
-		if err := l.needVerb(access.Hold, claim.Tree, claim.Node, claimField(i, ".node")); err != nil {
-			return err
-		}
 		n := l.forest.nearestNode(claim.Tree, claim.Node)
+		if !l.may(access.Hold, n) { // the field of a refusal is written only for one
+			return l.needVerb(access.Hold, claim.Tree, claim.Node, claimField(i, ".node"))
+		}
 		if c.Mode == quota.Force && !l.may(access.HoldForce, n) {
 			return l.lacksVerb(access.HoldForce, n, quota.Place(claim.Tree, claim.Node), "mode")
 		}

@@ -15,6 +15,13 @@ func NeedsPlan(c quota.Command) bool {
 	}
 }
 
+// question is the memory that a question of a reader needs. Readers share the ledger, so they cannot use its own.
+type question struct {
+	caller caller
+	path   access.Path
+	tables [8]*access.Table // for the path, of which most are shorter
+}
+
 // RefusalOf returns the outcome of a command that its caller may not give in the present state, and false if the caller
 // may give it. Of commands that need a plan it knows only what is known without: a dry run tells the rest. Only a
 // guarded ledger refuses.
@@ -26,7 +33,9 @@ func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
 		return Outcome{}, false
 	}
 	now := quota.Stamp{At: v.ledger.now.At, Wall: v.wallNow()}
-	g := guard{v.ledger, &caller{who: by}, &access.Path{}, now}
+	asked := &question{caller: caller{who: by}}
+	asked.path = asked.tables[:0]
+	g := guard{v.ledger, &asked.caller, &asked.path, now}
 	var err *quota.Error
 	if g.caller.rights, err = g.identify(by); err == nil {
 		err = g.permit(c)
