@@ -127,6 +127,15 @@ func (n *Node) warnAboutLevel(status NodeStatus) {
 		"level", status.ClusterLevel, "version", n.config.Version, "understands", fsm.EntryFormat)
 }
 
+// CheckLevel returns an *Error with reason NotUpgraded, which names the members that are behind, if something that
+// needs a feature level must not be written yet.
+func (n *Node) CheckLevel(level uint32) error {
+	if err := n.checkFormat(level); err != nil {
+		return err
+	}
+	return nil
+}
+
 // checkFormat returns an error if entries of a format must not be written yet. Once the log contains one, or the level
 // was raised to it, the format is always accepted: a member that does not understand it has stopped. Formats before
 // fsm.RaisedFrom are accepted as soon as all members understand them (docs/adr/0009), later ones only after the level

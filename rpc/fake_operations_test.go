@@ -3,14 +3,27 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/quorate/quorate/cluster"
 )
 
 // The fake is at a feature level that was never raised, and has no checkpoints.
 
+// fakeLevel is the newest feature level of fakes.
+const fakeLevel = 4
+
 func (n *fakeNode) Level() cluster.FeatureLevel {
-	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: 4, Supported: 4}
+	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: fakeLevel, Supported: fakeLevel}
+}
+
+func (n *fakeNode) CheckLevel(level uint32) error {
+	if n.Level().Current >= level {
+		return nil
+	}
+	return &cluster.Error{
+		Reason: cluster.NotUpgraded, NotApplied: true, Text: fmt.Sprintf("this needs feature level %d on all members", level),
+	}
 }
 
 func (n *fakeNode) RaiseLevel(context.Context) (uint32, error) {

@@ -344,7 +344,7 @@ func openSecured(
 	}
 	c.members = append(c.members, cluster.Member{
 		ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id,
-		Voter: true, Alive: true,
+		Voter: true, Alive: true, FeatureLevel: fakeLevel,
 	})
 	registry := prometheus.NewRegistry()
 	node := &fakeNode{fakeCluster: c, id: id}

@@ -200,7 +200,7 @@ func New(c Config) (*Server, error) {
 	s.http = newHTTPServer(c.Logger)
 	s.forwarder = &relay.Forwarder{
 		ID: s.id, Node: s.node, Peers: s.peers, Transport: s.transport, Table: known, Traces: spans, Metrics: counters,
-		WriteError: s.observer.WriteError,
+		CheckLevel: s.checkLevel, WriteError: s.observer.WriteError,
 	}
 	if c.Network != nil {
 		s.forwarder.Streams = relay.NewCallStreams(s.peers)

@@ -182,6 +182,10 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	f.restartServer(t, "n1", binary)
 	f.restartServer(t, "n2", binary)
 	first := f.flags[0]
+	for leads := f.awaitLeader(t); leads != "n3"; leads = f.awaitLeader(t) {
+		f.restartServer(t, leads, binary)
+	}
+	f.checkNewFeaturesAreRefused(t)
 	for _, line := range []string{"level --raise", "digests --now"} {
 		for f.awaitLeader(t) == "n3" {
 			// so that an upgraded server leads; a downgrade must still be possible
@@ -190,6 +194,7 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 		runUntil(t, first, line, 3, "n3 (version "+previous+", feature level 3)")
 	}
 	runUntil(t, first, "level", 0, "possible  3")
+	f.checkNewFeaturesAreRefused(t)
 
 	f.restartServer(t, "n3", binary)
 	runUntil(t, first, "level", 0, "possible  7")

@@ -11,7 +11,10 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/quota"
@@ -47,24 +50,48 @@ var NewElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
 
 // Scan measures a call with one request of a type. It finds nothing in what it cannot read, which the handler refuses.
 func Scan(checker *wirelimit.Checker, r *http.Request, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
-	form, found := findRequest(r)
-	if !found {
-		return wirelimit.Usage{}, nil
-	}
-	if form.packed {
-		buffer, _ := inflated.Get().(*bytes.Buffer)
-		defer inflated.Put(buffer)
-		buffer.Reset()
-		if found, err := inflateInto(buffer, form.data); err != nil || !found {
-			return wirelimit.Usage{}, err
-		}
-		form.data = buffer.Bytes()
+	buffer, _ := inflated.Get().(*bytes.Buffer)
+	defer inflated.Put(buffer)
+	form, found, err := findPlainRequest(r, buffer)
+	if err != nil || !found {
+		return wirelimit.Usage{}, err
 	}
 	usage, err := scanEncoded(checker, form, input)
 	if err != nil {
 		return wirelimit.Usage{}, OverBoundError(err)
 	}
 	return usage, nil
+}
+
+// Decode decodes the one request of a call, which was scanned, without the checks of its schema; false if it cannot be
+// decoded, for which the handler has the better error.
+func Decode(r *http.Request, input protoreflect.MessageDescriptor) (proto.Message, bool) {
+	form, found, err := findPlainRequest(r, new(bytes.Buffer))
+	if err != nil || !found {
+		return nil, false
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(input.FullName())
+	if err != nil {
+		return nil, false
+	}
+	request := kind.New().Interface()
+	if form.json {
+		err = protojson.UnmarshalOptions{RecursionLimit: maxDepth + 1}.Unmarshal(form.data, request)
+	} else {
+		err = proto.Unmarshal(form.data, request)
+	}
+	return request, err == nil
+}
+
+// findPlainRequest is findRequest that unpacks what is packed, into a buffer.
+func findPlainRequest(r *http.Request, buffer *bytes.Buffer) (form encodedRequest, found bool, err error) {
+	if form, found = findRequest(r); !found || !form.packed {
+		return form, found, nil
+	}
+	buffer.Reset()
+	found, err = inflateInto(buffer, form.data)
+	form.data = buffer.Bytes()
+	return form, found, err
 }
 
 func scanEncoded(

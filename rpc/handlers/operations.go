@@ -16,6 +16,8 @@ import (
 type ClusterOperations interface {
 	// Level returns the feature level of the cluster in this node's view.
 	Level() cluster.FeatureLevel
+	// CheckLevel returns an error that names the members that are behind if the cluster is below a level.
+	CheckLevel(level uint32) error
 	// RaiseLevel raises the level to the newest that all members understand, and returns it. Only the leader can.
 	RaiseLevel(ctx context.Context) (uint32, error)
 	// Checkpoint makes all members compute the digest of their states, and returns the index of the checkpoint. Only the

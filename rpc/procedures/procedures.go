@@ -30,6 +30,8 @@ type Info struct {
 	Streams, Uploads bool
 	// Input is the type of the request.
 	Input protoreflect.MessageDescriptor
+	// Level is the feature level that the procedure needs; 0 if it needs none.
+	Level uint32
 }
 
 // Audience is the kind of callers that a procedure serves. The zero value means that the procedure does not exist.
@@ -114,7 +116,7 @@ func (p Table) addServices(file protoreflect.FileDescriptor, public bool) error 
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = Info{
 				Kind: kind, Rule: rule, ChangesState: public && !harmless && !m.IsStreamingClient(),
 				Streams: m.IsStreamingClient() || m.IsStreamingServer(), Uploads: m.IsStreamingClient(),
-				Input: m.Input(),
+				Input: m.Input(), Level: methodLevel(m),
 			}
 		}
 	}

@@ -55,6 +55,8 @@ type Forwarder struct {
 	Table   procedures.Table
 	Traces  observe.Traces
 	Metrics *observe.Metrics
+	// CheckLevel refuses a call that needs a feature which the leader does not have; nil asks nothing.
+	CheckLevel func(*http.Request, cluster.Member) error
 	// WriteError writes an error in the caller's protocol.
 	WriteError func(http.ResponseWriter, *http.Request, error)
 }
@@ -97,6 +99,12 @@ func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request) (leads
 			return false
 		case leader.ID == f.ID:
 			return f.rewindBody(w, r)
+		}
+		if f.CheckLevel != nil {
+			if err := f.CheckLevel(r, leader); err != nil {
+				f.WriteError(w, r, err)
+				return false
+			}
 		}
 		if err = f.relayCall(w, r, leader); err == nil {
 			return false

@@ -4091,7 +4091,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/rule.proto\"\x8c\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\x8c\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -4115,7 +4115,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xdb\b\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xe5\b\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -4132,9 +4132,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\n" +
 	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
 	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
-	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
-	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x1aL\n" +
+	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12=\n" +
+	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\aR\bbindings\x12@\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4180,7 +4180,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xb1\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xc3\n" +
 	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
@@ -4205,13 +4205,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
 	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
-	"overtakeMs\x129\n" +
-	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
-	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
-	"tenantsSee\x12'\n" +
-	"\tapprovals\x18\x14 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
-	"(\x00R\tapprovals\x12:\n" +
-	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x1aL\n" +
+	"overtakeMs\x12=\n" +
+	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\aR\bbindings\x12E\n" +
+	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\f\xbaH\x05\x82\x01\x02\x10\x01\xb0\xa0\x19\aR\n" +
+	"tenantsSee\x12+\n" +
+	"\tapprovals\x18\x14 \x01(\x05B\r\xbaH\x06\x1a\x04\x18\n" +
+	"(\x00\xb0\xa0\x19\aR\tapprovals\x12@\n" +
+	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4247,7 +4247,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06holder\x18\b \x01(\tR\x06holder\"F\n" +
 	"\aSubtree\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xce\x04\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xe8\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -4256,14 +4256,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x14\n" +
-	"\x05prune\x18\a \x01(\bR\x05prune\x128\n" +
-	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\b\xbaH\x05\x92\x01\x02\x10dR\bpolicies\x129\n" +
-	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
+	"\x05prune\x18\a \x01(\bR\x05prune\x12<\n" +
+	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\x06R\bpolicies\x12=\n" +
+	"\x0fremove_policies\x18\t \x03(\tB\x14\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01(?\xb0\xa0\x19\x06R\x0eremovePolicies\x127\n" +
 	"\x06access\x18\n" +
-	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12#\n" +
-	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12*\n" +
-	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionB\x04\xb0\xa0\x19\aR\x06access\x12)\n" +
+	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeB\x04\xb0\xa0\x19\aR\x02at\x120\n" +
+	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeB\x04\xb0\xa0\x19\aR\asubtree\x12\x1f\n" +
 	"\vkeep_access\x18\r \x01(\bR\n" +
 	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
@@ -4732,6 +4732,7 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
+	file_quorate_v1_level_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}

@@ -70,7 +70,7 @@ func (o *adoptAdminsOptions) runAdoptAdmins(ctx context.Context) error {
 		if o.expected.value != nil {
 			revision = *o.expected.value
 		}
-		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+		return applyTrees(ctx, quorate, &quoratev1.ApplyTreesRequest{
 			Trees: trees, DryRun: o.dryRun, ExpectedRevision: &revision, Actor: o.actor, Reason: o.reason,
 		})
 	})

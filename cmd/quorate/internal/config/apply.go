@@ -65,7 +65,7 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 		request.Prune, request.DryRun, request.ExpectedRevision = o.source.prune, o.dryRun, o.expected.value
 		request.Actor, request.Reason = o.actor, o.reason
 		request.KeepAccess = o.source.from != "" && request.GetAt() == nil
-		return quorate.Trees.ApplyTrees(ctx, request)
+		return applyTrees(ctx, quorate, request)
 	})
 }
 

@@ -72,7 +72,7 @@ func newPolicyDeleteCmd(c *cli.Env) *cobra.Command {
 
 func (o *policyDeleteOptions) runPolicyDelete(ctx context.Context) error {
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+		return applyTrees(ctx, quorate, &quoratev1.ApplyTreesRequest{
 			RemovePolicies: o.names,
 			DryRun:         o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
