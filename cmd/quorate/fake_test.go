@@ -471,7 +471,7 @@ func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quo
 	f.keepRequest(r)
 	member := func(id string, role quoratev1.Role, port int) *quoratev1.Member {
 		return &quoratev1.Member{
-			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 1,
+			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 7,
 			HttpAddress: fmt.Sprintf("10.0.0.%d:7101", port), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", port),
 			AppliedIndex: 17, LastIndex: 17, LogStore: "wal",
 		}
