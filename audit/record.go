@@ -40,6 +40,8 @@ const (
 	Call Kind = "call"
 	// Intent is a change that a server is about to propose.
 	Intent Kind = "intent"
+	// Hold is a change of an allocation that the server has applied: a grant, an end, and what is between.
+	Hold Kind = "hold"
 	// Start is the start of the server, Gap a range of the ledger's records that this file does not have, and Loss a
 	// number of records of this server that could not be written.
 	Start Kind = "start"
@@ -110,7 +112,7 @@ type Record struct {
 	Chain ChainName
 	// Number counts the records of the chain from 1 without gaps.
 	Number uint64
-	// Index is the index of the log entry, and TimeMs the ledger time, in records of the ledger.
+	// Index is the index of the log entry, and TimeMs the ledger time, in records of the ledger and of holds.
 	Index  uint64
 	TimeMs int64
 	// WallMs is the wall time in milliseconds since 1970. That of the ledger is the time of the leader at the proposal.

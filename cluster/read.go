@@ -261,5 +261,8 @@ func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
 	return fsm.AuditGrantIntent(caller, c)
 }
 
+// AuditHold is the record of what has happened to an allocation, see package fsm.
+func AuditHold(e WatchEvent) audit.Record { return fsm.AuditHold(e) }
+
 // AuditActor is a caller as audit records show it.
 func AuditActor(caller *access.Caller) audit.Actor { return fsm.ActorOf(caller) }

@@ -20,6 +20,9 @@ import (
 // format, because snapshots had no place for records before. Commands of holders cost no more than the switch.
 func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outcome) {
 	r, isChange := changeRecord(c)
+	if _, isExpiry := c.(quota.Expire); isExpiry { // requests for limits that nobody has decided about in time
+		r, isChange = requestRecord("ExpireRequests", "", ""), true
+	}
 	if !isChange {
 		return
 	}
@@ -81,6 +84,46 @@ func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
 		r.Changes = append(r.Changes, audit.Change{
 			Tree: claim.Tree, Node: claim.Node, Field: "allocation " + c.ID, After: claimText(claim.Amounts, claim.Picks),
 		})
+	}
+	return r.Record
+}
+
+// holdActions are the words for what happens to an allocation. The end has that of the state behind it.
+var holdActions = map[ledger.FactKind]string{
+	ledger.FactWaiting: "waiting", ledger.FactGranted: "granted", ledger.FactConfirmed: "confirmed",
+	ledger.FactRevoked: "revoked", ledger.FactRestored: "restored", ledger.FactShrunk: "shrunk",
+}
+
+// endActions are the words for the ends.
+var endActions = map[quota.State]string{
+	quota.Released: "released", quota.Expired: "expired", quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
+	quota.TimedOut: "timed-out", quota.Abandoned: "abandoned",
+}
+
+// AuditHold is the record of what has happened to an allocation. It has the amounts of each node, and none of the user
+// data. The system is the actor where time has caused it, and the caller who has taken the place of a lease where a
+// preemption has.
+func AuditHold(e WatchEvent) audit.Record {
+	a := e.Allocation.Info()
+	r := changeDraft{audit.Record{
+		Kind: audit.Hold, Index: e.Index, TimeMs: int64(e.At), Action: holdActions[e.Kind], Outcome: audit.Applied,
+		Detail: "allocation " + a.ID, ChangeCount: uint64(len(a.Claims)),
+	}}
+	if e.Kind == ledger.FactEnded {
+		r.Action = endActions[a.State]
+	}
+	if a.Owner != "" {
+		r.Detail += " of " + a.Owner
+	}
+	r.addCaller(e.By)
+	for _, claim := range a.Claims[:min(len(a.Claims), audit.MaxChanges)] {
+		change := audit.Change{Tree: claim.Tree, Node: claim.Node, Field: "allocation " + a.ID}
+		if text := claimText(claim.Amounts, claim.Picks); e.Kind == ledger.FactEnded {
+			change.Before = text
+		} else {
+			change.After = text
+		}
+		r.Changes = append(r.Changes, change)
 	}
 	return r.Record
 }

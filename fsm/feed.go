@@ -8,6 +8,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -48,6 +49,8 @@ type WatchEvent struct {
 	Position
 	ledger.Fact
 	At quota.Instant
+	// By asked for the command that caused it; nil if the log does not say. It is not part of the state.
+	By *access.Caller
 }
 
 // size is the estimated memory of the event's record.

@@ -169,7 +169,7 @@ func (f *FSM) apply(entry *raft.Log) any {
 		f.recordCommand(from, c, outcomes[i])
 		for _, fact := range f.ledger.TakeFacts() {
 			number := uint32(len(f.newEvents) - before + 1)
-			f.newEvents = append(f.newEvents, WatchEvent{Position{entry.Index, number}, fact, outcomes[i].Now})
+			f.newEvents = append(f.newEvents, WatchEvent{Position{entry.Index, number}, fact, outcomes[i].Now, from.Caller})
 		}
 	}
 	f.applied = entry.Index

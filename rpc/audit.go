@@ -34,7 +34,7 @@ const recordedVerbs = access.Verbs(access.ClusterOperate | access.ClusterDebug |
 // auditCall records a call that was refused for its credential or its rights, and calls with recordedVerbs. It is
 // recorded by the server that the caller has called, not again by the leader.
 func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
-	ctx, isRecorded := r.Context(), isRefusal(code) || call.ReadsData || s.isRecorded(r.URL.Path)
+	ctx, isRecorded := r.Context(), isRefusal(code) || call.ReadsData || s.isRecorded(r)
 	if s.audit == nil || !isRecorded || relay.NodeCallOf(ctx).Internal {
 		return
 	}
@@ -60,8 +60,10 @@ func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 }
 
 // isRecorded reports whether calls of a procedure are recorded.
-func (s *Server) isRecorded(path string) bool {
-	return path == quoratev1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(s.procedures[path].Rule.Verb)
+func (s *Server) isRecorded(r *http.Request) bool {
+	known := s.procedures[r.URL.Path]
+	return r.URL.Path == quoratev1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(known.Rule.Verb) ||
+		s.auditReads && known.Kind == procedures.ServesClients && !known.ChangesState && !known.Uploads
 }
 
 // isRefusal reports whether a code says that the credential or the rights do not suffice. The code of a relayed call is

@@ -96,6 +96,8 @@ type Config struct {
 	AuditRequired bool
 	// AuditGrants, with AuditRequired, makes it do so before each request for quota too.
 	AuditGrants bool
+	// AuditReads records calls of clients that only read.
+	AuditReads bool
 	// BootstrapSecret is the SHA-256 of the secret for the first administrator; zero if this server has none.
 	BootstrapSecret [32]byte
 	// Recovery returns the recovery of access that was prepared on this machine, and false if there is none; nil if there
@@ -118,6 +120,7 @@ type Server struct {
 	forwarder  *relay.Forwarder
 	procedures procedures.Table
 	audit      AuditLog // nil drops records
+	auditReads bool
 	authorizer *authorize.Authorizer
 	transport  *relay.RenewingTransport
 	identifier *identify.Identifier
@@ -179,7 +182,7 @@ func New(c Config) (*Server, error) {
 			Refusals: &observe.FailureLog{Log: c.Logger, Now: time.Now},
 		},
 	}
-	s.audit = c.Audit
+	s.audit, s.auditReads = c.Audit, c.AuditReads
 	s.observer.AfterCall = s.auditCall
 	s.admission, err = admission.NewController(c.Limits, known, c.Registerer, admission.ControllerHooks{
 		WriteError: s.observer.WriteError, RelayedByMember: s.relayedByMember, UserOf: s.chargedUser,

@@ -18,10 +18,16 @@ func TestSettingsOfTheAudit(t *testing.T) {
 		"all":          {func(s *Settings) { s.AuditRequired, s.AuditFile = "all", "-" }, ""},
 		"all, no file": {func(s *Settings) { s.AuditRequired = "all" }, "audit-required is all, but audit-file is empty"},
 		"another word": {func(s *Settings) { s.AuditRequired = "holds" }, "allowed are none, changes and all"},
-		"no size":      {func(s *Settings) { s.AuditSize = 0 }, "audit-size is 0: allowed are 1 to 1048576 MiB"},
-		"too large":    {func(s *Settings) { s.AuditSize = 1<<20 + 1 }, "audit-size"},
-		"none kept":    {func(s *Settings) { s.AuditKeep = 0 }, "audit-keep is 0: allowed are 1 to 1000"},
-		"too many":     {func(s *Settings) { s.AuditKeep = 1001 }, "audit-keep"},
+		"classes":      {func(s *Settings) { s.AuditClasses, s.AuditFile = []string{"holds", "reads"}, "-" }, ""},
+		"another class": {
+			func(s *Settings) { s.AuditClasses, s.AuditFile = []string{"renewals"}, "-" },
+			`audit-classes has "renewals": allowed are holds and reads`,
+		},
+		"classes, no file": {func(s *Settings) { s.AuditClasses = []string{"holds"} }, "audit-classes is set, but audit-file"},
+		"no size":          {func(s *Settings) { s.AuditSize = 0 }, "audit-size is 0: allowed are 1 to 1048576 MiB"},
+		"too large":        {func(s *Settings) { s.AuditSize = 1<<20 + 1 }, "audit-size"},
+		"none kept":        {func(s *Settings) { s.AuditKeep = 0 }, "audit-keep is 0: allowed are 1 to 1000"},
+		"too many":         {func(s *Settings) { s.AuditKeep = 1001 }, "audit-keep"},
 	} {
 		s := valid
 		tc.change(&s)

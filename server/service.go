@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type Service struct {
 	record  func(context.Context)
 	backups *backupSchedule
 	audit   *sink.Sink
+	holds   func(context.Context) // records of allocations; nil if none are wanted
 }
 
 // Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the
@@ -66,6 +68,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
 		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed,
 		Audit: records, AuditRequired: s.AuditRequired != auditNone, AuditGrants: s.AuditRequired == auditAll,
+		AuditReads: slices.Contains(s.AuditClasses, auditReads),
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +76,14 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
 	node.SetPeerClient(api)
 	service := &Service{api: api, record: recorder.Run, audit: records}
+	if slices.Contains(s.AuditClasses, auditHolds) {
+		last := records.Holds()
+		recorder := &holdRecorder{
+			node: node, note: records.Note, log: p.Log.Named("audit"),
+			position: cluster.Position{Index: last.Index, Number: last.Count},
+		}
+		service.holds = recorder.run
+	}
 	if s.BoskosAddr != "" {
 		if service.boskos, err = boskosFrontEnd(api, p); err != nil {
 			return nil, err
@@ -95,6 +106,7 @@ func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
 	return sink.Open(sink.Options{
 		Path: s.AuditFile, Out: os.Stdout, MaxBytes: int64(s.AuditSize) << 20, Keep: s.AuditKeep, Server: s.ID,
 		Version: p.Version, Source: node, Log: p.Log.Named("audit"), Now: time.Now,
+		FindHolds: slices.Contains(s.AuditClasses, auditHolds),
 	})
 }
 
@@ -103,6 +115,9 @@ func (s *Service) RunLoops(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.record(ctx) })
 	running.Go(func() { s.audit.Run(ctx) })
+	if s.holds != nil {
+		running.Go(func() { s.holds(ctx) })
+	}
 	running.Go(func() { s.backups.run(ctx) })
 	running.Wait()
 }

@@ -64,6 +64,7 @@ type Settings struct {
 	AuditFile       string        `koanf:"audit-file" yaml:"audit-file" group:"Audit" help:"file for the audit records of this node, which only its owner may read; - writes them to standard output; none are written if empty"`
 	AuditSize       int           `koanf:"audit-size" yaml:"audit-size" default:"100" help:"size in MiB, 1 to 1048576, at which the audit file is renamed and a new one begun"`
 	AuditKeep       int           `koanf:"audit-keep" yaml:"audit-keep" default:"10" help:"how many renamed audit files to keep, 1 to 1000; older ones are removed"`
+	AuditClasses    []string      `koanf:"audit-classes" yaml:"audit-classes" help:"what the audit file has beside changes and refused calls: holds (what happens to allocations: grants, releases and other ends) and reads (calls that only read); nothing more if empty"`
 	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"what the leader refuses while it cannot write to its audit file that it is asked for: none, changes (of the configuration and of access, and restores), or all (grants too)"`
 	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free, one user of a cluster that is not open a quarter at most; further calls are answered with unavailable and a time to retry"`
 	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way; one user has an eighth at most, and a tenth for waiting requests"`
@@ -169,12 +170,23 @@ func (s Settings) checkBackups() (faults []error) {
 // Values of audit-required.
 const auditNone, auditChanges, auditAll = "none", "changes", "all"
 
+// Values of audit-classes.
+const auditHolds, auditReads = "holds", "reads"
+
 func (s Settings) checkAudit() (faults []error) {
 	if s.AuditSize < 1 || s.AuditSize > 1<<20 {
 		faults = append(faults, fmt.Errorf("audit-size is %d: allowed are 1 to %d MiB", s.AuditSize, 1<<20))
 	}
 	if s.AuditKeep < 1 || s.AuditKeep > 1000 {
 		faults = append(faults, fmt.Errorf("audit-keep is %d: allowed are 1 to 1000", s.AuditKeep))
+	}
+	for _, class := range s.AuditClasses {
+		if class != auditHolds && class != auditReads {
+			faults = append(faults, fmt.Errorf("audit-classes has %q: allowed are holds and reads", class))
+		}
+	}
+	if len(s.AuditClasses) > 0 && s.AuditFile == "" {
+		faults = append(faults, errors.New("audit-classes is set, but audit-file is empty: name a file"))
 	}
 	switch s.AuditRequired {
 	case auditNone:

@@ -53,13 +53,38 @@ type rotatedFile struct {
 // fileMode lets only the owner read records: they tell who does what.
 const fileMode = 0o600
 
-// found is the newest record of each chain.
-type found struct{ Ledger, Server audit.Head }
+// found is the newest record of each chain, and of allocations.
+type found struct {
+	Ledger, Server audit.Head
+	Holds          HoldMark
+}
+
+// isComplete reports whether older files need not be read.
+func (f *found) isComplete(findHolds bool) bool {
+	return f.Ledger != (audit.Head{}) && f.Server != (audit.Head{}) && (!findHolds || f.Holds != HoldMark{})
+}
+
+// add notes the next record.
+func (f *found) add(r *audit.Record) {
+	head := audit.Head{Number: r.Number, Hash: r.Hash}
+	if r.Chain == audit.Ledger {
+		f.Ledger = head
+		return
+	}
+	f.Server = head
+	switch {
+	case r.Kind != audit.Hold:
+	case r.Index == f.Holds.Index:
+		f.Holds.Count++
+	default:
+		f.Holds = HoldMark{r.Index, 1}
+	}
+}
 
 // openFile opens a file for appending and finds the newest records of both chains, in it or in rotated ones.
-func openFile(path string, most int64, keep int) (*rotatedFile, found, error) {
+func openFile(path string, most int64, keep int, findHolds bool) (*rotatedFile, found, error) {
 	f := &rotatedFile{path: path, most: most, keep: keep}
-	newest, err := f.findNewest()
+	newest, err := f.findNewest(findHolds)
 	if err != nil {
 		return nil, found{}, err
 	}
@@ -90,8 +115,8 @@ func (f *rotatedFile) open() error {
 	return nil
 }
 
-// findNewest reads the file, and older ones as long as one of the chains was not found.
-func (f *rotatedFile) findNewest() (found, error) {
+// findNewest reads the file, and older ones as long as something was not found.
+func (f *rotatedFile) findNewest(findHolds bool) (found, error) {
 	var newest found
 	for n := 0; n <= f.keep; n++ {
 		name := f.rotated(n)
@@ -110,7 +135,12 @@ func (f *rotatedFile) findNewest() (found, error) {
 		if newest.Server == (audit.Head{}) {
 			newest.Server = in.Server
 		}
-		if newest.Ledger != (audit.Head{}) && newest.Server != (audit.Head{}) {
+		if newest.Holds.Index == in.Holds.Index {
+			newest.Holds.Count += in.Holds.Count // the records of one entry are in two files
+		} else if newest.Holds == (HoldMark{}) {
+			newest.Holds = in.Holds
+		}
+		if newest.isComplete(findHolds) {
 			break
 		}
 	}
@@ -132,12 +162,7 @@ func scanFile(name string, mayCut bool) (found, error) {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 		size += int64(len(line)) + 1
-		head := audit.Head{Number: r.Number, Hash: r.Hash}
-		if r.Chain == audit.Server {
-			newest.Server = head
-		} else {
-			newest.Ledger = head
-		}
+		newest.add(&r)
 		return nil
 	})
 	if errors.Is(err, audit.ErrTorn) && mayCut {

@@ -51,6 +51,14 @@ type Options struct {
 	Log             hclog.Logger
 	// Now is the wall clock.
 	Now func() time.Time
+	// FindHolds also looks for the newest record of an allocation, see [Sink.Holds].
+	FindHolds bool
+}
+
+// HoldMark says how many records of allocations a file has of the log entry of the newest one.
+type HoldMark struct {
+	Index uint64
+	Count uint32
 }
 
 // Sink writes the records of one server. [Sink.Note] is safe for concurrent use, and may be called before Run.
@@ -61,6 +69,7 @@ type Sink struct {
 	// newest record of the ledger was compared with the ledger's.
 	ledger, server audit.Head
 	looked         bool
+	holds          HoldMark
 
 	mu      sync.Mutex // protects the fields below
 	waiting []waitingRecord
@@ -89,15 +98,19 @@ func Open(o Options) (*Sink, error) {
 	case "-":
 		s.file = streamWriter{o.Out}
 	default:
-		file, found, err := openFile(o.Path, o.MaxBytes, o.Keep)
+		file, found, err := openFile(o.Path, o.MaxBytes, o.Keep, o.FindHolds)
 		if err != nil {
 			return nil, fmt.Errorf("the audit file %s: %w", o.Path, err)
 		}
-		s.file, s.ledger, s.server = file, found.Ledger, found.Server
+		s.file, s.ledger, s.server, s.holds = file, found.Ledger, found.Server, found.Holds
 	}
 	s.Note(audit.Record{Kind: audit.Start, Action: "start", Detail: "version " + o.Version, Outcome: audit.Done})
 	return s, nil
 }
+
+// Holds is the newest record of an allocation when the file was opened, so that nothing is recorded twice; the zero
+// value if there is none.
+func (s *Sink) Holds() HoldMark { return s.holds }
 
 // Note takes a record of this server: it sets chain, number, server and time. It does not wait for the file.
 func (s *Sink) Note(r audit.Record) {
@@ -112,7 +125,10 @@ func (s *Sink) Note(r audit.Record) {
 
 // add must be called with the lock held.
 func (s *Sink) add(r audit.Record) {
-	if s.recent = append(s.recent, r); len(s.recent) > MaxRecent {
+	if r.Kind != audit.Hold { // which are too many to be shown, and would leave no room for others
+		s.recent = append(s.recent, r)
+	}
+	if len(s.recent) > MaxRecent {
 		s.recent = s.recent[1:]
 	}
 	if s.options.Path == "" {

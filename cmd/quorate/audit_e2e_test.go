@@ -62,7 +62,7 @@ func TestAuditFiles(t *testing.T) {
 		{as("admin", "audit --node cern:atlas --since 1h"), 0, "for-the-audit"},
 		{as("admin", "audit --actor account/anna"), 0, "cern:atlas/physics limit cores: 40 -> 39"},
 		{as("anna", "audit"), 4, "audit.read"},
-		{"audit --file " + auditFile(list[1]) + " --action SetMode", 0, "guarded"},
+		{"audit " + auditFile(list[1]) + " --action SetMode", 0, "guarded"},
 		{"audit verify " + auditFile(list[0]), 0, "missing records"},
 	})
 	playSteps(t, list[2], []step{{as("admin", "audit --denied"), 0, "account/peter"}})
@@ -90,6 +90,61 @@ func TestAuditFiles(t *testing.T) {
 		}
 	}
 	findsTampering(t, list[0])
+}
+
+// TestAuditOfHoldsAndReads: with the classes, the files of all servers say who was granted what and who ended it, each
+// once, and that of the asked server who has read.
+func TestAuditOfHoldsAndReads(t *testing.T) {
+	t.Parallel()
+	list, processes, tokens := guardedCluster(t, func(f serverFlags) []string {
+		return []string{"--audit-file", auditFile(f), "--audit-classes", "holds,reads"}
+	})
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	playSteps(t, list[1], []step{
+		{as("hans", "allocate --id one --at cern:atlas/physics --amount cores=3 --ttl 1h"), 0, "granted"},
+		{as("hans", "allocate --id one --at cern:atlas/physics --amount cores=3 --ttl 1h"), 0, ""},
+		{as("hans", "release one"), 0, ""},
+		{as("heidi", "allocate --id short --at cern:atlas/physics --amount cores=1 --ttl 1s"), 0, "granted"},
+		{as("heidi", "allocations"), 0, ""},
+	})
+	var all []string
+	for _, f := range list {
+		all = append(all, auditFile(f))
+		awaitCondition(t, f.id+" has not recorded the end of the lease", func() bool {
+			return strings.Contains(strings.Join(auditLines(t, auditFile(f), audit.Server), ""), `"action":"expired"`)
+		})
+		of := "audit " + auditFile(f)
+		playSteps(t, f, []step{
+			{of + " --action granted --actor account/hans", 0, "none -> cores=3; allocation one of account/hans"},
+			{of + " --action released --actor account/hans", 0, "cores=3 -> none; allocation one"},
+			{of + " --action expired", 0, "system"},
+			{"audit verify " + auditFile(f), 0, "missing records      0"},
+		})
+		if n := f.countGrants(t); n != 2 {
+			t.Errorf("%s has recorded %d grants, want 2", f.id, n)
+		}
+		hasNoTokens(t, auditFile(f), tokens)
+	}
+	playSteps(t, list[1], []step{
+		{"audit " + strings.Join(all, " ") + " --action AllocationService/ListAllocations --actor account/heidi", 0, "done"},
+	})
+	modes := runCommand(t, append([]string{"audit", "--action", "SetMode"}, all...)...).stdout
+	if strings.Count(modes, "\n") != 3 { // a heading, watching and guarded
+		t.Errorf("changes of the mode are shown as often as there are files:\n%s", modes)
+	}
+	processes[0].stopCleanly(t)
+	processes[0] = startProcess(t, list[0].commandLine()...)
+	awaitReady(t, processes[0], list[0])
+	playSteps(t, list[0], []step{{as("hans", "allocate --id two --at cern:atlas/physics --amount cores=1"), 0, "granted"}})
+	awaitCondition(t, "the restarted server has not recorded each grant once", func() bool {
+		return list[0].countGrants(t) == 3
+	})
+}
+
+// countGrants counts the grants in the audit file of a server.
+func (f serverFlags) countGrants(t *testing.T) int {
+	t.Helper()
+	return strings.Count(strings.Join(auditLines(t, auditFile(f), audit.Server), ""), `"action":"granted"`)
 }
 
 // awaitAudited waits until all files have the record of a change with a reason, and returns its line.

@@ -131,7 +131,9 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 	case dueItem:
 		l.inventory.advanceItem(k.number)
 	case dueRequest:
-		l.requests.close(l.requests.find(k.number), quota.RequestExpired, "", "nobody decided about it in time")
+		open := l.requests.find(k.number)
+		closed := l.requests.close(open, quota.RequestExpired, "", "nobody decided about it in time")
+		l.journal.changes = append(l.journal.changes, requestChange(open, closed))
 	}
 	return nil
 }

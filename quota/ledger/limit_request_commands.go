@@ -332,6 +332,11 @@ func mayDecide(id *access.Identity, l *Ledger, r *quota.LimitRequest) bool {
 
 // noteRequest notes the change of a request for the audit records, before the changes that it made.
 func (l guard) noteRequest(before, after *quota.LimitRequest) {
+	l.journal.changes = append([]quota.Change{requestChange(before, after)}, l.journal.changes...)
+}
+
+// requestChange is the change of a request in audit records. before is nil for a new one.
+func requestChange(before, after *quota.LimitRequest) quota.Change {
 	c := quota.Change{
 		Kind: quota.Changed, Tree: after.Tree, Node: after.Node, Field: fmt.Sprintf("request %d", after.Number),
 		After: requestText(after),
@@ -341,7 +346,7 @@ func (l guard) noteRequest(before, after *quota.LimitRequest) {
 	} else {
 		c.Before = requestText(before)
 	}
-	l.journal.changes = append([]quota.Change{c}, l.journal.changes...)
+	return c
 }
 
 // requestText is a request in audit records.

@@ -4,7 +4,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,11 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	records "github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/rpc/wire"
 )
 
 // Commands are the commands about audit records.
@@ -28,29 +25,32 @@ func Commands(c *cli.Env) []*cobra.Command {
 
 type listOptions struct {
 	*cli.Env
-	user, action, node, since, file string
-	calls, denied                   bool
-	limit                           int
+	user, action, node, since string
+	calls, denied             bool
+	limit                     int
 }
 
 func newListCmd(c *cli.Env) *cobra.Command {
 	o := &listOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "audit",
+		Use:   "audit [FILE...]",
 		Short: "Show who changed what, oldest first",
 		Long: `Show who changed what, oldest first: the last 10,000 changes of the configuration and of access, which are
 the same on every server. --calls shows instead what the asked server has recorded of its calls since it started: those
-that were refused, and those that no change tells of, such as backups and changes of members. --file reads an audit
-file (audit-file in the configuration of a server) and asks no server. The verb audit.read is needed.
+that were refused, and those that no change tells of, such as backups and changes of members. The verb audit.read is
+needed.
+
+With files (audit-file in the configuration of a server, and FILE.1 and so on) no server is asked. They may be of
+several servers: records are shown in the order of time, and those that all servers have only once.
 
 Records never have tokens, nor user data of leases.`,
 		Example: `  quorate audit --node cern:atlas --since 24h
   quorate audit --actor account/anna -o json
   quorate audit --denied
-  quorate audit --file /var/log/quorate/audit.log --action SetLimits
+  quorate audit /var/log/quorate/audit.log* --action SetLimits
   quorate audit verify /var/log/quorate/audit.log*`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, files []string) error { return o.run(cmd.Context(), files) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.user, "actor", "", "only what this user did, such as account/anna")
@@ -59,7 +59,6 @@ Records never have tokens, nor user data of leases.`,
 	flags.StringVar(&o.since, "since", "", "only records since this time: 2026-12-24T18:00:00Z, or a span such as 24h")
 	flags.BoolVar(&o.calls, "calls", false, "show records of calls of the asked server")
 	flags.BoolVar(&o.denied, "denied", false, "only calls that were refused (implies --calls)")
-	flags.StringVar(&o.file, "file", "", "read this audit file instead of asking a server")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
 	return cmd
 }
@@ -106,14 +105,14 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return now.Add(-span), nil
 }
 
-func (o *listOptions) run(ctx context.Context) error {
+func (o *listOptions) run(ctx context.Context, files []string) error {
 	request, err := o.request()
 	if err != nil {
 		return err
 	}
 	all := &quoratev1.ListRecordsResponse{}
-	if o.file != "" {
-		err = o.readFile(request, all)
+	if len(files) > 0 {
+		err = o.readFiles(files, request, all)
 	} else {
 		err = o.askServer(ctx, request, all)
 	}
@@ -161,34 +160,6 @@ func joinPages(
 			return nil
 		}
 	}
-}
-
-// readFile reads the records of a file that match. Without --calls and --denied it shows those of both chains.
-func (o *listOptions) readFile(request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse) error {
-	file, err := os.Open(o.file)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	err = records.ReadLines(file, func(number int, line []byte) error {
-		r, err := records.Decode(line)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
-		}
-		if (o.calls && r.Chain != records.Server) || !wire.MatchesAudit(request, &r) {
-			return nil
-		}
-		all.Records = append(all.Records, wire.FromAuditRecord(&r))
-		if len(all.GetRecords()) > 2*max(o.limit, 1000) {
-			o.keepNewest(all)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.file, err)
-	}
-	o.keepNewest(all)
-	return nil
 }
 
 // recordRows is the table of records, one per row.

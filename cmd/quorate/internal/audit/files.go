@@ -1,0 +1,102 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	records "github.com/quorate/quorate/audit"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// readFiles reads the records of files that match, of one server or of several, in the order of time. A record of the
+// ledger is in the files of all servers, and shown once. Without --calls and --denied the records of both chains are
+// shown.
+func (o *listOptions) readFiles(
+	paths []string, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
+) error {
+	var found merged
+	for _, path := range oldestFirst(paths) {
+		matching, err := o.readFile(path, request)
+		if err != nil {
+			return err
+		}
+		found.add(matching)
+	}
+	for _, r := range found.inOrder() {
+		all.Records = append(all.Records, wire.FromAuditRecord(r))
+	}
+	o.keepNewest(all)
+	return nil
+}
+
+// readFile reads the records of one file that match; with --limit not many more than that, the newest.
+func (o *listOptions) readFile(path string, request *quoratev1.ListRecordsRequest) ([]*records.Record, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	var list []*records.Record
+	err = records.ReadLines(file, func(number int, line []byte) error {
+		r, err := records.Decode(line)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if (o.calls && r.Chain != records.Server) || !wire.MatchesAudit(request, &r) {
+			return nil
+		}
+		if list = append(list, &r); o.limit > 0 && len(list) > 2*o.limit {
+			list = slices.Delete(list, 0, len(list)-o.limit)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+// merged are the records of several files.
+type merged struct {
+	list []placedRecord
+	// ledger are the records of the ledger that were added, by their hashes.
+	ledger map[records.Hash]bool
+}
+
+// placedRecord has the time by which a record is placed. It never falls within a file, so that the records of a chain
+// stay in their order although the clocks of its writers differ.
+type placedRecord struct {
+	*records.Record
+
+	at int64
+}
+
+// add adds the records of one file, in its order.
+func (m *merged) add(list []*records.Record) {
+	if m.ledger == nil {
+		m.ledger = map[records.Hash]bool{}
+	}
+	at := int64(0)
+	for _, r := range list {
+		at = max(at, r.WallMs)
+		if r.Chain == records.Ledger {
+			if m.ledger[r.Hash] {
+				continue
+			}
+			m.ledger[r.Hash] = true
+		}
+		m.list = append(m.list, placedRecord{r, at})
+	}
+}
+
+func (m *merged) inOrder() []*records.Record {
+	slices.SortStableFunc(m.list, func(a, b placedRecord) int { return cmp.Compare(a.at, b.at) })
+	list := make([]*records.Record, len(m.list))
+	for i, r := range m.list {
+		list[i] = r.Record
+	}
+	return list
+}
