@@ -69,9 +69,9 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 // checkDigests compares the digests of all nodes.
 func (f *Finals) checkDigests(v *Verdict) {
 	for _, d := range f.Digests {
-		v.count("digests", 1)
+		v.Count("digests", 1)
 		if first := f.Digests[0]; d.Index == first.Index && d.Digest != first.Digest {
-			v.addViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node,
+			v.AddViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node,
 				first.Digest)
 		}
 	}

@@ -16,7 +16,7 @@ func (s *timeline) checkFenced() *Verdict {
 			continue
 		}
 		if last != nil && l.grantIndex < last.grantIndex {
-			v.addViolation("%s was granted fence %d at index %d, but %s already had fence %d at index %d", l.id,
+			v.AddViolation("%s was granted fence %d at index %d, but %s already had fence %d at index %d", l.id,
 				l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
 		}
 		last = l
@@ -39,7 +39,7 @@ func (s *timeline) checkFencedByTime(v *Verdict) {
 			}
 		}
 		if highest != nil && l.fence <= highest.fence && l != highest {
-			v.addViolation("%s was granted fence %d, but %s had been answered with fence %d before the request", l.id,
+			v.AddViolation("%s was granted fence %d, but %s had been answered with fence %d before the request", l.id,
 				l.fence, highest.id, highest.fence)
 		}
 	}
@@ -54,9 +54,9 @@ func (s *timeline) checkAllOrNothing() *Verdict {
 			if !seen.isHeld() || seen.claims == nil {
 				continue
 			}
-			v.count("claims", len(seen.claims))
+			v.Count("claims", len(seen.claims))
 			if why := claimDifference(l.firstRequest().Claims, seen.claims); why != "" {
-				v.addViolation("%s at index %d: %s", l.id, seen.index, why)
+				v.AddViolation("%s at index %d: %s", l.id, seen.index, why)
 			}
 		}
 	}
@@ -68,9 +68,9 @@ func (s *timeline) checkAllOrNothing() *Verdict {
 	}
 	for i := range s.ops {
 		if o := &s.ops[i]; o.Kind == history.ReadLimits && len(o.Limits) > 0 {
-			v.count("configurations", 1)
+			v.Count("configurations", 1)
 			if !slices.ContainsFunc(changes, func(c []history.Limit) bool { return setsAll(c, o.Limits) }) {
-				v.addViolation("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index,
+				v.AddViolation("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index,
 					o.Limits)
 			}
 		}

@@ -68,7 +68,7 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 		}
 	}
 	for name, steps := range turns {
-		v.count("item operations", len(steps))
+		v.Count("item operations", len(steps))
 		m := itemModel()
 		result, info := porcupine.CheckOperationsVerbose(m, steps, o.Timeout)
 		if result == porcupine.Illegal {

@@ -76,7 +76,7 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 		return
 	}
 	constrainByIndex(steps)
-	v.count("operations", len(steps))
+	v.Count("operations", len(steps))
 	model.checkReasons = true
 	result, info := porcupine.CheckOperationsVerbose(model.porcupineModel(), steps, o.Timeout)
 	name := strings.Join(group, "+")
@@ -84,7 +84,7 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 		writePicture(v, o, name, model.porcupineModel(), info)
 		model.checkReasons = false
 		if porcupine.CheckOperationsTimeout(model.porcupineModel(), steps, o.Timeout) == porcupine.Ok {
-			explained.addViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s",
+			explained.AddViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s",
 				name, describeLongestOrder(steps, info))
 			return
 		}
@@ -98,9 +98,9 @@ func addSearchResult(
 ) {
 	switch result {
 	case porcupine.Ok:
-		v.count("orders found", 1)
+		v.Count("orders found", 1)
 	case porcupine.Illegal:
-		v.addViolation("%s: no order of %d operations explains all answers; %s", name, len(steps),
+		v.AddViolation("%s: no order of %d operations explains all answers; %s", name, len(steps),
 			describeLongestOrder(steps, info))
 	case porcupine.Unknown:
 		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name,
@@ -141,8 +141,8 @@ func writePicture(v *Verdict, o Options, name string, m porcupine.Model, info po
 	}
 	path := filepath.Join(o.Pictures, "linearizable-"+strings.NewReplacer(":", "-", "/", "-").Replace(name)+".html")
 	if err := os.MkdirAll(o.Pictures, 0o750); err != nil {
-		v.addViolation("%s: cannot make the folder for its picture: %v", name, err)
+		v.AddViolation("%s: cannot make the folder for its picture: %v", name, err)
 	} else if err := porcupine.VisualizePath(m, info, path); err != nil {
-		v.addViolation("%s: cannot write its picture: %v", name, err)
+		v.AddViolation("%s: cannot write its picture: %v", name, err)
 	}
 }

@@ -16,8 +16,8 @@ func (s *timeline) checkNeverEarly() *Verdict {
 		if !l.isLeased() || !l.wasGranted() {
 			continue
 		}
-		v.count("leases", 1)
-		v.count("renewals", len(l.renewCalls))
+		v.Count("leases", 1)
+		v.Count("renewals", len(l.renewCalls))
 		l.checkExpiryByLedger(v)
 		l.checkExpiryByClock(v)
 	}
@@ -30,9 +30,9 @@ func (l *allocationHistory) checkExpiryByLedger(v *Verdict) {
 		if end.op == nil || end.op.Change != "ENDED" || end.state != history.Expired {
 			continue
 		}
-		v.count("expiries", 1)
+		v.Count("expiries", 1)
 		if promised := l.promisedUntil(end.index); end.op.Ledger < promised {
-			v.addViolation("%s expired at ledger time %d (index %d), but was to last until %d", l.id, end.op.Ledger,
+			v.AddViolation("%s expired at ledger time %d (index %d), but was to last until %d", l.id, end.op.Ledger,
 				end.index, promised)
 		}
 	}
@@ -101,9 +101,9 @@ func (l *allocationHistory) checkExpiryByClock(v *Verdict) {
 		return
 	}
 	until := l.guaranteedUntilBefore(l.goneAt)
-	v.count("ended leases", 1)
+	v.Count("ended leases", 1)
 	if l.goneAt+allowedDrift(l.longestTTL()*1e6) < until {
-		v.addViolation("%s was over at %d ms, but renewed until %d ms as its holder counts", l.id, l.goneAt/1e6,
+		v.AddViolation("%s was over at %d ms, but renewed until %d ms as its holder counts", l.id, l.goneAt/1e6,
 			until/1e6)
 	}
 }

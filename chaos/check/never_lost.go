@@ -12,7 +12,7 @@ func (s *timeline) checkNeverLost() *Verdict {
 	v := &Verdict{Promise: "P3", Title: "never lost: acknowledged writes stay", Counts: map[string]int{}}
 	for _, state := range s.finals.States {
 		if top := s.indexFloors.highestBefore(never); state.Index < top {
-			v.addViolation("%s ends at index %d, but index %d had been answered", state.Node, state.Index, top)
+			v.AddViolation("%s ends at index %d, but index %d had been answered", state.Node, state.Index, top)
 		}
 		s.checkFinalState(v, &state)
 	}
@@ -31,15 +31,15 @@ func (s *timeline) checkFinalState(v *Verdict, state *State) {
 	for _, l := range s.allocations {
 		switch {
 		case held[l.id]:
-			v.count("final allocations", 1)
+			v.Count("final allocations", 1)
 			if l.endedIndex > 0 && l.endedIndex < state.Index && !l.restored {
-				v.addViolation("%s had ended at index %d and is held on %s at index %d", l.id, l.endedIndex, state.Node,
+				v.AddViolation("%s had ended at index %d and is held on %s at index %d", l.id, l.endedIndex, state.Node,
 					state.Index)
 			}
 		case l.grantedAt < never && l.mustBeHeld():
-			v.addViolation("%s was granted with fence %d and is not held on %s", l.id, l.fence, state.Node)
+			v.AddViolation("%s was granted with fence %d and is not held on %s", l.id, l.fence, state.Node)
 		default:
-			v.count("ended allocations", 1)
+			v.Count("ended allocations", 1)
 		}
 	}
 }
@@ -72,9 +72,9 @@ func (s *timeline) checkReads(v *Verdict) {
 		if l == nil {
 			continue
 		}
-		v.count("reads of acknowledged ids", 1)
+		v.Count("reads of acknowledged ids", 1)
 		if l.grantedAt < o.Call {
-			v.addViolation("%s was granted with fence %d, and a read that was called later does not know it", o.ID,
+			v.AddViolation("%s was granted with fence %d, and a read that was called later does not know it", o.ID,
 				l.fence)
 		}
 	}
@@ -101,9 +101,9 @@ func (s *timeline) checkLists(v *Verdict) {
 		}
 		for _, l := range byTree[o.Claims[0].Tree] {
 			if l.maxGrantIndex <= o.Index && o.Index < l.heldIndex && !l.restored {
-				v.count("listed allocations", 1)
+				v.Count("listed allocations", 1)
 				if !listed[l.id] {
-					v.addViolation("%s, held from index %d to %d, is not in the list of %s at index %d", l.id,
+					v.AddViolation("%s, held from index %d to %d, is not in the list of %s at index %d", l.id,
 						l.maxGrantIndex, l.heldIndex, o.ServedBy, o.Index)
 				}
 			}
@@ -137,9 +137,9 @@ func (s *timeline) checkWatches(v *Verdict) {
 	for w := range saw {
 		for _, l := range s.byFence {
 			if l.minGrantIndex > first[w] && l.maxGrantIndex < last[w] {
-				v.count("watched grants", 1)
+				v.Count("watched grants", 1)
 				if !saw[w][l.id] {
-					v.addViolation("%s was granted at index %d to %d, but watch %d of client %d (%d to %d) missed it",
+					v.AddViolation("%s was granted at index %d to %d, but watch %d of client %d (%d to %d) missed it",
 						l.id, l.minGrantIndex, l.maxGrantIndex, w.session, w.client, first[w], last[w])
 				}
 			}

@@ -45,7 +45,7 @@ func (l *allocationHistory) heldClaims() []history.Claim {
 }
 
 func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocationHistory) {
-	v.count("grants", 1)
+	v.Count("grants", 1)
 	for _, claim := range l.heldClaims() {
 		for resource := range claim.Amounts {
 			for _, node := range pathToRoot(claim.Node) {
@@ -54,13 +54,13 @@ func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocati
 				if !known || limit == history.Unlimited {
 					continue
 				}
-				v.count("limits", 1)
+				v.Count("limits", 1)
 				used := amountAt(l.heldClaims(), at)
 				for _, other := range held {
 					used += amountAt(other.heldClaims(), at)
 				}
 				if used > limit {
-					v.addViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
+					v.AddViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
 						l.id, l.fence, l.minGrantIndex, l.maxGrantIndex, used, resource, at.tree, at.node, limit)
 				}
 			}
@@ -94,13 +94,13 @@ func amountAt(claims []history.Claim, at limitKey) int64 {
 
 func (s *timeline) checkUsage(v *Verdict, usage []history.Usage, index uint64) {
 	for _, u := range usage {
-		v.count("usages", 1)
+		v.Count("usages", 1)
 		if u.Limit != history.Unlimited && u.Over != max(0, u.Used-u.Limit) {
-			v.addViolation("at index %d %s:%s uses %d of %d %s and claims to be over by %d", index, u.Tree, u.Node,
+			v.AddViolation("at index %d %s:%s uses %d of %d %s and claims to be over by %d", index, u.Tree, u.Node,
 				u.Used, u.Limit, u.Resource, u.Over)
 		}
 		if s.limits.isFixed(limitKey{u.Tree, u.Node, u.Resource}) && u.Limit != history.Unlimited && u.Used > u.Limit {
-			v.addViolation("at index %d %s:%s uses %d of %d %s", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource)
+			v.AddViolation("at index %d %s:%s uses %d of %d %s", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource)
 		}
 	}
 }

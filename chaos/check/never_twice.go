@@ -16,12 +16,12 @@ func (s *timeline) checkNeverTwice() *Verdict {
 	}
 	owner := map[uint64]string{}
 	for _, l := range s.allocations {
-		v.count("ids", 1)
+		v.Count("ids", 1)
 		l.checkSingleGrant(v)
 		l.checkRetries(v)
 		if l.wasGranted() {
 			if other, taken := owner[l.fence]; taken {
-				v.addViolation("fence %d was given to %s and to %s", l.fence, other, l.id)
+				v.AddViolation("fence %d was given to %s and to %s", l.fence, other, l.id)
 			}
 			owner[l.fence] = l.id
 		}
@@ -41,17 +41,17 @@ func (l *allocationHistory) checkSingleGrant(v *Verdict) {
 	fresh := 0
 	for _, s := range l.observations {
 		if s.fence > 0 && s.fence != l.fence {
-			v.addViolation("%s was granted under fence %d and under %d", l.id, l.fence, s.fence)
+			v.AddViolation("%s was granted under fence %d and under %d", l.id, l.fence, s.fence)
 		}
 		if s.op != nil && s.op.Kind == history.Allocate && s.decisive && s.isHeld() {
 			fresh++
 		}
 	}
 	if fresh > 1 {
-		v.addViolation("%s was granted %d times as if it was new", l.id, fresh)
+		v.AddViolation("%s was granted %d times as if it was new", l.id, fresh)
 	}
 	if l.endedIndex > 0 && l.heldIndex > l.endedIndex && !l.restored {
-		v.addViolation("%s had ended at index %d and is held at index %d", l.id, l.endedIndex, l.heldIndex)
+		v.AddViolation("%s had ended at index %d and is held at index %d", l.id, l.endedIndex, l.heldIndex)
 	}
 }
 
@@ -60,15 +60,15 @@ func (l *allocationHistory) checkRetries(v *Verdict) {
 	if len(l.requests) < 2 {
 		return
 	}
-	v.count("retried ids", 1)
+	v.Count("retried ids", 1)
 	for _, o := range l.requests {
 		switch {
 		case o.Outcome != history.Refused:
 		case o.Reason == "ID_TAKEN":
-			v.addViolation("%s was asked for again with the same content and refused as taken", l.id)
+			v.AddViolation("%s was asked for again with the same content and refused as taken", l.id)
 		case o.Reason == history.Denied && l.grantedAt < o.Call && l.goneAt > o.Return && l.heldIndex > 0 &&
 			l.heldThroughout(o):
-			v.addViolation("%s was granted with fence %d and denied when it was repeated", l.id, l.fence)
+			v.AddViolation("%s was granted with fence %d and denied when it was repeated", l.id, l.fence)
 		}
 	}
 }
@@ -92,9 +92,9 @@ func checkExclusive(v *Verdict, holds []itemHold) {
 	slices.SortFunc(holds, func(a, b itemHold) int { return cmp.Compare(a.from, b.from) })
 	var last itemHold
 	for i, h := range holds {
-		v.count("item holds", 1)
+		v.Count("item holds", 1)
 		if i > 0 && h.from < last.to && h.holder != last.holder {
-			v.addViolation("%s held %s from %d to %d, and %s from %d to %d", last.holder, h.item, last.from, last.to,
+			v.AddViolation("%s held %s from %d to %d, and %s from %d to %d", last.holder, h.item, last.from, last.to,
 				h.holder, h.from, h.to)
 		}
 		if i == 0 || h.to > last.to {
@@ -169,7 +169,7 @@ func (s *timeline) checkFinalUsage(v *Verdict) {
 			for _, claim := range r.Claims {
 				for _, item := range claim.Items {
 					if key := claim.Tree + ":" + item; held[key] {
-						v.addViolation("on %s two allocations hold %s", state.Node, key)
+						v.AddViolation("on %s two allocations hold %s", state.Node, key)
 					} else {
 						held[key] = true
 					}
@@ -177,13 +177,13 @@ func (s *timeline) checkFinalUsage(v *Verdict) {
 			}
 		}
 		for _, u := range state.Usage {
-			v.count("final usages", 1)
+			v.Count("final usages", 1)
 			var sum int64
 			for _, r := range state.Held {
 				sum += amountAt(r.Claims, limitKey{u.Tree, u.Node, u.Resource})
 			}
 			if sum != u.Used {
-				v.addViolation("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree,
+				v.AddViolation("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree,
 					u.Node, u.Used, u.Resource, sum)
 			}
 		}

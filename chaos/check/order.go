@@ -19,7 +19,7 @@ func (s *timeline) checkQueueOrder() *Verdict {
 		}
 	}
 	for _, line := range lines {
-		v.count("grants", len(line))
+		v.Count("grants", len(line))
 		for i, b := range line {
 			for _, a := range line[i+1:] {
 				s.checkOvertaking(v, b, a)
@@ -44,11 +44,11 @@ func (s *timeline) checkOvertaking(v *Verdict, b, a *allocationHistory) {
 	if waits.index >= b.minGrantIndex {
 		return
 	}
-	v.count("pairs", 1)
+	v.Count("pairs", 1)
 	if a.firstRequest().Priority == b.firstRequest().Priority && !arrivedAfter(b, waits) {
 		return
 	}
-	v.addViolation("%s (priority %d) got fence %d at index %d to %d, "+
+	v.AddViolation("%s (priority %d) got fence %d at index %d to %d, "+
 		"while %s (priority %d, fence %d) had waited since index %d or earlier",
 		b.id, b.firstRequest().Priority, b.fence, b.minGrantIndex, b.maxGrantIndex, a.id, a.firstRequest().Priority,
 		a.fence, waits.index)
@@ -69,10 +69,10 @@ func arrivedAfter(b *allocationHistory, at observation) bool {
 func checkListOrder(v *Verdict, o *history.Op) {
 	last := map[string]history.Record{}
 	for _, r := range o.Records {
-		v.count("queue places", 1)
+		v.Count("queue places", 1)
 		line := fmt.Sprint(r.Claims)
 		if before, found := last[line]; found && (before.Priority < r.Priority || before.Place >= r.Place) {
-			v.addViolation("%s shows %s (priority %d, place %d) before %s (priority %d, place %d) at index %d",
+			v.AddViolation("%s shows %s (priority %d, place %d) before %s (priority %d, place %d) at index %d",
 				o.ServedBy, before.ID, before.Priority, before.Place, r.ID, r.Priority, r.Place, o.Index)
 		}
 		last[line] = r
@@ -88,14 +88,14 @@ func (s *timeline) checkExplained() *Verdict {
 		if o.Kind != history.Allocate || o.Outcome != history.Refused || o.Reason != history.Denied {
 			continue
 		}
-		v.count("denials", 1)
+		v.Count("denials", 1)
 		if len(o.Violations) == 0 {
-			v.addViolation("%s was denied and no limit is named", o.ID)
+			v.AddViolation("%s was denied and no limit is named", o.ID)
 		}
 		for _, x := range o.Violations {
-			v.count("violations", 1)
+			v.Count("violations", 1)
 			if why := s.invalidReason(o, x); why != "" {
-				v.addViolation("%s was denied because of %+v: %s", o.ID, x, why)
+				v.AddViolation("%s was denied because of %+v: %s", o.ID, x, why)
 			}
 		}
 	}
@@ -126,14 +126,14 @@ func (s *timeline) checkLive() *Verdict {
 		Counts: map[string]int{},
 	}
 	if s.finals.Missing != "" {
-		v.addViolation("%s", s.finals.Missing)
+		v.AddViolation("%s", s.finals.Missing)
 	}
 	for _, state := range s.finals.States {
-		v.count("healthy nodes", 1)
+		v.Count("healthy nodes", 1)
 		for _, r := range state.Waiting {
-			v.count("waiting requests", 1)
+			v.Count("waiting requests", 1)
 			if r.Place == 1 && state.hasRoomFor(r) {
-				v.addViolation("%s waits on %s at index %d although it is first in its queue and fits", r.ID,
+				v.AddViolation("%s waits on %s at index %d although it is first in its queue and fits", r.ID,
 					state.Node, state.Index)
 			}
 		}

@@ -22,23 +22,23 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 		floor := s.indexFloors.highestBefore(o.Call)
 		switch {
 		case o.Outcome == history.Refused:
-			v.count("denials", 1)
+			v.Count("denials", 1)
 			if o.Index <= floor && o.Mode != history.Wait { // a request that stops waiting is answered with a state
-				v.addViolation("%s was denied at index %d, but index %d had been answered before it asked", o.ID,
+				v.AddViolation("%s was denied at index %d, but index %d had been answered before it asked", o.ID,
 					o.Index, floor)
 			}
 		case o.IsRead():
 			checkReadIndex(v, o, floor)
 		case isDecisive(o):
-			v.count("writes", 1)
+			v.Count("writes", 1)
 			if o.Index <= floor {
-				v.addViolation("%s of %s took effect at index %d, but index %d had been answered before it was called",
+				v.AddViolation("%s of %s took effect at index %d, but index %d had been answered before it was called",
 					o.Kind, o.ID, o.Index, floor)
 			}
 		default:
-			v.count("repeated writes", 1)
+			v.Count("repeated writes", 1)
 			if o.Index < floor {
-				v.addViolation("%s of %s was answered at index %d, but index %d had been answered before it was called",
+				v.AddViolation("%s of %s was answered at index %d, but index %d had been answered before it was called",
 					o.Kind, o.ID, o.Index, floor)
 			}
 		}
@@ -49,24 +49,24 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 
 func checkReadIndex(v *Verdict, o *history.Op, floor uint64) {
 	if o.Stale {
-		v.count("stale reads", 1)
+		v.Count("stale reads", 1)
 		if o.Index < o.MinIndex {
-			v.addViolation("%s by %s is of index %d, although the minimum index was %d", o.Kind, o.ServedBy, o.Index,
+			v.AddViolation("%s by %s is of index %d, although the minimum index was %d", o.Kind, o.ServedBy, o.Index,
 				o.MinIndex)
 		}
 		if !o.MarkedStale || o.ServedBy == "" {
-			v.addViolation("%s at index %d is stale and not marked as stale, or does not name the server", o.Kind,
+			v.AddViolation("%s at index %d is stale and not marked as stale, or does not name the server", o.Kind,
 				o.Index)
 		}
 		return
 	}
-	v.count("linearizable reads", 1)
+	v.Count("linearizable reads", 1)
 	if o.Index < max(floor, o.MinIndex) {
-		v.addViolation("%s by %s is of index %d, but index %d had been answered before it was called", o.Kind,
+		v.AddViolation("%s by %s is of index %d, but index %d had been answered before it was called", o.Kind,
 			o.ServedBy, o.Index, max(floor, o.MinIndex))
 	}
 	if o.MarkedStale {
-		v.addViolation("%s by %s at index %d was requested as linearizable and marked as stale", o.Kind, o.ServedBy,
+		v.AddViolation("%s by %s at index %d was requested as linearizable and marked as stale", o.Kind, o.ServedBy,
 			o.Index)
 	}
 }
@@ -84,9 +84,9 @@ func (s *timeline) checkWatchOrder(v *Verdict) {
 		}
 		w := watch{o.Client, o.Session}
 		if before := last[w]; before != nil && o.Change != history.WatchBegins {
-			v.count("changes", 1)
+			v.Count("changes", 1)
 			if o.Index < before.Index || o.Index == before.Index && o.Position <= before.Position {
-				v.addViolation("a watch saw change %d.%d after %d.%d", o.Index, o.Position, before.Index,
+				v.AddViolation("a watch saw change %d.%d after %d.%d", o.Index, o.Position, before.Index,
 					before.Position)
 			}
 		}
@@ -99,9 +99,9 @@ func (s *timeline) checkWatchOrder(v *Verdict) {
 func (s *timeline) checkSameEverywhere() *Verdict {
 	v := &Verdict{Promise: "P9", Title: "the same everywhere at the same index", Counts: map[string]int{}}
 	for _, state := range s.finals.States {
-		v.count("final states", 1)
+		v.Count("final states", 1)
 		if why := stateDifference(&s.finals.States[0], &state); why != "" {
-			v.addViolation("%s and %s differ at index %d: %s", s.finals.States[0].Node, state.Node, state.Index, why)
+			v.AddViolation("%s and %s differ at index %d: %s", s.finals.States[0].Node, state.Node, state.Index, why)
 		}
 	}
 	s.finals.checkDigests(v)
@@ -117,9 +117,9 @@ func (s *timeline) checkSameEverywhere() *Verdict {
 			seen[key] = o
 			continue
 		}
-		v.count("equal questions", 1)
+		v.Count("equal questions", 1)
 		if !sameAnswers(before, o) {
-			v.addViolation("%s of operations %d (%s) and %d (%s) differ", key, before.Number, before.ServedBy, o.Number,
+			v.AddViolation("%s of operations %d (%s) and %d (%s) differ", key, before.Number, before.ServedBy, o.Number,
 				o.ServedBy)
 		}
 	}

@@ -51,7 +51,7 @@ const Live = "live"
 
 // Verdict is the result of checking one promise.
 type Verdict struct {
-	// Promise is "P1" to "P10", "linearizable" or Live.
+	// Promise is "P1" to "P10", "linearizable" or Live; or one of guarded clusters, which package guarded checks.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
 	// Counts is the number of checked cases by kind. A promise without checked cases is untried, not kept.
@@ -85,9 +85,11 @@ func (v *Verdict) Examined() int {
 	return all
 }
 
-func (v *Verdict) count(what string, n int) { v.Counts[what] += n }
+// Count adds checked cases of a kind.
+func (v *Verdict) Count(what string, n int) { v.Counts[what] += n }
 
-func (v *Verdict) addViolation(format string, args ...any) {
+// AddViolation adds a violation, and its description unless there are too many.
+func (v *Verdict) AddViolation(format string, args ...any) {
 	v.Violations++
 	if len(v.Messages) < maxMessages {
 		v.Messages = append(v.Messages, fmt.Sprintf(format, args...))

@@ -40,7 +40,7 @@ var mayImport = map[string]string{
 	"compat":   "gen internal/yamldoc",
 	"server": "access audit audit/sink authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki " +
 		"client manifest compat examples",
-	"chaos":    "client gen quota quota/ledger server",
+	"chaos":    "audit client gen quota quota/ledger server",
 	"examples": "",
 	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client " +
 		"manifest compat examples bench/load",

@@ -1,0 +1,99 @@
+package guarded
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// tokenLife is the life of every token, the longest that there is: no token ends by itself, not even while a fault has
+// set the clock of a node a year ahead.
+const tokenLife = 400 * 24 * time.Hour
+
+// SetUp makes the first administrator with the bootstrap secret of the servers, guards the cluster, and makes the
+// accounts and their tree. It retries until the cluster has done so or ctx ends.
+func SetUp(ctx context.Context, config Config, secret string) (*Workload, error) {
+	w := &Workload{config: config.withDefaults(), told: Evidence{Accounts: map[string]string{}}}
+	for _, step := range []struct {
+		what string
+		call func(ctx context.Context, url string) error
+	}{
+		{"make the first administrator", func(ctx context.Context, url string) error {
+			answer, err := w.accessAPI("", url).Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: secret})
+			w.admin = answer.GetSecret()
+			return err
+		}},
+		{"make a token that outlives the run", func(ctx context.Context, url string) error {
+			answer, err := w.accessAPI(w.admin, url).CreateToken(ctx, newTokenRequest(administrator))
+			if err == nil {
+				w.admin = answer.GetSecret()
+			}
+			return err
+		}},
+		{"guard the cluster", func(ctx context.Context, url string) error {
+			_, err := w.accessAPI(w.admin, url).SetAccessMode(ctx,
+				&quoratev1.SetAccessModeRequest{Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED})
+			return err
+		}},
+		{"make the accounts", w.createAccounts},
+		{"apply the tree", func(ctx context.Context, url string) error {
+			tree := treeWith([accountCount]bool{true, true, true})
+			_, err := w.treeAPI(w.admin, url).ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
+			return err
+		}},
+	} {
+		if err := w.repeat(ctx, step.call); err != nil {
+			return nil, fmt.Errorf("set up the guarded cluster: %s: %w", step.what, err)
+		}
+	}
+	return w, nil
+}
+
+// repeat makes a call to one server after the other until it succeeds or ctx ends.
+func (w *Workload) repeat(ctx context.Context, call func(ctx context.Context, url string) error) error {
+	for i := 0; ; i++ {
+		attempt, cancel := w.within(ctx)
+		err := call(attempt, w.config.Servers[i%len(w.config.Servers)])
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		pauseFor(ctx, w.config.Timeout/8)
+	}
+}
+
+func (w *Workload) createAccounts(ctx context.Context, url string) error {
+	for i := range accountCount {
+		_, err := w.accessAPI(w.admin, url).CreateAccount(ctx,
+			&quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: accountName(i)}})
+		if err != nil && connect.CodeOf(err) != connect.CodeAlreadyExists { // an earlier attempt may have made it
+			return err
+		}
+	}
+	return nil
+}
+
+func newTokenRequest(account string) *quoratev1.CreateTokenRequest {
+	return &quoratev1.CreateTokenRequest{Account: account, LifeMs: tokenLife.Milliseconds()}
+}
+
+// treeWith is the tree with the accounts that may hold. All of them manage what is below their nodes.
+func treeWith(mayHold [accountCount]bool) *quoratev1.Tree {
+	tree := &quoratev1.Tree{Name: guardedTree, Resources: []*quoratev1.Resource{{Name: resource}}}
+	for i := range accountCount {
+		to := []string{"account " + accountName(i)}
+		node := &quoratev1.Node{Path: accountName(i), Bindings: []*quoratev1.Binding{{Role: "node-admin", To: to}}}
+		if mayHold[i] {
+			node.Bindings = append(node.Bindings, &quoratev1.Binding{Role: "holder", To: to})
+		}
+		tree.Nodes = append(tree.Nodes, node, &quoratev1.Node{Path: ownNode(i)})
+	}
+	return tree
+}
+
+// ownNode is the node whose limits an account sets.
+func ownNode(account int) string { return accountName(account) + "/own" }
