@@ -36,6 +36,8 @@ NODES ?= 3
 OUT ?=
 OLD ?=
 PLANTED ?=
+# GUARDED=false leaves the clusters of make chaos open, without accounts.
+GUARDED ?= true
 # VULNCHECK=require makes `make vulncheck` fail where the database of vulnerabilities cannot be reached.
 VULNCHECK ?=
 # The protocol must stay compatible with the main branch, if this clone has one.
@@ -151,7 +153,7 @@ demo: build ## three real servers play the CERN script and lose their leader
 chaos: ## break real clusters and check what callers saw (SCENARIO, SEED, TIME, NODES, OUT: see chaos/README.md)
 	go build -o $(BIN)/chaos-run ./chaos/run
 	$(BIN)/chaos-run -scenario "$(SCENARIO)" -workloads "$(WORKLOADS)" -seed $(SEED) -time $(TIME) -length $(LENGTH) \
-	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)"
+	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)" -guarded=$(GUARDED)
 
 chaos-selftest: ## check that chaos finds every planted bug, in virtual time and with real processes
 	go test -count=1 -v -timeout 30m ./chaos/simtest -run PlantedBugs -args -planted

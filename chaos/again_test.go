@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// TestJudgeAgain judges a history that an earlier run left behind, with its final states if they lie beside it:
+// TestJudgeAgain judges a history that an earlier run left behind, with its final states and what accounts were told if
+// they lie beside it:
 //
 //	CHAOS_EVIDENCE=history.jsonl go test -run TestJudgeAgain ./chaos/...
 func TestJudgeAgain(t *testing.T) {
@@ -35,6 +37,12 @@ func TestJudgeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	verdicts := check.JudgeWith(h, finals, check.Options{Pictures: filepath.Dir(path)})
+	evidence, err := guarded.ReadEvidence(guarded.EvidenceBeside(path))
+	if err == nil {
+		verdicts = append(verdicts, guarded.Judge(evidence, h)...)
+	} else if !errors.Is(err, fs.ErrNotExist) { // the cluster was open
+		t.Fatal(err)
+	}
 	t.Logf("%d operations\n%s", len(h.Ops), verdicts)
 	if err := verdicts.Err(); err != nil {
 		t.Error(err)

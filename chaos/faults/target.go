@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/quorate/quorate/chaos/nodes"
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -67,14 +69,22 @@ func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, layers: map[*linkLayer]bool{},
 		departures: map[int]departure{},
 	}
-	for _, url := range c.URLs() {
-		one, err := client.New([]string{url}, client.WithPatience(askTimeout), client.WithAttemptTimeout(askTimeout))
+	return t, t.SetHTTP(nil)
+}
+
+// SetHTTP sets what carries the calls of the harness to the nodes: in a guarded cluster a client that presents a token;
+// nil for the default. It must not be called while faults happen.
+func (t *Target) SetHTTP(carrier connect.HTTPClient) error {
+	t.clients = nil
+	for _, url := range t.URLs() {
+		one, err := client.New([]string{url}, client.WithPatience(askTimeout), client.WithAttemptTimeout(askTimeout),
+			client.WithHTTPClient(carrier))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t.clients = append(t.clients, one)
 	}
-	return t, nil
+	return nil
 }
 
 // Note adds a line to the timeline.

@@ -23,7 +23,7 @@ type Bug struct {
 	// VirtualTime is set if the bug shows in chaos/simtest too. Clocks and processes cannot be disturbed there, and all
 	// nodes are one process, so that a bug that only some processes have makes no difference between them.
 	VirtualTime bool
-	// Guarded is set if only the runs of chaos/simtest on guarded clusters look for the bug.
+	// Guarded is set if the bug shows in guarded clusters only.
 	Guarded bool
 }
 
@@ -49,8 +49,14 @@ var allBugs = []Bug{
 	{Name: "map-order", Faults: []string{"kill-leader"}, Length: 20 * time.Second, VirtualTime: true},
 	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second, VirtualTime: true},
 	{Name: "early-expiry", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
-	{Name: "early-permission", VirtualTime: true, Guarded: true},
-	{Name: "skip-record", VirtualTime: true, Guarded: true},
+	{
+		Name: "early-permission", Faults: []string{"delay", "slow-disk"}, Workloads: []string{"deep", "read"},
+		Length: 30 * time.Second, VirtualTime: true, Guarded: true,
+	},
+	{
+		Name: "skip-record", Faults: []string{"kill-follower", "lagging-follower"}, Workloads: []string{"deep", "limits"},
+		Length: 40 * time.Second, VirtualTime: true, Guarded: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

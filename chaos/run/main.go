@@ -106,7 +106,7 @@ func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) 
 			Binary: o.binary, Old: old, OldGiven: o.old, Turnable: turnable, Planted: o.planted,
 			Size: sizes[runs%len(sizes)],
 			Seed: seed, Scenario: splitList(o.scenario), Workloads: splitList(o.workloads),
-			Length: max(length, 10*time.Second), Clients: o.clients,
+			Length: max(length, 10*time.Second), Clients: o.clients, Guarded: o.guarded,
 			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", seed)),
 			Watch: func(line string) { fmt.Println(line) },
 		}

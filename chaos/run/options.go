@@ -29,6 +29,7 @@ type options struct {
 	total, length              time.Duration
 	out, binary, old, planted  string
 	list, plain, selftest      bool
+	guarded                    bool
 	clients                    int
 }
 
@@ -45,6 +46,7 @@ func (o *options) registerFlags(f *flag.FlagSet) {
 	f.StringVar(&o.old, "old", "", "older server that the nodes run first: a file, a released version or a revision; "+
 		"if empty the previous release in runs with upgrades")
 	f.StringVar(&o.planted, "planted", "", "build the server with this planted bug")
+	f.BoolVar(&o.guarded, "guarded", true, "guard the clusters: accounts work on them beside the workloads")
 	f.BoolVar(&o.selftest, "selftest", false, "find every planted bug, or those that scenario names")
 	f.BoolVar(&o.list, "list", false, "list the faults")
 	f.BoolVar(&o.plain, "plain", false, "build the server without a turnable clock")

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/chaos/planted"
 )
 
 func TestBadOptions(t *testing.T) {
@@ -39,6 +41,19 @@ func TestBadOptions(t *testing.T) {
 		err := o.validate(f.Args())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// TestPlantedBugsNameWhatExists: a run with an unknown fault or workload could not be played.
+func TestPlantedBugsNameWhatExists(t *testing.T) {
+	for _, bug := range planted.Bugs() {
+		o := options{
+			scenario: strings.Join(bug.Faults, ","), workloads: strings.Join(bug.Workloads, ","), sizes: "3",
+			total: minTime, length: bug.Length,
+		}
+		if err := o.validate(nil); err != nil || len(bug.Faults) == 0 || bug.Length == 0 {
+			t.Errorf("%s: %v, %v for %v", bug.Name, err, bug.Faults, bug.Length)
 		}
 	}
 }

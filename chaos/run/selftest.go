@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/planted"
 	"github.com/quorate/quorate/chaos/runner"
 )
@@ -20,7 +21,7 @@ const maxAttempts = 5
 func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	var missed []string
 	for _, bug := range planted.Bugs() {
-		if bug.Guarded || o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
+		if o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
 			continue
 		}
 		build.Planted = bug.Name
@@ -50,14 +51,14 @@ func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (b
 		seed := o.seed + uint64(i)
 		config := runner.Config{
 			Binary: binary, Turnable: !o.plain, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults,
-			Workloads: bug.Workloads,
-			Length:    bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
+			Workloads: bug.Workloads, Guarded: bug.Guarded,
+			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
 		}
 		result, err := runner.Run(ctx, config)
 		if err != nil {
 			return false, err
 		}
-		if v := firstBroken(result.Verdicts); v != nil {
+		if v := firstBroken(verdictsFor(bug, result.Verdicts)); v != nil {
 			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise,
 				truncateText(v.Messages[0]))
 			return true, nil
@@ -66,6 +67,17 @@ func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (b
 			result.Faults.All())
 	}
 	return false, nil
+}
+
+// verdictsFor returns the verdicts that must find a bug: of a guarded cluster those of its accounts, which only such
+// bugs try.
+func verdictsFor(bug planted.Bug, all check.Verdicts) check.Verdicts {
+	if !bug.Guarded {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(v *check.Verdict) bool {
+		return v.Promise != guarded.Access && v.Promise != guarded.Audit
+	})
 }
 
 // firstBroken returns the first broken promise, or nil. A cluster that does not become healthy in time does not

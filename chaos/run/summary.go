@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/runner"
 )
 
@@ -26,8 +28,8 @@ type runSummary struct {
 
 func newSummary() *runSummary { return &runSummary{faults: faults.Counts{}} }
 
-// addRun adds a run, or why it could not be played. It deletes the large history of a run that passed; the report
-// remains.
+// addRun adds a run, or why it could not be played. It deletes the large history of a run that passed, with what lies
+// beside it; the report remains.
 func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	s.runs++
 	s.operations += len(r.History.Ops)
@@ -48,7 +50,11 @@ func (s *runSummary) addRun(r *runner.Result, failure error) error {
 		return nil
 	}
 	history := r.Config.History()
-	return errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
+	failed := errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
+	if err := os.Remove(guarded.EvidenceBeside(history)); !errors.Is(err, fs.ErrNotExist) { // open clusters have none
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }
 
 // writePage writes the summary of all runs so far.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/chaos/planted"
 	"github.com/quorate/quorate/chaos/runner"
 )
 
@@ -20,7 +22,9 @@ func resultWith(t *testing.T, dir string, seed uint64, failures ...string) *runn
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{config.History(), check.FinalsBeside(config.History())} {
+	for _, path := range []string{
+		config.History(), check.FinalsBeside(config.History()), guarded.EvidenceBeside(config.History()),
+	} {
 		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +62,10 @@ func TestSummaryOfRuns(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, page)
 		}
 	}
-	if _, err := os.Stat(good.Config.History()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the history of a run that passed is still there: %v", err)
+	for _, path := range []string{good.Config.History(), guarded.EvidenceBeside(good.Config.History())} {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s of a run that passed is still there: %v", path, err)
+		}
 	}
 	if _, err := os.Stat(bad.Config.History()); err != nil {
 		t.Errorf("the history of a run that failed: %v", err)
@@ -82,6 +88,21 @@ func TestSlowMachineFindsNoBug(t *testing.T) {
 	}
 	if found := firstBroken(append(slow, &check.Verdict{Promise: "P9", Violations: 1})); found == nil ||
 		found.Promise != "P9" {
+		t.Errorf("found %v, want P9", found)
+	}
+}
+
+// TestBugsOfAccessAreFoundByAccounts: another promise may break too, which does not show that theirs are checked.
+func TestBugsOfAccessAreFoundByAccounts(t *testing.T) {
+	all := check.Verdicts{{Promise: "P9", Violations: 1}, {Promise: guarded.Access}, {Promise: guarded.Audit}}
+	if found := firstBroken(verdictsFor(planted.Bug{Guarded: true}, all)); found != nil {
+		t.Errorf("%s counts as found", found.Promise)
+	}
+	all[2].Violations = 1
+	if found := firstBroken(verdictsFor(planted.Bug{Guarded: true}, all)); found == nil || found.Promise != guarded.Audit {
+		t.Errorf("found %v, want %s", found, guarded.Audit)
+	}
+	if found := firstBroken(verdictsFor(planted.Bug{}, all)); found == nil || found.Promise != "P9" {
 		t.Errorf("found %v, want P9", found)
 	}
 }

@@ -20,6 +20,9 @@ func (c Config) Command() string {
 		fmt.Fprintf(&b, " WORKLOADS=%s", strings.Join(c.Workloads, ","))
 	}
 	fmt.Fprintf(&b, " SEED=%d NODES=%d LENGTH=%v", c.Seed, c.Size, c.Length)
+	if !c.Guarded {
+		b.WriteString(" GUARDED=false")
+	}
 	if c.OldGiven != "" {
 		fmt.Fprintf(&b, " OLD=%s", c.OldGiven)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/chaos/nodes"
 	"github.com/quorate/quorate/chaos/report"
@@ -44,6 +45,9 @@ type Config struct {
 	Seed uint64
 	// Scenario names the faults and Workloads the workloads; nil is all of them.
 	Scenario, Workloads []string
+	// Guarded is true if the cluster is guarded and accounts work on it beside the workloads. An older server cannot be
+	// guarded: with Old it stays open, and the result says so.
+	Guarded bool
 	// Length is how long new faults begin. Healing and judging come on top.
 	Length time.Duration
 	// Clients is the number of clients of each workload and Pause the mean time between two calls of a client; 0 is
@@ -80,6 +84,9 @@ type activeRun struct {
 	cluster  *nodes.Cluster
 	target   *faults.Target
 	recorder *history.Recorder
+	// secret is the bootstrap secret of a cluster that is guarded, and accounts work on it then.
+	secret   string
+	accounts *guarded.Workload
 	result   *Result
 }
 
@@ -131,6 +138,11 @@ func (r *activeRun) startCluster() error {
 			"500",
 		},
 	}
+	secret, err := r.makeSecret()
+	if err != nil {
+		return err
+	}
+	config.Env = secret
 	cluster, err := nodes.Start(config)
 	if err != nil {
 		return err
@@ -180,6 +192,9 @@ func (r *activeRun) playFaults(ctx context.Context) error {
 	if err := r.target.AwaitHealthy(ctx, r.Patience); err != nil {
 		return fmt.Errorf("the cluster did not start: %w", err)
 	}
+	if err := r.guardCluster(ctx); err != nil {
+		return err
+	}
 	file, err := os.Create(r.History())
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
@@ -199,7 +214,7 @@ func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) 
 	config := workload.Config{
 		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients,
 		Pause:    r.Pause,
-		Recorder: r.recorder,
+		Recorder: r.recorder, HTTP: r.adminHTTP(),
 	}
 	setUp, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
@@ -209,7 +224,12 @@ func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	worked := make(chan error, 1)
-	go func() { worked <- workload.Run(working, config) }()
+	go func() {
+		accounts := r.startAccounts(working)
+		err := workload.Run(working, config)
+		<-accounts
+		worked <- err
+	}()
 	breaking, enough := context.WithTimeout(ctx, r.Length)
 	defer enough()
 	r.result.Faults, err = faults.Drive(breaking, r.target, schedule)
@@ -222,7 +242,7 @@ func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) 
 func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	bounded, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
-	finals, err := check.Collect(bounded, r.cluster.URLs(), nil)
+	finals, err := check.Collect(bounded, r.cluster.URLs(), r.adminHTTP())
 	if err != nil {
 		return err
 	}
@@ -232,6 +252,9 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
 	r.result.Verdicts = check.JudgeWith(r.result.History, finals,
 		check.Options{Timeout: searchTimeout, Pictures: r.Dir})
+	if err := r.judgeAccess(ctx); err != nil {
+		return err
+	}
 	if err := r.writeReport(); err != nil {
 		return err
 	}

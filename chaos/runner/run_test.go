@@ -1,6 +1,9 @@
 package runner
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPanicIn(t *testing.T) {
 	for log, want := range map[string]string{
@@ -21,8 +24,12 @@ func TestCommandNamesEverything(t *testing.T) {
 		Scenario: []string{"delay", "split"}, Workloads: []string{"lease"}, Seed: 7, Size: 5, Length: 90e9,
 		OldGiven: "v0.4.0", Planted: "map-order",
 	}
-	want := "make chaos SCENARIO=delay,split WORKLOADS=lease SEED=7 NODES=5 LENGTH=1m30s OLD=v0.4.0 PLANTED=map-order"
+	want := "make chaos SCENARIO=delay,split WORKLOADS=lease SEED=7 NODES=5 LENGTH=1m30s GUARDED=false OLD=v0.4.0 " +
+		"PLANTED=map-order"
 	if got := c.Command(); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if c.Guarded = true; strings.Contains(c.Command(), "GUARDED") {
+		t.Errorf("%s: clusters are guarded by default", c.Command())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/guarded"
 	"github.com/quorate/quorate/chaos/runner"
 	"github.com/quorate/quorate/internal/testbinary"
 	"github.com/quorate/quorate/internal/verify"
@@ -39,6 +41,10 @@ func TestSmoke(t *testing.T) {
 			Length: 4 * time.Second,
 		},
 		"leaders": {Scenario: []string{"isolate-leader", "kill-leader", "pause-leader"}, Length: 8 * time.Second},
+		"guarded": {
+			Scenario: []string{"kill-leader", "isolate-leader"}, Workloads: []string{"limits", "read", "wait"},
+			Guarded: true, Length: 12 * time.Second,
+		},
 		"members": {Scenario: []string{"remove-member", "demote-member", "hand-over"}, Length: 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +71,24 @@ func playShortRun(t *testing.T, binary string, config runner.Config) {
 			t.Error(failure)
 		}
 	}
+	if config.Guarded {
+		checkExamined(t, result.Verdicts)
+	}
 	if len(result.History.Ops) == 0 || result.Faults.All() == 0 {
 		t.Errorf("%d operations and %d faults prove nothing", len(result.History.Ops), result.Faults.All())
+	}
+}
+
+// checkExamined fails the test if a guarded run has proved nothing of a kind.
+func checkExamined(t *testing.T, verdicts check.Verdicts) {
+	t.Helper()
+	access, audit := verdicts.Of(guarded.Access), verdicts.Of(guarded.Audit)
+	if access == nil || audit == nil {
+		t.Fatalf("the run did not judge access:\n%s", verdicts)
+	}
+	for _, kind := range guarded.Examined() {
+		if access.Counts[kind]+audit.Counts[kind] == 0 {
+			t.Errorf("the run examined no %s", kind)
+		}
 	}
 }
