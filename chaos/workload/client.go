@@ -118,7 +118,7 @@ func (c *caller) setOutcome(o *history.Op, err error) {
 
 // clusterFailures are reasons why a cluster cannot serve. All other reasons are decisions of the ledger.
 const clusterFailures = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN " +
-	"NOT_UPGRADED FORGOTTEN INTERNAL"
+	"NOT_UPGRADED FORGOTTEN INTERNAL TOKEN_UNVERIFIABLE"
 
 func isClusterFailure(p *quoratev1.Problem) bool {
 	return slices.Contains(strings.Fields(clusterFailures), p.GetReason())

@@ -10,9 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"buf.build/go/protovalidate"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -67,6 +69,17 @@ type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.
 func (c Service) proposeWith(
 	ctx context.Context, propose proposeFunc, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
+	outcomes, index, err := c.refuseOrPropose(ctx, propose, commands)
+	if err == nil && !slices.ContainsFunc(outcomes, func(o ledger.Outcome) bool { return o.Refused == nil }) {
+		err = c.refuseUnproved(ctx)
+	}
+	return outcomes, index, err
+}
+
+// refuseOrPropose carries out those commands that their caller may give.
+func (c Service) refuseOrPropose(
+	ctx context.Context, propose proposeFunc, commands []quota.Command,
+) ([]ledger.Outcome, uint64, error) {
 	admission.TicketOf(ctx).MarkPrepared()
 	refused, err := c.refuseEarly(ctx, commands)
 	if err != nil {
@@ -107,6 +120,29 @@ func (c Service) proposePermitted(
 	return outcomes, index, nil
 }
 
+// refuseUnproved returns an error for a call whose caller became anonymous before this node knew that the cluster is
+// guarded. It is for commands of which none was carried out.
+func (c Service) refuseUnproved(ctx context.Context) (refused error) {
+	if identify.Unproved(ctx) == nil {
+		return nil
+	}
+	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		refused = unprovedUnder(ctx, v.Book())
+	})
+	if err != nil {
+		return wire.ToError(err)
+	}
+	return refused
+}
+
+// unprovedUnder is identify.Unproved for a call that a book decides; nil if the cluster is not guarded by it.
+func unprovedUnder(ctx context.Context, book *access.Book) error {
+	if book.Mode() != access.Guarded {
+		return nil
+	}
+	return identify.Unproved(ctx)
+}
+
 // tryCommands decides commands on the present state and changes nothing.
 func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{}, commands)
@@ -122,6 +158,9 @@ func (c Service) dryRun(
 ) ([]ledger.Outcome, uint64, error) {
 	outcomes, from := make([]ledger.Outcome, len(commands)), ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendInTurn(ctx, c, options, c.Node.Sandbox, func(v ledger.Sandbox) error {
+		if err := unprovedUnder(ctx, v.Book()); err != nil {
+			return err
+		}
 		for i, command := range commands {
 			outcomes[i] = v.DryRunFrom(from, command)
 		}
@@ -140,6 +179,9 @@ func (c Service) readState(
 // asReader calls fn with what the caller of the call may see.
 func asReader(ctx context.Context, fn func(ledger.Reader) error) func(ledger.View) error {
 	return func(v ledger.View) error {
+		if err := unprovedUnder(ctx, v.Book()); err != nil {
+			return err
+		}
 		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
 		if refused != nil {
 			return refused
@@ -160,6 +202,9 @@ func (c Service) readSandbox(
 	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.SandboxReader) error,
 ) (*quoratev1.ReadInfo, error) {
 	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Sandbox, func(v ledger.Sandbox) error {
+		if err := unprovedUnder(ctx, v.Book()); err != nil {
+			return err
+		}
 		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
 		if refused != nil {
 			return refused

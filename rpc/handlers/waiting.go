@@ -57,6 +57,9 @@ func (s AllocationService) checkWaiter(ctx context.Context, r *quoratev1.Allocat
 	}
 	var lost error
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		if lost = unprovedUnder(ctx, v.Book()); lost != nil {
+			return
+		}
 		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
 		if refused != nil {
 			lost = wire.ToError(refused)
@@ -107,6 +110,9 @@ func (s AllocationService) currentOutcome(
 	from := ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox,
 		func(v ledger.Sandbox) error {
+			if err := unprovedUnder(ctx, v.Book()); err != nil {
+				return err
+			}
 			outcome = v.DryRunFrom(from, command)
 			outcome.Now = v.Now()
 			return nil

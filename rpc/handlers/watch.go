@@ -119,6 +119,9 @@ func (w *Watcher) messages(
 		return nil, nil
 	}
 	_, failed := w.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		if err = unprovedUnder(ctx, v.Book()); err != nil {
+			return
+		}
 		reader, refused := v.ReaderOf(identify.CallerOf(ctx))
 		if refused != nil {
 			err = wire.ToError(refused)

@@ -27,6 +27,8 @@ type call struct {
 	jwtID  string
 	// under is what the credential was checked with.
 	under *believed
+	// unproved is true if a credential did not hold, and the cluster was not known to be guarded.
+	unproved bool
 }
 
 type callKey struct{}

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,18 @@ func toError(err error) *connect.Error {
 	answer := wire.NewProblem(connect.CodeUnauthenticated, err.Error(), detail)
 	answer.Meta().Set("WWW-Authenticate", "Bearer")
 	return answer
+}
+
+// Unproved returns an error for a call with a credential that did not hold while this node did not know that the
+// cluster is guarded, and nil for other calls. The caller has no identity then. Return the error instead of a decision
+// by the book of a guarded cluster: a node that has just started knows neither the mode nor the credential until it has
+// caught up, and would tell the owner of an allocation that there is none.
+func Unproved(ctx context.Context) error {
+	if c := callOf(ctx); c == nil || !c.unproved {
+		return nil
+	}
+	return toError(authn.NewError(authn.TokenUnverifiable,
+		"this node did not know yet that the cluster is guarded when the call came, and could not verify its credential"))
 }
 
 // isUnverifiable reports whether the credential may be valid: it could not be verified now.

@@ -73,6 +73,7 @@ func (i *Identifier) authenticate(
 		err = i.identify(ctx, shown, c)
 	}
 	mode := i.current().book.Mode()
+	c.unproved = err != nil
 	if err == nil || mode == access.Open {
 		return true
 	}
