@@ -40,7 +40,7 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 			for i, url := range t.URLs() {
 				if everywhere || i == p.dice%len(t.Nodes) {
 					t.Note(i, "a greedy client begins")
-					startGreedyCalls(attack, &calls, url)
+					startGreedyCalls(attack, &calls, url, t.GreedyToken)
 				}
 			}
 			return nil
@@ -52,15 +52,20 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		}
 }
 
-// startGreedyCalls keeps calls open at a node until ctx ends. A call that ends is replaced by another.
-func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url string) {
+// startGreedyCalls keeps calls open at a node until ctx ends. A call that ends is replaced by another. All present the
+// token, unless it is empty.
+func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url, token string) {
 	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
 	keep := func(count int, by *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
+		header := http.Header{"Content-Type": {kind}}
+		if token != "" {
+			header.Set("Authorization", "Bearer "+token)
+		}
 		for range count {
 			calls.Go(func() {
 				defer by.CloseIdleConnections()
 				for ctx.Err() == nil {
-					greedyCall(ctx, by, url+path, kind, body(), length)
+					greedyCall(ctx, by, url+path, header, body(), length)
 				}
 			})
 		}
@@ -84,7 +89,9 @@ func greedyTransport(http2 bool) *http.Transport {
 }
 
 // greedyCall makes one call and ignores its result: nodes come and go.
-func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, body io.ReadCloser, length int64) {
+func greedyCall(
+	ctx context.Context, by http.RoundTripper, url string, header http.Header, body io.ReadCloser, length int64,
+) {
 	within, cancel := context.WithTimeout(ctx, greedySpan)
 	defer cancel()
 	// The HTTP/1.1 transport waits for the body even when the connection is gone.
@@ -93,8 +100,7 @@ func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, bod
 	if err != nil {
 		return
 	}
-	request.ContentLength = length
-	request.Header.Set("Content-Type", kind)
+	request.ContentLength, request.Header = length, header.Clone()
 	if answer, err := by.RoundTrip(request); err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()

@@ -48,6 +48,8 @@ type Target struct {
 	Turnable bool
 	// Watch, if not nil, is called with each event.
 	Watch func(Event)
+	// GreedyToken is the token that the greedy client presents; none if empty.
+	GreedyToken string
 
 	clients []*client.Client
 

@@ -40,6 +40,11 @@ func SetUp(ctx context.Context, config Config, secret string) (*Workload, error)
 			return err
 		}},
 		{"make the accounts", w.createAccounts},
+		{"make a token of a tenant", func(ctx context.Context, url string) error {
+			answer, err := w.accessAPI(w.admin, url).CreateToken(ctx, newTokenRequest(idleTenant))
+			w.tenant = answer.GetSecret()
+			return err
+		}},
 		{"apply the tree", func(ctx context.Context, url string) error {
 			tree := treeWith([accountCount]bool{true, true, true})
 			_, err := w.treeAPI(w.admin, url).ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
@@ -67,9 +72,13 @@ func (w *Workload) repeat(ctx context.Context, call func(ctx context.Context, ur
 }
 
 func (w *Workload) createAccounts(ctx context.Context, url string) error {
+	names := []string{idleTenant}
 	for i := range accountCount {
+		names = append(names, accountName(i))
+	}
+	for _, name := range names {
 		_, err := w.accessAPI(w.admin, url).CreateAccount(ctx,
-			&quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: accountName(i)}})
+			&quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: name}})
 		if err != nil && connect.CodeOf(err) != connect.CodeAlreadyExists { // an earlier attempt may have made it
 			return err
 		}

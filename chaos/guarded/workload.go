@@ -52,8 +52,9 @@ const (
 	guardedTree = "guarded"
 	// resource is what they hold.
 	resource = "slots"
-	// administrator is the account that Bootstrap makes.
+	// administrator is the account that Bootstrap makes, and idleTenant one that does not work.
 	administrator = "admin"
+	idleTenant    = "idle"
 )
 
 func accountName(i int) string { return fmt.Sprintf("w%d", i) }
@@ -61,8 +62,8 @@ func accountName(i int) string { return fmt.Sprintf("w%d", i) }
 // Workload is a guarded cluster with its accounts and what they were told.
 type Workload struct {
 	config Config
-	// admin is the token of the administrator.
-	admin string
+	// admin is the token of the administrator, tenant that of an account that does not work.
+	admin, tenant string
 
 	mu sync.Mutex
 	// tokens are all secrets that an account was ever given, and held are allocations that it has.
@@ -73,6 +74,10 @@ type Workload struct {
 
 // AdminHTTP returns an HTTP client that presents the token of the administrator, who may do everything.
 func (w *Workload) AdminHTTP() connect.HTTPClient { return w.as(w.admin) }
+
+// TenantToken returns a token of an account that may hold nothing and does not work, for calls that are no part of the
+// workload.
+func (w *Workload) TenantToken() string { return w.tenant }
 
 // as returns an HTTP client that presents a token.
 func (w *Workload) as(token string) connect.HTTPClient { return tokenClient{w.config.HTTP, token} }

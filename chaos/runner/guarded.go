@@ -45,6 +45,7 @@ func (r *activeRun) guardCluster(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.target.GreedyToken = r.accounts.TenantToken()
 	return r.target.SetHTTP(r.adminHTTP())
 }
 
