@@ -301,6 +301,36 @@ func TestEscalation(t *testing.T) {
 	})
 }
 
+// TestARollbackGivesNoRights: who may roll back limits of every tree, and not give bindings, takes a limit back, and
+// does not bring back the rights of another.
+func TestARollbackGivesNoRights(t *testing.T) {
+	t.Parallel()
+	list, _, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	const curator = `  roles: {curator: [config.read, limits.set, nodes.manage]}
+  bindings:
+    - {role: curator, to: ["account heidi"]}
+`
+	curated := strings.Replace(guardedTree, "  bindings:\n", curator, 1)
+	withoutCarl := strings.Replace(curated, `["account carl"]`, `["account ops"]`, 1)
+	playSteps(t, list[0], []step{
+		{as("admin", "apply -f "+manifestFile(t, curated)), 0, "revision 4"},
+		{as("admin", "limits set cern:cms cores=39"), 0, "revision 5"},
+		{as("heidi", "rollback 4"), 0, "cern:cms  limit cores: 39 -> 40"},
+		{as("admin", "apply -f "+manifestFile(t, withoutCarl)), 0, "revision 7"},
+		{as("admin", "limits set cern:cms cores=38"), 0, "revision 8"},
+		{as("heidi", "rollback 7"), 0, "cern:cms  limit cores: 38 -> 40"},
+	})
+	for _, f := range list {
+		playSteps(t, f, []step{
+			{as("heidi", "rollback 6 --dry-run"), 4, "bindings.grant"},
+			{as("heidi", "rollback 6"), 4, "bindings.grant"},
+			{as("carl", "access can-i limits.set cern:cms"), 1, "no"},
+		})
+	}
+	playSteps(t, list[0], []step{{as("admin", "rollback 6"), 0, "account carl"}})
+}
+
 // subtreeWith is the text of cern:atlas with one more binding at physics.
 func subtreeWith(role, account string) string {
 	return strings.Replace(atlasText, "- {role: holder,", "- {role: "+role+", to: [\"account "+account+
