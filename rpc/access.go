@@ -13,7 +13,7 @@ import (
 func (s *Server) newAuthorizer(c Config) (*authorize.Authorizer, error) {
 	return authorize.New(authorize.Config{
 		Rules: s.procedures, Books: c.Node, CallerOf: identify.CallerOf, CredentialEnds: identify.CredentialEnds,
-		Now: time.Now, Registerer: c.Registerer, Closed: c.Closed,
+		Now: time.Now, Registerer: c.Registerer, Closed: c.Closed, WasGuarded: c.WasGuarded,
 		WriteError: s.admission.RefuseCall,
 		LogWouldRefuse: func(ctx context.Context, user, verb, place string) {
 			s.observer.Refusals.LogWouldRefuse(observe.CallOf(ctx), user, verb, place)

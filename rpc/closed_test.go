@@ -71,3 +71,33 @@ func TestAClosedServerServesAWatchingCluster(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAServerThatIsBehindTheGuard: it knows that the cluster was guarded, and its state does not say so yet. It answers
+// nobody by that state, whatever the mode in it, until it has caught up.
+func TestAServerThatIsBehindTheGuard(t *testing.T) {
+	for _, mode := range []access.Mode{access.Open, access.Watching, access.Guarded} {
+		c := newFakeCluster()
+		c.wasGuarded = true
+		d := openServer(t, c, "n1")
+		c.lead("n1")
+		d.node.bookWith(t, mode)
+		trees := quoratev1connect.NewTreeServiceClient(admin, d.url)
+		_, err := trees.ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
+		if mode == access.Guarded {
+			if err != nil {
+				t.Errorf("the administrator is refused: %v", err)
+			}
+			continue
+		}
+		wantRefused(t, err, connect.CodeUnavailable, "", "has not caught up")
+		_, err = d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
+		wantRefused(t, err, connect.CodeUnavailable, "", "has not caught up")
+		status, err := d.clusterAs("").GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+		if err != nil || status.GetTerm() != 0 {
+			t.Errorf("the status is %v, %v", status, err)
+		}
+		if status := send(t, "GET", d.url+"/metrics", "").status; status == 200 {
+			t.Errorf("a server that is behind shows its metrics while %s", mode)
+		}
+	}
+}

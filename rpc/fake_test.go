@@ -55,6 +55,8 @@ type fakeCluster struct {
 	bootstrapSecret [32]byte
 	// closed is true if servers serve no open cluster.
 	closed bool
+	// wasGuarded is true if servers know that the cluster is guarded.
+	wasGuarded bool
 	// recovery is what was prepared on the machines of all servers; nil for nothing.
 	recovery func() (RecoveryOffer, bool, error)
 	// hangUp closes idle connections. Without it, the shutdown of every server waits a second for them.
@@ -352,7 +354,8 @@ func openSecured(
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
 		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Closed: c.closed,
-		Audit: c.audit, AuditRequired: c.auditRequired, AuditGrants: c.auditGrants,
+		WasGuarded: c.wasGuarded,
+		Audit:      c.audit, AuditRequired: c.auditRequired, AuditGrants: c.auditGrants,
 		Security: security,
 	})
 	if err != nil {

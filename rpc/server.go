@@ -105,6 +105,8 @@ type Config struct {
 	Recovery func() (RecoveryOffer, bool, error)
 	// Closed is true if the server does not serve an open cluster. Bootstrap guards the cluster then.
 	Closed bool
+	// WasGuarded is true if the cluster was guarded when the server last knew: it refuses calls until it knows again.
+	WasGuarded bool
 }
 
 // RecoveryOffer is a recovery of access that was prepared on the machine of a server.

@@ -66,7 +66,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
-		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed,
+		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed, WasGuarded: p.note.Guarded,
 		Audit: records, AuditRequired: s.AuditRequired != auditNone, AuditGrants: s.AuditRequired == auditAll,
 		AuditReads: slices.Contains(s.AuditClasses, auditReads),
 	})

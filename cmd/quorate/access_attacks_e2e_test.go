@@ -331,6 +331,40 @@ func TestARollbackGivesNoRights(t *testing.T) {
 	playSteps(t, list[0], []step{{as("admin", "rollback 6"), 0, "account carl"}})
 }
 
+// TestAServerAloneKeepsTheGuard: after a start without a leader a server does not know yet that its cluster is guarded,
+// unless it has noted it: it must not answer everyone from what it has on disk.
+func TestAServerAloneKeepsTheGuard(t *testing.T) {
+	t.Parallel()
+	list, processes, tokens := guardedCluster(t)
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	note := filepath.Join(list[0].dir, "access.json")
+	awaitCondition(t, "the guard is not noted", func() bool {
+		text, err := os.ReadFile(note)
+		return err == nil && strings.Contains(string(text), `"guarded"`)
+	})
+	for _, p := range processes {
+		p.stopCleanly(t)
+	}
+	processes[0] = startProcess(t, list[0].commandLine()...)
+	awaitCondition(t, "the server does not answer", func() bool {
+		answer, err := http.Get(list[0].baseURL() + "/livez")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
+	playSteps(t, list[0], []step{
+		{"allocations --stale --timeout 2s", 6, "has not caught up"},
+		{"history --stale --timeout 2s", 6, "has not caught up"},
+		{"status --stale --timeout 2s", 6, "callers with cluster.read see why"},
+	})
+	for i := 1; i < len(list); i++ {
+		processes[i] = startProcess(t, list[i].commandLine()...)
+	}
+	awaitReady(t, processes[0], list[0])
+	playSteps(t, list[0], []step{
+		{as("hans", "allocations"), 0, ""},
+		{"history --stale", 0, "filtered"},
+	})
+}
+
 // subtreeWith is the text of cern:atlas with one more binding at physics.
 func subtreeWith(role, account string) string {
 	return strings.Replace(atlasText, "- {role: holder,", "- {role: "+role+", to: [\"account "+account+

@@ -43,6 +43,9 @@ type Config struct {
 	// Closed is true if this server serves no open cluster. While the cluster is open, callers may do here what the rules
 	// of the scope PUBLIC let everyone do, and ask for the status.
 	Closed bool
+	// WasGuarded is true if the cluster was guarded when this server last knew. Until it knows again, it refuses calls
+	// like a closed server.
+	WasGuarded bool
 	// Now is the wall clock.
 	Now func() time.Time
 	// LogWouldRefuse logs what a guarded cluster would have refused to a user: a verb, or what stands for it, at a place,
@@ -106,10 +109,12 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 		label = rule.Verb.String()
 	}
 	book := a.config.Books.Book()
-	if book.Mode() == access.Open {
-		if rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER && a.isClosed(ctx, book) {
-			return errClosed()
+	if rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER {
+		if err := a.closedFor(ctx, book); err != nil {
+			return err
 		}
+	}
+	if book.Mode() == access.Open {
 		return nil
 	}
 	err := a.askRule(ctx, book, rule)

@@ -6,25 +6,43 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// isClosed reports whether a call is refused because this server serves no open cluster. What the server asks itself is
-// not.
-func (a *Authorizer) isClosed(ctx context.Context, book *access.Book) bool {
-	return a.config.Closed && book.Mode() == access.Open && a.Caller(ctx).Kind != access.System
+// closedFor refuses a call because this server serves no open cluster, or knows that its cluster is guarded and has not
+// caught up with it. What the server asks itself is not refused.
+func (a *Authorizer) closedFor(ctx context.Context, book *access.Book) error {
+	switch mode := book.Mode(); {
+	case mode == access.Guarded || a.Caller(ctx).Kind == access.System:
+		return nil
+	case a.config.WasGuarded:
+		return errBehind()
+	case a.config.Closed && mode == access.Open:
+		return errClosed()
+	}
+	return nil
 }
 
 // checkClosed refuses calls to a server that serves no open cluster. The status is for everyone, and shows only a part
 // then.
 func (a *Authorizer) checkClosed(ctx context.Context, path string, scope quoratev1.RuleScope) error {
 	if scope == quoratev1.RuleScope_RULE_SCOPE_PUBLIC || scope == quoratev1.RuleScope_RULE_SCOPE_NODE ||
-		path == quoratev1connect.ClusterServiceGetStatusProcedure || !a.isClosed(ctx, a.config.Books.Book()) {
+		path == quoratev1connect.ClusterServiceGetStatusProcedure {
 		return nil
 	}
-	return errClosed()
+	return a.closedFor(ctx, a.config.Books.Book())
+}
+
+// errBehind sends a caller to another server: this one has started and not heard from a leader since.
+func errBehind() error {
+	return wire.NodeError(&cluster.Error{
+		Reason: cluster.NoLeader, NotApplied: true,
+		Text: "the cluster is guarded, and this server, which has started, has not caught up with it yet: it does not know " +
+			"who may call; repeat the call, or ask another server",
+	})
 }
 
 // errClosed says what opens the server, to a caller who may be its operator.

@@ -34,6 +34,8 @@ type Note struct {
 	Recoveries uint64 `json:"recoveries"`
 	// Closed is true if the server serves no open cluster, which was decided when its folder was new.
 	Closed bool `json:"closed,omitempty"`
+	// Guarded is true once the server has applied that its cluster is guarded, which does not end.
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // ErrNoNote means that no server of a version that knows recoveries has used the folder.

@@ -271,7 +271,8 @@ func TestFoldersThatAreClosed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		w.Run(ctx)
 		cancel()
-		if note, err = used.Begin(); err != nil || note.Closed != (mode == access.Guarded) {
+		if note, err = used.Begin(); err != nil || note.Closed != (mode == access.Guarded) ||
+			note.Guarded != note.Closed {
 			t.Errorf("of a cluster that is %s: %+v, %v", mode, note, err)
 		}
 	}

@@ -49,8 +49,8 @@ func (w *Watcher) look() {
 	if count := book.Recoveries(); count > w.Note.Recoveries {
 		w.report(book, count)
 	}
-	if book.Mode() == access.Guarded && !w.Note.Closed {
-		w.Note.Closed = true // so that the next start does not warn of an open cluster
+	if book.Mode() == access.Guarded && !w.Note.Guarded {
+		w.Note.Closed, w.Note.Guarded = true, true // the next start knows it before it has caught up
 		if err := w.Folder.WriteNote(w.Note); err != nil {
 			w.Log.Error("noting that the cluster is guarded", "error", err)
 		}
