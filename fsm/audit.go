@@ -109,8 +109,12 @@ func AuditHold(e WatchEvent) audit.Record {
 		Kind: audit.Hold, Index: e.Index, TimeMs: int64(e.At), Action: holdActions[e.Kind], Outcome: audit.Applied,
 		Detail: "allocation " + a.ID, ChangeCount: uint64(len(a.Claims)),
 	}}
-	if e.Kind == ledger.FactEnded {
-		r.Action = endActions[a.State]
+	switch e.Kind {
+	case ledger.FactEnded:
+		r.Action, r.WallMs = endActions[a.State], a.EndedWall
+	case ledger.FactGranted:
+		r.WallMs = a.GrantedWall
+	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
 	}
 	if a.Owner != "" {
 		r.Detail += " of " + a.Owner

@@ -14,8 +14,9 @@ import (
 const (
 	// holdsAtOnce is how many events of allocations are read at once.
 	holdsAtOnce = 500
-	// holdsRetry is the pause before the log is asked again.
+	// holdsRetry is the pause before the log is asked again, holdsPause that while the file is slow.
 	holdsRetry = time.Second
+	holdsPause = 20 * time.Millisecond
 )
 
 // feedNode is the part of the node that holdRecorder uses.
@@ -29,7 +30,9 @@ type feedNode interface {
 type holdRecorder struct {
 	node feedNode
 	note func(audit.Record)
-	log  hclog.Logger
+	// isBusy is true while no more records should be noted: the feed keeps them meanwhile.
+	isBusy func() bool
+	log    hclog.Logger
 	// position is behind the last event that was recorded.
 	position cluster.Position
 }
@@ -79,6 +82,9 @@ func (h *holdRecorder) skip(ctx context.Context) {
 // follow records until an error.
 func (h *holdRecorder) follow(ctx context.Context) error {
 	for {
+		for h.isBusy() && ctx.Err() == nil {
+			pause(ctx, holdsPause)
+		}
 		page, err := h.node.ReadFeed(h.position, holdsAtOnce)
 		if err != nil {
 			return err

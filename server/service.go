@@ -79,7 +79,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if slices.Contains(s.AuditClasses, auditHolds) {
 		last := records.Holds()
 		recorder := &holdRecorder{
-			node: node, note: records.Note, log: p.Log.Named("audit"),
+			node: node, note: records.Note, isBusy: records.IsBusy, log: p.Log.Named("audit"),
 			position: cluster.Position{Index: last.Index, Number: last.Count},
 		}
 		service.holds = recorder.run

@@ -112,9 +112,21 @@ func Open(o Options) (*Sink, error) {
 // value if there is none.
 func (s *Sink) Holds() HoldMark { return s.holds }
 
-// Note takes a record of this server: it sets chain, number, server and time. It does not wait for the file.
+// IsBusy reports whether so many records wait for the file that those which can be made again later should not be
+// noted now.
+func (s *Sink) IsBusy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) > MaxWaiting/2
+}
+
+// Note takes a record of this server: it sets chain, number, server, and the time if it has none. It does not wait for
+// the file.
 func (s *Sink) Note(r audit.Record) {
-	r.Chain, r.Server, r.WallMs = audit.Server, s.options.Server, s.options.Now().UnixMilli()
+	r.Chain, r.Server = audit.Server, s.options.Server
+	if r.WallMs == 0 {
+		r.WallMs = s.options.Now().UnixMilli()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gathers.take(r) {

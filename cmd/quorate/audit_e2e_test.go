@@ -128,6 +128,10 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 	playSteps(t, list[1], []step{
 		{"audit " + strings.Join(all, " ") + " --action AllocationService/ListAllocations --actor account/heidi", 0, "done"},
 	})
+	grants := runCommand(t, append([]string{"audit", "--action", "granted"}, all...)...).stdout
+	if strings.Count(grants, "\n") != 3 { // a heading and two grants
+		t.Errorf("grants are shown as often as there are files:\n%s", grants)
+	}
 	modes := runCommand(t, append([]string{"audit", "--action", "SetMode"}, all...)...).stdout
 	if strings.Count(modes, "\n") != 3 { // a heading, watching and guarded
 		t.Errorf("changes of the mode are shown as often as there are files:\n%s", modes)

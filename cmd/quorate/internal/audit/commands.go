@@ -41,7 +41,7 @@ that were refused, and those that no change tells of, such as backups and change
 needed.
 
 With files (audit-file in the configuration of a server, and FILE.1 and so on) no server is asked. They may be of
-several servers: records are shown in the order of time, and those that all servers have only once.
+several servers: records are shown in the order of time, and what all servers have recorded only once.
 
 Records never have tokens, nor user data of leases.`,
 		Example: `  quorate audit --node cern:atlas --since 24h

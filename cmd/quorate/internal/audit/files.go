@@ -62,8 +62,9 @@ func (o *listOptions) readFile(path string, request *quoratev1.ListRecordsReques
 // merged are the records of several files.
 type merged struct {
 	list []placedRecord
-	// ledger are the records of the ledger that were added, by their hashes.
-	ledger map[records.Hash]bool
+	// shared counts the records that all servers have, of the file that has most of them: those of the ledger, and what
+	// has happened to allocations.
+	shared map[string]int
 }
 
 // placedRecord has the time by which a record is placed. It never falls within a file, so that the records of a chain
@@ -74,22 +75,35 @@ type placedRecord struct {
 	at int64
 }
 
-// add adds the records of one file, in its order.
+// add adds the records of one file, in its order, without those that earlier files have too.
 func (m *merged) add(list []*records.Record) {
-	if m.ledger == nil {
-		m.ledger = map[records.Hash]bool{}
-	}
-	at := int64(0)
+	at, own := int64(0), map[string]int{}
 	for _, r := range list {
 		at = max(at, r.WallMs)
-		if r.Chain == records.Ledger {
-			if m.ledger[r.Hash] {
+		if key := sharedKey(r); key != "" {
+			if own[key]++; own[key] <= m.shared[key] {
 				continue
 			}
-			m.ledger[r.Hash] = true
 		}
 		m.list = append(m.list, placedRecord{r, at})
 	}
+	if m.shared == nil {
+		m.shared = map[string]int{}
+	}
+	for key, count := range own {
+		m.shared[key] = max(m.shared[key], count)
+	}
+}
+
+// sharedKey is what a record has in common with those of other servers about the same; empty for what only one has.
+func sharedKey(r *records.Record) string {
+	switch {
+	case r.Chain == records.Ledger:
+		return r.Hash.String()
+	case r.Kind == records.Hold:
+		return fmt.Sprint(r.Index, r.TimeMs, r.Action, r.Detail)
+	}
+	return ""
 }
 
 func (m *merged) inOrder() []*records.Record {
