@@ -23,7 +23,7 @@ const (
 )
 
 // algorithms are the signature algorithms that an issuer may use, and the default. Neither "none" nor algorithms with
-// shared keys (HS256) are among them: whoever verifies those could sign too.
+// shared keys (HS256) are among them: a server that verifies those could sign too.
 var algorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
 
 // Issuer is the configuration of one issuer of JSON Web Tokens.

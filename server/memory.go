@@ -14,7 +14,7 @@ import (
 const memoryShare = 0.75
 
 // tuneCollector sets how much memory the process takes before garbage is collected. The variables GOGC and GOMEMLIMIT
-// of Go's runtime win, because whoever sets them means this process.
+// of Go's runtime win, because they are set for this process.
 //
 // A server that holds little collects every few megabytes at Go's default of 100, several times a second in large
 // batches: collecting was 10 to 30 % of the work. The limit keeps a larger percentage from taking memory that is not

@@ -76,7 +76,7 @@ func (j *judge) checkChanges(v *check.Verdict) {
 	}
 }
 
-// checkRevisions: each revision of the configuration has one record, whoever was told of it.
+// checkRevisions: each revision of the configuration has one record, also if no caller was told of it.
 func (j *judge) checkRevisions(v *check.Verdict, h history.History) {
 	recorded := map[uint64]int{}
 	for _, r := range j.records {

@@ -117,8 +117,8 @@ func TestAGuardedCluster(t *testing.T) {
 	}
 }
 
-// TestARevokedTokenWhileTheLeaderDies: no write with a token is applied behind its revocation, on whatever server, and
-// whoever leads.
+// TestARevokedTokenWhileTheLeaderDies: no write with a token is applied behind its revocation, on any server and
+// under any leader.
 func TestARevokedTokenWhileTheLeaderDies(t *testing.T) {
 	t.Parallel()
 	list, processes, tokens := guardedCluster(t)

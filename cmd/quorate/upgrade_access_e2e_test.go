@@ -24,8 +24,8 @@ func (f serverFlags) runLine(t *testing.T, line string) outcome {
 	return runCommand(t, append([]string{"--server", f.baseURL()}, strings.Fields(line)...)...)
 }
 
-// checkNewFeaturesAreRefused asks an upgraded server for what n3 does not know. Whoever leads, the answer names n3 and
-// what to do, and nothing is applied in part.
+// checkNewFeaturesAreRefused asks an upgraded server for what n3 does not know. Under any leader the answer names n3
+// and what to do, and nothing is applied in part.
 func (f *fleet) checkNewFeaturesAreRefused(t *testing.T) {
 	t.Helper()
 	behind := "n3 (version " + previous + ", feature level 3)"

@@ -32,7 +32,7 @@ func TestRightsAgainstOracle(t *testing.T) {
 			before := quotatest.ImageText(g.ledger.Snapshot())
 			got := g.apply(who, c)
 			if want.Refused != nil {
-				continue // whoever asks; which refusal comes first does not matter
+				continue // for all callers; which refusal comes first does not matter
 			}
 			allowed := o.allows(who, c, want)
 			switch {
@@ -174,7 +174,7 @@ func (o *rightsOracle) follow(g *guarded, who string, c quota.Command, out ledge
 	}
 }
 
-// command draws a command; many are refused whoever asks.
+// command draws a command; many are refused for all callers.
 func (o *rightsOracle) command(t *rapid.T, i int) quota.Command {
 	node := func(label string) string {
 		return o.spec.Nodes[quotatest.Die(t, len(o.spec.Nodes), label)].Path

@@ -212,7 +212,7 @@ func checkOwners(t *rapid.T, g *guarded, owners map[string]string) {
 }
 
 // TestAdminsAreAdopted: a cluster with admins is not guarded, and the refusal has the command that helps; a caller who
-// manages access may replace admins by bindings, whoever they are.
+// manages access may replace all admins by bindings.
 func TestAdminsAreAdopted(t *testing.T) {
 	g := newOpen(t, "hans")
 	tree := cernTree()

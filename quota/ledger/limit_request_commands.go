@@ -10,7 +10,7 @@ import (
 )
 
 // requestLimits opens a request for other limits of a node. It checks the names and not whether the limits fit, because
-// whoever approves may make room first.
+// an approver may make room first.
 func (l guard) requestLimits(c quota.RequestLimits, m mode) Outcome {
 	user, err := l.requestUser()
 	if err == nil {

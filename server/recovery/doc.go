@@ -5,6 +5,6 @@
 // server leads, it accepts the secret once ([Folder.Offer]); the ledger raises the count, and so every file that was
 // made before is spent, on whichever member ([Folder.RemoveSpent]).
 //
-// The files contain no secret. Whoever can write them can also replace the program or the log, so they prove nothing
+// The files contain no secret. A user who can write them can also replace the program or the log, so they prove nothing
 // else; the checks keep copies and old files from being accepted.
 package recovery
