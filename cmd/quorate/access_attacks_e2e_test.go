@@ -351,9 +351,9 @@ func TestAServerAloneKeepsTheGuard(t *testing.T) {
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	})
 	playSteps(t, list[0], []step{
-		{"allocations --stale --timeout 2s", 6, "has not caught up"},
-		{"history --stale --timeout 2s", 6, "has not caught up"},
-		{"status --stale --timeout 2s", 6, "callers with cluster.read see why"},
+		{"allocations --stale --timeout 6s", 6, "has not caught up"},
+		{"history --stale --timeout 6s", 6, "has not caught up"},
+		{"status --stale --timeout 6s", 6, "callers with cluster.read see why"},
 	})
 	for i := 1; i < len(list); i++ {
 		processes[i] = startProcess(t, list[i].commandLine()...)
