@@ -11,6 +11,7 @@ type Span int64
 type Stamp struct {
 	// At is ledger time; the ledger takes max(now, At).
 	At Instant
-	// Wall is the leader's wall clock in milliseconds since 1970. It is recorded for people; no decision depends on it.
+	// Wall is the leader's wall clock in milliseconds since 1970. Rights that end with time go by it; no other decision
+	// depends on it.
 	Wall int64
 }

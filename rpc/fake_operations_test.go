@@ -10,11 +10,8 @@ import (
 
 // The fake is at a feature level that was never raised, and has no checkpoints.
 
-// fakeLevel is the newest feature level of fakes.
-const fakeLevel = 4
-
 func (n *fakeNode) Level() cluster.FeatureLevel {
-	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: fakeLevel, Supported: fakeLevel}
+	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: 4, Supported: cmp.Or(n.supported, 3)}
 }
 
 func (n *fakeNode) CheckLevel(level uint32) error {

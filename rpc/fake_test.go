@@ -55,6 +55,8 @@ type fakeCluster struct {
 	bootstrapSecret [32]byte
 	// closed is true if servers serve no open cluster.
 	closed bool
+	// supported is the newest feature level that nodes understand; 0 is that of the cluster.
+	supported uint32
 	// wasGuarded is true if servers know that the cluster is guarded.
 	wasGuarded bool
 	// recovery is what was prepared on the machines of all servers; nil for nothing.
@@ -346,7 +348,7 @@ func openSecured(
 	}
 	c.members = append(c.members, cluster.Member{
 		ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id,
-		Voter: true, Alive: true, FeatureLevel: fakeLevel,
+		Voter: true, Alive: true,
 	})
 	registry := prometheus.NewRegistry()
 	node := &fakeNode{fakeCluster: c, id: id}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/quorate/quorate/cluster"
@@ -13,13 +14,17 @@ import (
 // would answer that it does not know the method, or leave out fields that it does not know without an error. A leader
 // that has the feature decides by itself.
 func (s *Server) checkLevel(r *http.Request, leader cluster.Member) error {
-	if level := s.node.Level(); leader.FeatureLevel >= level.Supported || level.Current >= level.Supported {
+	level := s.node.Level()
+	if level.Current >= level.Supported {
 		return nil // most calls end here, and are not decoded
 	}
-	known := s.procedures[r.URL.Path]
-	needed := known.Level
-	if request, found := codec.Decode(r, known.Input); found {
-		needed = max(needed, procedures.LevelOf(request))
+	needed := s.levelOf(r)
+	if needed <= level.Current {
+		return nil
+	}
+	// The leader may have been downgraded since it last said what it understands.
+	if answer, err := s.peers.GetStanding(r.Context(), leader); err == nil {
+		leader.FeatureLevel, leader.Version = answer.GetFeatureLevel(), answer.GetVersion()
 	}
 	if leader.FeatureLevel >= needed {
 		return nil
@@ -27,5 +32,18 @@ func (s *Server) checkLevel(r *http.Request, leader cluster.Member) error {
 	if err := s.node.CheckLevel(needed); err != nil {
 		return wire.ToError(err)
 	}
-	return nil
+	return wire.NodeError(&cluster.Error{
+		Reason: cluster.NotUpgraded, NotApplied: true, Leader: leader.ID,
+		Text: fmt.Sprintf("this needs feature level %d, and the leader %s (version %s, feature level %d) does not have it; "+
+			"upgrade it", needed, leader.ID, leader.Version, leader.FeatureLevel),
+	})
+}
+
+// levelOf is the feature level that a call needs.
+func (s *Server) levelOf(r *http.Request) uint32 {
+	known := s.procedures[r.URL.Path]
+	if request, found := codec.Decode(r, known.Input); found {
+		return max(known.Level, procedures.LevelOf(request))
+	}
+	return known.Level
 }

@@ -34,11 +34,12 @@ func changesOfLevels() map[string]func(*quoratev1.ApplyTreesRequest) {
 // know at all, in every protocol, with the level.
 func TestALeaderOfAnEarlierVersion(t *testing.T) {
 	c := newFakeCluster()
+	c.supported = 7
 	follower, leader := openServer(t, c, "n1"), openServer(t, c, "n2")
 	c.lead("n2")
 	leader.applyCERN(t)
-	for i := range c.members {
-		c.members[i].FeatureLevel = 3
+	for i := range c.members { // which is not true any more: the leader was downgraded
+		c.members[i].FeatureLevel = 7
 	}
 	known, err := leader.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"})
 	if err != nil {
