@@ -221,12 +221,18 @@ func (c *Cluster) Followers() []*cluster.Node {
 // Eventually waits until a condition holds, for at most electionBound.
 func (c *Cluster) Eventually(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(electionBound); ; {
+	c.EventuallyWithin(electionBound, what, holds)
+}
+
+// EventuallyWithin is Eventually with another bound.
+func (c *Cluster) EventuallyWithin(bound time.Duration, what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(bound); ; {
 		if holds() {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("not within %v: %s", electionBound, what)
+			c.t.Fatalf("not within %v: %s", bound, what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

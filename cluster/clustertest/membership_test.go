@@ -44,8 +44,9 @@ func wantRefused(t *testing.T, err error, says string) {
 	}
 }
 
+// awaitVoters waits for members to be stable and promoted, which takes longer when leaders change meanwhile.
 func awaitVoters(c *clustertest.Cluster, count int) {
-	c.Eventually(fmt.Sprint(count, " healthy voters"), func() bool {
+	c.EventuallyWithin(2*time.Minute, fmt.Sprint(count, " healthy voters"), func() bool {
 		all, healthy := c.Voters()
 		return all == count && healthy == count
 	})
