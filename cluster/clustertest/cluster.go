@@ -232,7 +232,7 @@ func (c *Cluster) EventuallyWithin(bound time.Duration, what string, holds func(
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("not within %v: %s", bound, what)
+			c.t.Fatalf("not within %v: %s; the members are %+v", bound, what, c.Health())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
