@@ -20,7 +20,7 @@ import (
 // format, because snapshots had no place for records before. Commands of holders cost no more than the switch.
 func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outcome) {
 	r, isChange := changeRecord(c)
-	if _, isExpiry := c.(quota.Expire); isExpiry { // requests for limits that nobody has decided about in time
+	if _, isExpiry := c.(quota.Expire); isExpiry { // of requests for limits that were not decided in time
 		r, isChange = requestRecord("ExpireRequests", "", ""), true
 	}
 	if !isChange {

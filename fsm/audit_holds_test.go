@@ -82,7 +82,7 @@ func TestEveryEndHasAWord(t *testing.T) {
 	}
 }
 
-// TestExpiredRequestsAreAudited: nobody has decided, and the record says so in the name of the system.
+// TestExpiredRequestsAreAudited: a request that was not decided in time has a record, whose actor is the system.
 func TestExpiredRequestsAreAudited(t *testing.T) {
 	f := seventhFSM(t)
 	before := f.records.Head().Number

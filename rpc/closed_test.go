@@ -73,7 +73,7 @@ func TestAClosedServerServesAWatchingCluster(t *testing.T) {
 }
 
 // TestAServerThatIsBehindTheGuard: it knows that the cluster was guarded, and its state does not say so yet. It answers
-// nobody by that state, whatever the mode in it, until it has caught up.
+// no call by that state, in any mode, until it has caught up.
 func TestAServerThatIsBehindTheGuard(t *testing.T) {
 	for _, mode := range []access.Mode{access.Open, access.Watching, access.Guarded} {
 		c := newFakeCluster()

@@ -57,11 +57,34 @@ const fileMode = 0o600
 type found struct {
 	Ledger, Server audit.Head
 	Holds          HoldMark
+	// countedHolds is true if a record of an allocation of an earlier log entry was found: then Holds has all of its entry,
+	// although the records of one entry may be in two files.
+	countedHolds bool
 }
 
 // isComplete reports whether older files need not be read.
 func (f *found) isComplete(findHolds bool) bool {
-	return f.Ledger != (audit.Head{}) && f.Server != (audit.Head{}) && (!findHolds || f.Holds != HoldMark{})
+	return f.Ledger != (audit.Head{}) && f.Server != (audit.Head{}) && (!findHolds || f.countedHolds)
+}
+
+// addOlder adds what was found in an older file.
+func (f *found) addOlder(older found) {
+	if f.Ledger == (audit.Head{}) {
+		f.Ledger = older.Ledger
+	}
+	if f.Server == (audit.Head{}) {
+		f.Server = older.Server
+	}
+	switch {
+	case f.countedHolds || older.Holds == HoldMark{}:
+	case f.Holds == HoldMark{}:
+		f.Holds, f.countedHolds = older.Holds, older.countedHolds
+	case f.Holds.Index == older.Holds.Index:
+		f.Holds.Count += older.Holds.Count
+		f.countedHolds = older.countedHolds
+	default:
+		f.countedHolds = true
+	}
 }
 
 // add notes the next record.
@@ -77,6 +100,7 @@ func (f *found) add(r *audit.Record) {
 	case r.Index == f.Holds.Index:
 		f.Holds.Count++
 	default:
+		f.countedHolds = f.Holds != HoldMark{}
 		f.Holds = HoldMark{r.Index, 1}
 	}
 }
@@ -129,17 +153,7 @@ func (f *rotatedFile) findNewest(findHolds bool) (found, error) {
 		case err != nil:
 			return found{}, fmt.Errorf("%s: %w; move it away to begin a new one", name, err)
 		}
-		if newest.Ledger == (audit.Head{}) {
-			newest.Ledger = in.Ledger
-		}
-		if newest.Server == (audit.Head{}) {
-			newest.Server = in.Server
-		}
-		if newest.Holds.Index == in.Holds.Index {
-			newest.Holds.Count += in.Holds.Count // the records of one entry are in two files
-		} else if newest.Holds == (HoldMark{}) {
-			newest.Holds = in.Holds
-		}
+		newest.addOlder(in)
 		if newest.isComplete(findHolds) {
 			break
 		}

@@ -222,6 +222,27 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestHoldsAreCountedOverFiles: of the newest log entry with records of allocations all are counted, wherever the file
+// was rotated between them, so that a restarted server continues behind the last one.
+func TestHoldsAreCountedOverFiles(t *testing.T) {
+	for size := int64(700); size < 3000; size += 100 {
+		o := options(filepath.Join(t.TempDir(), "audit.log"), newSource())
+		o.MaxBytes, o.Keep, o.FindHolds = size, 100, true
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t, o)
+			for _, index := range []uint64{7, 7, 9, 9, 9, 9} {
+				s.Note(audit.Record{Kind: audit.Hold, Action: "granted", Index: index, Outcome: audit.Applied})
+			}
+			synctest.Wait()
+			s.stop()
+			again, err := sink.Open(o)
+			if err != nil || again.Holds() != (sink.HoldMark{Index: 9, Count: 4}) {
+				t.Errorf("files of %d bytes: %+v, %v", size, again.Holds(), err)
+			}
+		})
+	}
+}
+
 // TestRefusalsAreGathered: beyond ten a second of one address only their number is written.
 func TestRefusalsAreGathered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")

@@ -132,7 +132,7 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 		l.inventory.advanceItem(k.number)
 	case dueRequest:
 		open := l.requests.find(k.number)
-		closed := l.requests.close(open, quota.RequestExpired, "", "nobody decided about it in time")
+		closed := l.requests.close(open, quota.RequestExpired, "", "it was not decided in time")
 		l.journal.changes = append(l.journal.changes, requestChange(open, closed))
 	}
 	return nil
