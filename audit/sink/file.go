@@ -57,8 +57,8 @@ const fileMode = 0o600
 type found struct {
 	Ledger, Server audit.Head
 	Holds          HoldMark
-	// countedHolds is true if a record of an allocation of an earlier log entry was found: then Holds has all of its entry,
-	// although the records of one entry may be in two files.
+	// countedHolds is true if a record of an allocation of an earlier log entry was found: then Holds has all of its
+	// entry, although the records of one entry may be in two files.
 	countedHolds bool
 }
 

@@ -226,13 +226,17 @@ func TestRotation(t *testing.T) {
 // was rotated between them, so that a restarted server continues behind the last one.
 func TestHoldsAreCountedOverFiles(t *testing.T) {
 	for size := int64(700); size < 3000; size += 100 {
-		o := options(filepath.Join(t.TempDir(), "audit.log"), newSource())
-		o.MaxBytes, o.Keep, o.FindHolds = size, 100, true
+		path := filepath.Join(t.TempDir(), "audit.log")
 		synctest.Test(t, func(t *testing.T) {
+			from := newSource() // inside, because Wait does not return while a channel from outside is awaited
+			o := options(path, from)
+			o.MaxBytes, o.Keep, o.FindHolds = size, 100, true
 			s := start(t, o)
 			for _, index := range []uint64{7, 7, 9, 9, 9, 9} {
 				s.Note(audit.Record{Kind: audit.Hold, Action: "granted", Index: index, Outcome: audit.Applied})
 			}
+			synctest.Wait()
+			from.add(2, "the newest record of the ledger is in the newest file")
 			synctest.Wait()
 			s.stop()
 			again, err := sink.Open(o)
