@@ -8,7 +8,7 @@ import (
 )
 
 // EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 7
+const EntryFormat uint32 = 8
 
 const (
 	firstFormat  uint32 = 1
@@ -23,6 +23,8 @@ const (
 	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
 	// limits.
 	seventhFormat uint32 = 7
+	// eighthFormat adds changes of what an allocation holds.
+	eighthFormat uint32 = 8
 )
 
 // CallerFormat is the first format whose entries say who asks for their commands.

@@ -55,6 +55,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	if format == seventhFormat {
 		return seventhGoldens(t)
 	}
+	if format == eighthFormat {
+		return eighthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM

@@ -197,9 +197,9 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	f.checkNewFeaturesAreRefused(t)
 
 	f.restartServer(t, "n3", binary)
-	runUntil(t, first, "level", 0, "possible  7")
+	runUntil(t, first, "level", 0, "possible  8")
 	runUntil(t, first, "digests --now", 3, "--raise")
-	runUntil(t, first, "level --raise", 0, "level     7")
+	runUntil(t, first, "level --raise", 0, "level     8")
 	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
