@@ -79,7 +79,8 @@ func (t *tally) addEvent(n cluster.WatchEvent) {
 		state := n.Allocation.State()
 		t.change.addChange(endCounts(n.Allocation.Fence(), state))
 		t.ended[state]++
-	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
+	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
+		ledger.FactResized:
 	}
 }
 

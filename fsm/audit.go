@@ -64,8 +64,8 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 // isRecorded reports whether a command that changes something leaves an audit record.
 func isRecorded(c quota.Command) bool {
 	switch c.(type) {
-	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
-		quota.ResetItems:
+	case quota.Allocate, quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.Confirm,
+		quota.Cancel, quota.Expire, quota.UpdateItems, quota.ResetItems:
 		return false
 	default:
 		return true
@@ -92,6 +92,7 @@ func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
 var holdActions = map[ledger.FactKind]string{
 	ledger.FactWaiting: "waiting", ledger.FactGranted: "granted", ledger.FactConfirmed: "confirmed",
 	ledger.FactRevoked: "revoked", ledger.FactRestored: "restored", ledger.FactShrunk: "shrunk",
+	ledger.FactResized: "resized",
 }
 
 // endActions are the words for the ends.
@@ -114,7 +115,8 @@ func AuditHold(e WatchEvent) audit.Record {
 		r.Action, r.WallMs = endActions[a.State], a.EndedWall
 	case ledger.FactGranted:
 		r.WallMs = a.GrantedWall
-	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
+	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
+		ledger.FactResized:
 	}
 	if a.Owner != "" {
 		r.Detail += " of " + a.Owner

@@ -208,6 +208,8 @@ func TestUnknownFieldsAnywhere(t *testing.T) {
 	t.Run("third format", func(t *testing.T) { unknownFieldsAnywhere(t, third, 38) })
 	t.Run("fourth format", func(t *testing.T) { unknownFieldsAnywhere(t, fourth, 1) })
 	t.Run("seventh format", func(t *testing.T) { unknownFieldsAnywhere(t, seventhEntry, 40) })
+	eighth := func() *logv1.Entry { return entryOf(eighthFormat, holdingChanges()) }
+	t.Run("eighth format", func(t *testing.T) { unknownFieldsAnywhere(t, eighth, 14) })
 }
 
 func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {

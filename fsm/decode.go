@@ -145,6 +145,9 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		a := c.AdoptAllocations
 		return quota.AdoptAllocations{Owner: a.GetOwner(), IDs: a.GetIds(), Reason: a.GetReason()}, nil
 	}
+	if command := decodeHoldingChange(c); command != nil {
+		return command, nil
+	}
 	return decodeRequestCommand(c)
 }
 

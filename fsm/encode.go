@@ -123,6 +123,18 @@ func encodeCommand(c quota.Command) *logv1.Command {
 			Id: c.ID, Fence: c.Fence, TtlMs: int64(c.TTL), Data: each(c.Data, encodeLabel),
 			Items: each(c.Items, encodeItemUpdate),
 		}}}
+	case quota.Resize:
+		return &logv1.Command{Command: &logv1.Command_Resize{Resize: &logv1.Resize{
+			Id: c.ID, Fence: c.Fence, Generation: c.Generation, Claims: each(c.Claims, encodeClaimChange),
+		}}}
+	case quota.Transfer:
+		return &logv1.Command{Command: &logv1.Command_Transfer{Transfer: &logv1.Transfer{
+			Id: c.ID, Fence: c.Fence, Generation: c.Generation, Moves: each(c.Moves, encodeClaimMove),
+		}}}
+	case quota.Split:
+		return &logv1.Command{Command: &logv1.Command_Split{Split: &logv1.Split{
+			Id: c.ID, Fence: c.Fence, Generation: c.Generation, Parts: each(c.Parts, encodePart),
+		}}}
 	case quota.UpdateItems:
 		return &logv1.Command{Command: &logv1.Command_UpdateItems{UpdateItems: &logv1.UpdateItems{
 			Updates: each(c.Updates, encodeItemUpdate),

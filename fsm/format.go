@@ -51,6 +51,8 @@ func formatOf(c quota.Command) uint32 {
 	case quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
 		quota.WithdrawRequest:
 		return seventhFormat
+	case quota.Resize, quota.Transfer, quota.Split:
+		return eighthFormat
 	case quota.ApplyTrees:
 		if c.Access != nil || c.At != nil || c.KeepAccess || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
 			return seventhFormat

@@ -150,8 +150,10 @@ func anyCommand() *rapid.Generator[quota.Command] {
 	})
 	requesting := rapid.OneOf(asCommand(rapid.Make[quota.RequestLimits]()), asCommand(rapid.Make[quota.ApproveRequest]()),
 		asCommand(rapid.Make[quota.RejectRequest]()), asCommand(rapid.Make[quota.WithdrawRequest]()))
+	changing := rapid.OneOf(asCommand(rapid.Make[quota.Resize]()), asCommand(rapid.Make[quota.Transfer]()),
+		asCommand(rapid.Make[quota.Split]()))
 	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound,
-		adopting, requesting)
+		adopting, requesting, changing)
 }
 
 func asCommand[C quota.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {

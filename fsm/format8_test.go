@@ -1,9 +1,64 @@
 package fsm
 
-import "testing"
+import (
+	"testing"
 
-// eighthGoldens are the entries of the eighth format.
+	"github.com/quorate/quorate/quota"
+)
+
+// holdingChanges are the changes of what an allocation holds, with every field set.
+func holdingChanges() map[string]quota.Command {
+	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
+	return map[string]quota.Command{
+		"resize": quota.Resize{ID: "job", Fence: 3, Generation: 1, Claims: []quota.ClaimChange{
+			{Tree: "t", Node: "a", Amounts: cpu(9)}, {Tree: "t", Node: "b", Amounts: cpu(1)},
+		}},
+		"transfer": quota.Transfer{
+			ID: "job", Fence: 3, Generation: 2, Moves: []quota.ClaimMove{{Tree: "t", From: "b", To: "c"}},
+		},
+		"split": quota.Split{ID: "job", Fence: 3, Generation: 3, Parts: []quota.Part{
+			{ID: "part", Claims: []quota.PartClaim{{Tree: "t", From: "a", To: "b", Amounts: cpu(4)}}},
+		}},
+	}
+}
+
+// eighthFSM is a state machine with an allocation that was changed, a part of it, and one that has ended.
+func eighthFSM(t testing.TB) *FSM {
+	t.Helper()
+	f := seventhFSM(t)
+	applyData(f, f.applied+1, joined(t, RaiseLevel(eighthFormat)))
+	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
+	tree := quota.TreeSpec{
+		Name: "elastic", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a"}, {Path: "b"}},
+	}
+	hold := func(id string) quota.Command {
+		return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "elastic", Node: "a", Amounts: cpu(5)}}}
+	}
+	part := func(of, id string) quota.Command {
+		return quota.Split{ID: of, Generation: 7, Parts: []quota.Part{
+			{ID: id, Claims: []quota.PartClaim{{Tree: "elastic", From: "a", To: "b", Amounts: cpu(2)}}},
+		}}
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/elastic"), hold("ci/ended"),
+		part("ci/elastic", "ci/part"), part("ci/ended", "ci/other"), quota.Release{ID: "ci/ended"})))
+	for _, id := range []string{"ci/elastic", "ci/part", "ci/ended"} {
+		if a, refused := f.ledger.View().Allocation(id); refused != nil || a.Generation != 7 && a.SplitFrom == "" {
+			t.Fatalf("%s is %+v, %v", id, a, refused)
+		}
+	}
+	return f
+}
+
+// eighthGoldens are the entries of the eighth format, and a snapshot with what they leave.
 func eighthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
-	return map[string][]byte{"entry-v8-raise-level.bin": joined(t, RaiseLevel(eighthFormat))}
+	files := map[string][]byte{
+		"entry-v8-raise-level.bin": joined(t, RaiseLevel(eighthFormat)), "snapshot-v8.bin": snapshotOf(t, eighthFSM(t)),
+	}
+	for name, c := range holdingChanges() {
+		files["entry-v8-"+name+".bin"] = joined(t, partOf(t, evaCaller, c))
+	}
+	return files
 }

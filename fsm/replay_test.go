@@ -70,8 +70,8 @@ type replayed struct {
 // replay applies commands. cut decides where an entry or a batch ends, restart where a snapshot is taken and restored.
 func replay(t *rapid.T, bounds quota.Bounds, list []moment, cut func(what string) bool, restart func() bool) *replayed {
 	r := &replayed{machine: New(Options{Bounds: bounds})}
-	index := uint64(0)
-	var batch []*raft.Log
+	index := uint64(1)
+	batch := []*raft.Log{{Index: index, Type: raft.LogCommand, Data: firstEntry(t, list)}}
 	for _, m := range list {
 		for from := 0; from < len(m.commands); {
 			to := from + 1
@@ -96,6 +96,23 @@ func replay(t *rapid.T, bounds quota.Bounds, list []moment, cut func(what string
 	}
 	r.apply(t, batch)
 	return r
+}
+
+// firstEntry raises the feature level, if a command needs that; else it changes nothing.
+func firstEntry(t *rapid.T, list []moment) []byte {
+	part := Checkpoint()
+	for _, m := range list {
+		for _, c := range m.commands {
+			if formatOf(c) >= RaisedFrom {
+				part = RaiseLevel(EntryFormat)
+			}
+		}
+	}
+	data, err := JoinEntry(quota.Stamp{}, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func (r *replayed) apply(t *rapid.T, batch []*raft.Log) {
@@ -154,7 +171,7 @@ func (r *replayed) image(t *rapid.T) []byte {
 		t.Fatal(err)
 	}
 	frozen := s.(*snapshot)
-	frozen.header.Index, frozen.header.Chain = 0, nil
+	frozen.header.Index, frozen.header.Chain, frozen.audit = 0, nil, nil // they follow the entries
 	out := &sink{}
 	if err := frozen.Persist(out); err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
-		Owner: a.Owner,
+		Owner: a.Owner, Generation: a.Generation, First: each(a.First, encodeClaim), SplitFrom: a.SplitFrom,
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -156,6 +156,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		Unclaimed: r.GetUnclaimed(),
 		Data:      each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
 		Undo: decodeReservationUndo(r.GetUndo()), Owner: r.GetOwner(),
+		Generation: r.GetGeneration(), First: each(r.GetFirst(), decodeClaim), SplitFrom: r.GetSplitFrom(),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}

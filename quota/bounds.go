@@ -71,6 +71,8 @@ const (
 	MaxLabelValue = 256
 	MaxActor      = 128
 	MaxReason     = 1024
+	// MaxParts bounds the parts of one Split.
+	MaxParts = 32
 	// MaxAdopted bounds the ids of one AdoptAllocations.
 	MaxAdopted   = 1000
 	MaxPrincipal = 256

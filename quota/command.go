@@ -112,6 +112,70 @@ type ItemName struct {
 	Tree, Resource, Name string
 }
 
+// Resize changes the amounts of a held allocation, in one step: lower amounts make room for higher ones, which must
+// fit. A level whose use does not rise is not checked, so a Resize that only lowers amounts is never denied. The fence
+// and the lease stay as they are.
+type Resize struct {
+	ID string
+	// Fence, if not 0, must be the fence of the allocation.
+	Fence uint64
+	// Generation orders the changes of one allocation, see [AllocationInfo.Generation]. With the present generation the
+	// command is a repetition, and with an earlier one it is refused. With 0 it is carried out whatever the generation is.
+	Generation uint64
+	// Claims are 1 to Bounds.Claims changes, at most one for each node.
+	Claims []ClaimChange
+}
+
+// ClaimChange sets amounts at one node of an allocation. Resources that it does not name keep their amounts.
+type ClaimChange struct {
+	// Tree and Node are those of a claim, as it was asked for. Without a claim there, it adds one, which ranks as the
+	// first claim of the allocation.
+	Tree, Node string
+	// Amounts are sorted by resource, at least one. An amount of zero gives up the resource, and a claim without any
+	// resource is removed; the allocation keeps one claim at least.
+	Amounts Vector
+}
+
+// Transfer moves claims of a held allocation to other nodes of their trees, in one step. Levels common to both places
+// see no change and are not checked. The fence and the lease stay as they are.
+type Transfer struct {
+	ID string
+	// Fence and Generation are as in Resize.
+	Fence, Generation uint64
+	// Moves are 1 to Bounds.Claims.
+	Moves []ClaimMove
+}
+
+// ClaimMove moves a claim, as it was asked for at From, to To. If a claim is at To already, their amounts are joined.
+type ClaimMove struct {
+	Tree, From, To string
+}
+
+// Split moves amounts of a held allocation to new allocations, in one step. Levels common to both places see no change
+// and are not checked. The parts have the labels, the principal, the owner, the standing and the TTL of the allocation,
+// and fences of their own. The allocation keeps one claim at least.
+type Split struct {
+	ID string
+	// Fence and Generation are as in Resize.
+	Fence, Generation uint64
+	// Parts are 1 to MaxParts.
+	Parts []Part
+}
+
+// Part is a new allocation of a Split.
+type Part struct {
+	ID string
+	// Claims are 1 to Bounds.Claims, at most one for each node To.
+	Claims []PartClaim
+}
+
+// PartClaim takes amounts of the claim at From, as it was asked for, and claims them at To, which may be the same node.
+type PartClaim struct {
+	Tree, From, To string
+	// Amounts are sorted by resource, at least one; each is more than zero.
+	Amounts Vector
+}
+
 // Renew extends a lease by its TTL, counted from now, and keeps a waiting request in the queue.
 type Renew struct {
 	ID string
@@ -293,6 +357,9 @@ type WithdrawRequest struct {
 
 func (Allocate) command()       {}
 func (Release) command()        {}
+func (Resize) command()         {}
+func (Transfer) command()       {}
+func (Split) command()          {}
 func (Renew) command()          {}
 func (UpdateItems) command()    {}
 func (ResetItems) command()     {}

@@ -14,8 +14,12 @@ type AllocationInfo struct {
 	// GrantedAt is ledger time; GrantedWall is the wall clock, for people.
 	GrantedAt   Instant
 	GrantedWall int64
-	Principal   Principal
-	State       State
+	// Generation is that of the last Resize, Transfer or Split that named one; 0 if none did.
+	Generation uint64
+	// SplitFrom is the id of the allocation that this one was split from; empty if it was not.
+	SplitFrom string
+	Principal Principal
+	State     State
 	// Forced is true if the allocation was granted regardless of limits.
 	Forced bool
 	// ReservedUntil is ledger time; 0 if the allocation is not a reservation.

@@ -71,6 +71,8 @@ type details struct {
 	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
 	waiting *waiting
 	lease   *lease // nil for most
+	// resized is nil unless the allocation was resized, transferred or split. It is never changed in place.
+	resized *resized
 }
 
 // displacement is a claim that was moved, or an allocation that was preempted.
@@ -244,6 +246,7 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 		ID: a.id, Owner: a.owner, Fence: a.fence, State: a.State(), GrantedAt: a.granted.At, GrantedWall: a.granted.Wall,
 		Claims: claims, Labels: append([]quota.Label(nil), a.labels()...),
 	}
+	info.Generation, info.SplitFrom = a.generation(), a.splitFrom()
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 		m.addQueueTo(&info)
@@ -284,7 +287,7 @@ func (c *placedClaim) info() quota.ClaimInfo {
 // matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
 // answer.
 func (a *Allocation) matchesRequest(request quota.Allocate) bool {
-	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels(), request.Labels) {
+	if !slices.Equal(a.labels(), request.Labels) || !a.matchesClaims(request.Claims) {
 		return false
 	}
 	var first details
@@ -298,12 +301,28 @@ func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
+	return true
+}
+
+// matchesClaims reports whether the allocation was granted for these claims.
+func (a *Allocation) matchesClaims(claims []quota.Claim) bool {
+	if a.more != nil && a.more.resized != nil && a.more.resized.first != nil {
+		return slices.EqualFunc(a.more.resized.first, claims, sameClaim)
+	}
+	if len(a.claims) != len(claims) {
+		return false
+	}
 	for i := range a.claims {
-		if !a.claims[i].matchesClaim(request.Claims[i]) {
+		if !a.claims[i].matchesClaim(claims[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameClaim(c, other quota.Claim) bool {
+	return c.Tree == other.Tree && c.Node == other.Node && slices.Equal(c.Amounts, other.Amounts) &&
+		c.Standing == other.Standing && slices.EqualFunc(c.Picks, other.Picks, samePick)
 }
 
 func samePrincipal(p, other quota.Principal) bool {

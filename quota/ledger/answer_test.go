@@ -25,7 +25,7 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 		p.say("refused %s: %s", out.Refused.Kind, out.Refused.Error())
 	case out.Configuration != nil:
 		p.configuration(*out.Configuration, repeated)
-	case out.Decision != nil && (out.Allocation == nil || out.Decision.Waiting):
+	case out.Decision != nil && (out.Allocation == nil || !out.Decision.Granted):
 		p.say("%s%s", out.Decision.Explain(), repeated)
 		p.wouldPlace(*out.Decision)
 	case out.Decision != nil:
@@ -33,6 +33,9 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 		p.placed(out.Allocation.Info())
 		p.holds(out.Allocation.Info())
 		p.preempted(*out.Decision)
+		for _, part := range out.Parts {
+			p.say("  %s, fence %d", part.ID(), part.Fence())
+		}
 	case out.Allocation != nil:
 		p.say("%s%s", stateWords[out.Allocation.Info().State]+leaseWords(out.Allocation.Info()), repeated)
 		p.holds(out.Allocation.Info())

@@ -19,6 +19,12 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.permitAllocate(c))
 	case quota.Release:
 		return l.forbid(l.permitRelease(c))
+	case quota.Resize:
+		return l.forbid(l.permitResize(c))
+	case quota.Transfer:
+		return l.forbid(l.permitTransfer(c))
+	case quota.Split:
+		return l.forbid(l.permitSplit(c))
 	case quota.Renew:
 		return l.forbid(l.permitOwner(c.ID, true))
 	case quota.Confirm:
@@ -332,7 +338,8 @@ func (l guard) completed(c quota.Command) quota.Command {
 	case quota.DeleteTree:
 		c.Meta.Actor = l.caller.user()
 		return c
-	case quota.Release, quota.Renew, quota.UpdateItems, quota.ResetItems, quota.Confirm, quota.Cancel, quota.Expire,
+	case quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.UpdateItems, quota.ResetItems,
+		quota.Confirm, quota.Cancel, quota.Expire,
 		quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
 		quota.WithdrawRequest:
 	}

@@ -276,17 +276,23 @@ func (d demand) shortages(violations []quota.Violation, before []quota.Amount) [
 		if missing == 0 {
 			continue
 		}
-		v := quota.Violation{Tree: n.treeName, Node: n.path, Resource: p.resource.Name}
-		if n.pooled() {
-			v.Kind, v.Limit, v.Used = quota.OfBorrowing, n.mayOwe(p.resource.index), before[i]
-			v.Requested = n.pools[p.resource.index].owes() - v.Used
-		} else { // the top: its limit is what the cohort could hold, its own and what the members lend
-			v.Used, v.Requested = n.subtree[p.resource.index], p.amount
-			v.Limit = v.Used + v.Requested - missing
-		}
-		violations = append(violations, v)
+		violations = append(violations, n.shortage(p.resource, missing, before[i], n.subtree[p.resource.index], p.amount))
 	}
 	return violations
+}
+
+// shortage is the violation at a node of a cohort that owes more than it may by an amount. owed is its debt without the
+// request, used the use of its subtree without it.
+func (n *node) shortage(r *resource, missing, owed, used, requested quota.Amount) quota.Violation {
+	v := quota.Violation{Tree: n.treeName, Node: n.path, Resource: r.Name}
+	if n.pooled() {
+		v.Kind, v.Limit, v.Used = quota.OfBorrowing, n.mayOwe(r.index), owed
+		v.Requested = n.pools[r.index].owes() - v.Used
+		return v
+	}
+	// The top: its limit is what the cohort could hold, its own and what the members lend.
+	v.Used, v.Requested, v.Limit = used, requested, used+requested-missing
+	return v
 }
 
 // checkPool compares one pool with the configuration, the usage, and the pools of the children.

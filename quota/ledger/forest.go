@@ -254,11 +254,11 @@ func (f *forest) attachDynamicNodes(a *Allocation) {
 	}
 }
 
-// attachDynamicNodes adds the detached nodes of the new allocation as a step of the transaction.
-func (t *staged) attachDynamicNodes() {
-	sprouts := t.requester().newDynamicNodes()
+// attachDynamicNodes adds the detached nodes of an allocation as a step of the transaction.
+func (t *staged) attachDynamicNodes(a *Allocation) {
+	sprouts := a.newDynamicNodes()
 	before := t.ledger.forest.nodeID
-	t.ledger.forest.attachDynamicNodes(t.requester())
+	t.ledger.forest.attachDynamicNodes(a)
 	t.onUndo(func() {
 		for _, n := range slices.Backward(sprouts) {
 			t.ledger.forest.detachNode(n)

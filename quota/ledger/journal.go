@@ -131,4 +131,6 @@ const (
 	FactRestored  FactKind = 6
 	// FactShrunk: some of the allocation's items were returned.
 	FactShrunk FactKind = 7
+	// FactResized: the allocation's claims have changed.
+	FactResized FactKind = 8
 )

@@ -124,6 +124,12 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return l.allocate(c, m)
 	case quota.Release:
 		return l.releaseAllocation(c, m)
+	case quota.Resize:
+		return l.resizeAllocation(c, m)
+	case quota.Transfer:
+		return l.transferAllocation(c, m)
+	case quota.Split:
+		return l.splitAllocation(c, m)
 	case quota.Renew:
 		return l.renewLease(c, m)
 	case quota.UpdateItems:
@@ -185,11 +191,13 @@ func (l *Ledger) Level() uint32 { return l.level }
 type Outcome struct {
 	// Refused is the reason for which nothing was done.
 	Refused *quota.Error
-	// Decision is set for an Allocate that was decided (granted or denied).
+	// Decision is set for an Allocate, a Resize, a Transfer or a Split that was decided (granted or denied).
 	Decision *quota.Decision
-	// Allocation is set for a granted Allocate and for a Release. A dry run grants nothing, so there it is nil unless the
-	// allocation exists already.
+	// Allocation is set for a granted Allocate, for a Release, and for what changes an allocation; in a dry run it is the
+	// allocation that exists already, if there is one.
 	Allocation *Allocation
+	// Parts are the new allocations of a Split, in its order.
+	Parts []*Allocation
 	// Configuration is set for a change of configuration.
 	Configuration *quota.Configuration
 	// Restored are the ids of the allocations that are held again after a Cancel: none, or all that had been preempted.

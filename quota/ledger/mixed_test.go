@@ -138,20 +138,22 @@ func (m *commanded) changesNothing() bool {
 // mayExceed is true for claims that are held whatever the limits say, and for the end of a reservation: what was over
 // a limit before it may be so again, see TestCancelIsIdentity.
 func (m *commanded) mayExceed() bool {
-	switch m.command.(type) {
+	switch c := m.command.(type) {
 	case quota.Cancel, quota.Expire:
 		return true
+	case quota.Allocate:
+		return c.Mode == quota.Force || slices.ContainsFunc(c.Claims, func(c quota.Claim) bool {
+			return m.isMaintained(c.Tree)
+		})
+	case quota.Resize, quota.Transfer, quota.Split:
+		return m.isMaintained("t") || m.isMaintained("u")
 	}
-	a, ok := m.command.(quota.Allocate)
-	if !ok {
-		return false
-	}
-	forced := a.Mode == quota.Force
-	for _, c := range a.Claims {
-		spec, refused := m.ledger.View().Tree(c.Tree)
-		forced = forced || refused == nil && spec.Maintenance
-	}
-	return forced
+	return false
+}
+
+func (m *commanded) isMaintained(tree string) bool {
+	spec, refused := m.ledger.View().Tree(tree)
+	return refused == nil && spec.Maintenance
 }
 
 // checkReport: whatever nodes a change puts over a limit, its answer says so.

@@ -69,7 +69,7 @@ func (p *player) perform(words, body []string) error {
 		}
 		return err
 	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset",
-		"confirm", "cancel", "expire":
+		"confirm", "cancel", "expire", "resize", "transfer", "split":
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))

@@ -233,20 +233,24 @@ func (q *waitQueue) clearAllDirty() {
 // deferForGrace finishes a transaction that would end leases to which a grace span applies. It reverts all steps and
 // does not grant the request.
 func (t *staged) deferForGrace(a *Allocation) (quota.Decision, bool) {
-	for i, v := range t.victims {
-		if t.ledger.forest.graceOf(v, t.preempted[i].Tree) > 0 {
-			t.revocations = append(t.revocations, pendingRevocation{v.fence, t.preempted[i]})
-		}
-	}
-	if len(t.revocations) == 0 {
+	told := t.findRevocations()
+	if len(told) == 0 {
 		return quota.Decision{}, false
-	}
-	told := make([]quota.Preempted, len(t.revocations))
-	for i, v := range t.revocations {
-		told[i] = v.Preempted
 	}
 	t.rollback()
 	return quota.Decision{Violations: t.ledger.violationsWithoutPreemption(a), Preempted: told}, true
+}
+
+// findRevocations notes the victims that are leases with a grace span, and returns them.
+func (t *staged) findRevocations() []quota.Preempted {
+	var told []quota.Preempted
+	for i, v := range t.victims {
+		if t.ledger.forest.graceOf(v, t.preempted[i].Tree) > 0 {
+			t.revocations = append(t.revocations, pendingRevocation{v.fence, t.preempted[i]})
+			told = append(told, t.preempted[i])
+		}
+	}
+	return told
 }
 
 // pendingRevocation is a lease that must be revoked.

@@ -270,13 +270,16 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 func (image *AllocationImage) toDetails() *details {
 	r, b := image.Request, image.toLease()
 	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 &&
-		len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil {
+		len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil && !image.isResized() {
 		return nil
 	}
 	m := &details{
 		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced,
 		preempted: image.Preempted, lease: b,
 		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
+	}
+	if image.isResized() {
+		m.resized = &resized{generation: image.Generation, first: image.First, splitFrom: image.SplitFrom}
 	}
 	for _, d := range image.Displaced {
 		m.displaced = append(
@@ -286,6 +289,11 @@ func (image *AllocationImage) toDetails() *details {
 			})
 	}
 	return m
+}
+
+// isResized is true if the allocation remembers a change of what it holds.
+func (image *AllocationImage) isResized() bool {
+	return image.Generation != 0 || image.First != nil || image.SplitFrom != ""
 }
 
 // toLease returns nil if the allocation is not a lease and has no user data.

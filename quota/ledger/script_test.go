@@ -38,6 +38,9 @@ import (
 //	update                             change items, with the same lines
 //	reset TREE RESOURCE STATE TO [@idle=DURATION]
 //	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
+//	resize ID [AT AMOUNTS…]… [CHANGE]
+//	transfer ID [AT PATH]… [CHANGE]    the claim at AT goes to PATH
+//	split ID [CHANGE]                  with indented lines: part ID, then AT PATH AMOUNTS for each claim
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
@@ -53,6 +56,8 @@ import (
 //	due                                when the next reservation lapses
 //
 // LEASES are @lease-default=DURATION @lease-max=DURATION @lease-grace=DURATION @overtake=DURATION.
+//
+// CHANGE is @fence=NUMBER @generation=NUMBER.
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER
 // @admins=NAME,… @queueing=WORD default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is
@@ -88,6 +93,8 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return quota.Confirm{ID: args[0]}, nil
 	case "cancel":
 		return quota.Cancel{ID: args[0]}, nil
+	case "resize", "transfer", "split":
+		return p.change(words[0], args, body), p.err
 	case "expire":
 		return quota.Expire{Most: int(p.amount(args[0]))}, p.err
 	}

@@ -128,6 +128,12 @@ func (a *Allocation) Size() int64 {
 	if b := a.more.lease; b != nil {
 		n += sizeOfPairs(b.askedData) + sizeOfPairs(b.data)
 	}
+	if r := a.more.resized; r != nil {
+		n += int64(len(r.splitFrom))
+		for i := range r.first {
+			n += claimSize(&r.first[i])
+		}
+	}
 	return n + sizeOfPrincipal(a.more.principal)
 }
 

@@ -96,6 +96,11 @@ type AllocationImage struct {
 	Items []HeldItemImage
 	// Owner is the user of the caller that made the request; empty if it had none.
 	Owner string
+	// Generation, First and SplitFrom are set if the allocation was resized, transferred or split, see resized. The claims
+	// of Request are then the present ones, and First those of the request.
+	Generation uint64
+	First      []quota.Claim
+	SplitFrom  string
 }
 
 // LimitRequests are the requests for limits by number. They must not be changed.
@@ -245,6 +250,9 @@ func (m *details) addTo(image *AllocationImage) {
 		image.Request.TTL, image.Request.Data = b.asked, b.askedData
 		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy,
 			b.unclaimed, b.data
+	}
+	if r := m.resized; r != nil {
+		image.Generation, image.First, image.SplitFrom = r.generation, r.first, r.splitFrom
 	}
 	image.Undo = m.undo.image()
 	for _, d := range m.displaced {

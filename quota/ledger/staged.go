@@ -29,7 +29,7 @@ func (l *Ledger) beginStaged(a *Allocation) *staged {
 		l.allocations.held.Delete(a.fence)
 		l.allocations.lastArrivalSeq = seat
 	})
-	s.attachDynamicNodes()
+	s.attachDynamicNodes(a)
 	return s
 }
 
@@ -84,11 +84,17 @@ func (s *staged) commit() *Allocation {
 			a.more.displaced = s.completeDisplaced()
 		}
 	}
-	for _, v := range s.victims {
-		l.allocations.held.Delete(v.fence)
-		l.keepEnded(v, quota.WasPreempted, a.id)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
-	}
+	s.commitVictims(a.id)
 	l.allocations.byID.Put(a)
 	return a
+}
+
+// commitVictims ends the victims for good.
+func (s *staged) commitVictims(by string) {
+	l := s.ledger
+	for _, v := range s.victims {
+		l.allocations.held.Delete(v.fence)
+		l.keepEnded(v, quota.WasPreempted, by)
+		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: by})
+	}
 }

@@ -44,7 +44,9 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 func MixedCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		id := fmt.Sprintf("b%d", Die(t, borrowers, "id"))
-		switch n := Die(t, 60, "kind"); {
+		switch n := Die(t, 70, "kind"); {
+		case n >= 60:
+			return holdingChange(t, id)
 		case n < 5:
 			return quota.Confirm{ID: id}
 		case n < 10:

@@ -447,6 +447,9 @@ type Command struct {
 	//	*Command_ApproveRequest
 	//	*Command_RejectRequest
 	//	*Command_WithdrawRequest
+	//	*Command_Resize
+	//	*Command_Transfer
+	//	*Command_Split
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -669,6 +672,33 @@ func (x *Command) GetWithdrawRequest() *WithdrawRequest {
 	return nil
 }
 
+func (x *Command) GetResize() *Resize {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Resize); ok {
+			return x.Resize
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetTransfer() *Transfer {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Transfer); ok {
+			return x.Transfer
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSplit() *Split {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Split); ok {
+			return x.Split
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -756,6 +786,19 @@ type Command_WithdrawRequest struct {
 	WithdrawRequest *WithdrawRequest `protobuf:"bytes,20,opt,name=withdraw_request,json=withdrawRequest,proto3,oneof"`
 }
 
+type Command_Resize struct {
+	// Since format 8.
+	Resize *Resize `protobuf:"bytes,21,opt,name=resize,proto3,oneof"`
+}
+
+type Command_Transfer struct {
+	Transfer *Transfer `protobuf:"bytes,22,opt,name=transfer,proto3,oneof"`
+}
+
+type Command_Split struct {
+	Split *Split `protobuf:"bytes,23,opt,name=split,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -796,6 +839,463 @@ func (*Command_RejectRequest) isCommand_Command() {}
 
 func (*Command_WithdrawRequest) isCommand_Command() {}
 
+func (*Command_Resize) isCommand_Command() {}
+
+func (*Command_Transfer) isCommand_Command() {}
+
+func (*Command_Split) isCommand_Command() {}
+
+// Resize changes amounts of an allocation. Since format 8.
+type Resize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Fence         uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Claims        []*ClaimChange         `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resize) Reset() {
+	*x = Resize{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resize) ProtoMessage() {}
+
+func (x *Resize) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resize.ProtoReflect.Descriptor instead.
+func (*Resize) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Resize) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Resize) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Resize) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Resize) GetClaims() []*ClaimChange {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// ClaimChange sets amounts at one node. Since format 8.
+type ClaimChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Amounts       []*Amount              `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimChange) Reset() {
+	*x = ClaimChange{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimChange) ProtoMessage() {}
+
+func (x *ClaimChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
+func (*ClaimChange) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ClaimChange) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ClaimChange) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ClaimChange) GetAmounts() []*Amount {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+// Transfer moves claims of an allocation to other nodes. Since format 8.
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Fence         uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Moves         []*ClaimMove           `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Transfer) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Transfer) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Transfer) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Transfer) GetMoves() []*ClaimMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+// ClaimMove moves a claim. Since format 8.
+type ClaimMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimMove) Reset() {
+	*x = ClaimMove{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimMove) ProtoMessage() {}
+
+func (x *ClaimMove) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
+func (*ClaimMove) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ClaimMove) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ClaimMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ClaimMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+// Split moves amounts of an allocation to new ones. Since format 8.
+type Split struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Fence         uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Parts         []*Part                `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Split) Reset() {
+	*x = Split{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Split) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Split) ProtoMessage() {}
+
+func (x *Split) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Split.ProtoReflect.Descriptor instead.
+func (*Split) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Split) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Split) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Split) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Split) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// Part is a new allocation. Since format 8.
+type Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Claims        []*PartClaim           `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Part) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Part) GetClaims() []*PartClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// PartClaim takes amounts of one claim. Since format 8.
+type PartClaim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	Amounts       []*Amount              `protobuf:"bytes,4,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartClaim) Reset() {
+	*x = PartClaim{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartClaim) ProtoMessage() {}
+
+func (x *PartClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
+func (*PartClaim) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PartClaim) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *PartClaim) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *PartClaim) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *PartClaim) GetAmounts() []*Amount {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
 // RequestLimits asks for other limits of a node. Since format 7.
 type RequestLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -812,7 +1312,7 @@ type RequestLimits struct {
 
 func (x *RequestLimits) Reset() {
 	*x = RequestLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1324,7 @@ func (x *RequestLimits) String() string {
 func (*RequestLimits) ProtoMessage() {}
 
 func (x *RequestLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1337,7 @@ func (x *RequestLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestLimits.ProtoReflect.Descriptor instead.
 func (*RequestLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RequestLimits) GetTree() string {
@@ -887,7 +1387,7 @@ type ApproveRequest struct {
 
 func (x *ApproveRequest) Reset() {
 	*x = ApproveRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1399,7 @@ func (x *ApproveRequest) String() string {
 func (*ApproveRequest) ProtoMessage() {}
 
 func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1412,7 @@ func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRequest.ProtoReflect.Descriptor instead.
 func (*ApproveRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApproveRequest) GetNumber() uint64 {
@@ -940,7 +1440,7 @@ type RejectRequest struct {
 
 func (x *RejectRequest) Reset() {
 	*x = RejectRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1452,7 @@ func (x *RejectRequest) String() string {
 func (*RejectRequest) ProtoMessage() {}
 
 func (x *RejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1465,7 @@ func (x *RejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRequest.ProtoReflect.Descriptor instead.
 func (*RejectRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RejectRequest) GetNumber() uint64 {
@@ -992,7 +1492,7 @@ type WithdrawRequest struct {
 
 func (x *WithdrawRequest) Reset() {
 	*x = WithdrawRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1504,7 @@ func (x *WithdrawRequest) String() string {
 func (*WithdrawRequest) ProtoMessage() {}
 
 func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1517,7 @@ func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WithdrawRequest) GetNumber() uint64 {
@@ -1039,7 +1539,7 @@ type AdoptAllocations struct {
 
 func (x *AdoptAllocations) Reset() {
 	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1551,7 @@ func (x *AdoptAllocations) String() string {
 func (*AdoptAllocations) ProtoMessage() {}
 
 func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1564,7 @@ func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
 func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AdoptAllocations) GetOwner() string {
@@ -1099,7 +1599,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1611,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1624,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Amount) GetResource() string {
@@ -1160,7 +1660,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1672,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1685,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Claim) GetTree() string {
@@ -1252,7 +1752,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1764,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1777,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pick) GetResource() string {
@@ -1327,7 +1827,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1839,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1852,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Principal) GetUser() string {
@@ -1387,7 +1887,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1899,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1912,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Label) GetKey() string {
@@ -1454,7 +1954,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1966,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1979,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Allocate) GetId() string {
@@ -1571,7 +2071,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +2083,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +2096,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Release) GetId() string {
@@ -1632,7 +2132,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +2144,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +2157,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ItemName) GetTree() string {
@@ -1695,7 +2195,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +2207,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +2220,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -1759,7 +2259,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +2271,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +2284,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Renew) GetId() string {
@@ -1832,7 +2332,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2344,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2357,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -1881,7 +2381,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2393,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2406,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -1954,7 +2454,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2466,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2479,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Confirm) GetId() string {
@@ -1999,7 +2499,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2511,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2524,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cancel) GetId() string {
@@ -2045,7 +2545,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2557,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2570,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -2093,7 +2593,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2605,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2618,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Limit) GetResource() string {
@@ -2156,7 +2656,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2668,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2681,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Resource) GetName() string {
@@ -2226,7 +2726,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2738,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2751,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -2336,7 +2836,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2848,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2861,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Turn) GetFrom() string {
@@ -2416,7 +2916,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2928,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2941,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Node) GetPath() string {
@@ -2554,7 +3054,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +3066,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +3079,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -2618,7 +3118,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +3130,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +3143,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -2692,7 +3192,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +3204,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +3217,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Move) GetFrom() string {
@@ -2759,7 +3259,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +3271,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +3284,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Tree) GetName() string {
@@ -2876,7 +3376,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3388,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3401,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2940,7 +3440,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3452,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3465,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -3026,7 +3526,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3038,7 +3538,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3051,7 +3551,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -3122,7 +3622,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3634,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3647,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Subtree) GetTree() string {
@@ -3184,7 +3684,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3696,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3709,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Policy) GetName() string {
@@ -3295,7 +3795,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3807,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3820,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -3363,7 +3863,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3875,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3888,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -3423,7 +3923,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3935,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3948,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -3478,7 +3978,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +3990,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +4003,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -3545,7 +4045,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3557,7 +4057,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3570,7 +4070,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -3623,8 +4123,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\x80\n" +
-	"\n" +
+	"\x04step\"\x99\v\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -3650,8 +4149,48 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x0erequest_limits\x18\x11 \x01(\v2\x1d.quorate.log.v1.RequestLimitsH\x00R\rrequestLimits\x12I\n" +
 	"\x0fapprove_request\x18\x12 \x01(\v2\x1e.quorate.log.v1.ApproveRequestH\x00R\x0eapproveRequest\x12F\n" +
 	"\x0ereject_request\x18\x13 \x01(\v2\x1d.quorate.log.v1.RejectRequestH\x00R\rrejectRequest\x12L\n" +
-	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequestB\t\n" +
-	"\acommand\"\x97\x01\n" +
+	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequest\x120\n" +
+	"\x06resize\x18\x15 \x01(\v2\x16.quorate.log.v1.ResizeH\x00R\x06resize\x126\n" +
+	"\btransfer\x18\x16 \x01(\v2\x18.quorate.log.v1.TransferH\x00R\btransfer\x12-\n" +
+	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05splitB\t\n" +
+	"\acommand\"\x83\x01\n" +
+	"\x06Resize\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x123\n" +
+	"\x06claims\x18\x04 \x03(\v2\x1b.quorate.log.v1.ClaimChangeR\x06claims\"g\n" +
+	"\vClaimChange\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +
+	"\aamounts\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\aamounts\"\x81\x01\n" +
+	"\bTransfer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12/\n" +
+	"\x05moves\x18\x04 \x03(\v2\x19.quorate.log.v1.ClaimMoveR\x05moves\"C\n" +
+	"\tClaimMove\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\"y\n" +
+	"\x05Split\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12*\n" +
+	"\x05parts\x18\x04 \x03(\v2\x14.quorate.log.v1.PartR\x05parts\"I\n" +
+	"\x04Part\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
+	"\x06claims\x18\x02 \x03(\v2\x19.quorate.log.v1.PartClaimR\x06claims\"u\n" +
+	"\tPartClaim\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x120\n" +
+	"\aamounts\x18\x04 \x03(\v2\x16.quorate.log.v1.AmountR\aamounts\"\x97\x01\n" +
 	"\rRequestLimits\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
@@ -3894,125 +4433,141 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
 	(*Caller)(nil),           // 2: quorate.log.v1.Caller
 	(*Replacement)(nil),      // 3: quorate.log.v1.Replacement
 	(*Command)(nil),          // 4: quorate.log.v1.Command
-	(*RequestLimits)(nil),    // 5: quorate.log.v1.RequestLimits
-	(*ApproveRequest)(nil),   // 6: quorate.log.v1.ApproveRequest
-	(*RejectRequest)(nil),    // 7: quorate.log.v1.RejectRequest
-	(*WithdrawRequest)(nil),  // 8: quorate.log.v1.WithdrawRequest
-	(*AdoptAllocations)(nil), // 9: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),           // 10: quorate.log.v1.Amount
-	(*Claim)(nil),            // 11: quorate.log.v1.Claim
-	(*Pick)(nil),             // 12: quorate.log.v1.Pick
-	(*Principal)(nil),        // 13: quorate.log.v1.Principal
-	(*Label)(nil),            // 14: quorate.log.v1.Label
-	(*Allocate)(nil),         // 15: quorate.log.v1.Allocate
-	(*Release)(nil),          // 16: quorate.log.v1.Release
-	(*ItemName)(nil),         // 17: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 18: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 19: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 20: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 21: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 22: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 23: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 24: quorate.log.v1.Expire
-	(*Limit)(nil),            // 25: quorate.log.v1.Limit
-	(*Resource)(nil),         // 26: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 27: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 28: quorate.log.v1.Turn
-	(*Node)(nil),             // 29: quorate.log.v1.Node
-	(*AutoApprove)(nil),      // 30: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 31: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 32: quorate.log.v1.Move
-	(*Tree)(nil),             // 33: quorate.log.v1.Tree
-	(*Leases)(nil),           // 34: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 35: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 36: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 37: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 38: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 39: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 40: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 41: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 42: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 43: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 44: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 45: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 46: quorate.log.v1.AccessSection
+	(*Resize)(nil),           // 5: quorate.log.v1.Resize
+	(*ClaimChange)(nil),      // 6: quorate.log.v1.ClaimChange
+	(*Transfer)(nil),         // 7: quorate.log.v1.Transfer
+	(*ClaimMove)(nil),        // 8: quorate.log.v1.ClaimMove
+	(*Split)(nil),            // 9: quorate.log.v1.Split
+	(*Part)(nil),             // 10: quorate.log.v1.Part
+	(*PartClaim)(nil),        // 11: quorate.log.v1.PartClaim
+	(*RequestLimits)(nil),    // 12: quorate.log.v1.RequestLimits
+	(*ApproveRequest)(nil),   // 13: quorate.log.v1.ApproveRequest
+	(*RejectRequest)(nil),    // 14: quorate.log.v1.RejectRequest
+	(*WithdrawRequest)(nil),  // 15: quorate.log.v1.WithdrawRequest
+	(*AdoptAllocations)(nil), // 16: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),           // 17: quorate.log.v1.Amount
+	(*Claim)(nil),            // 18: quorate.log.v1.Claim
+	(*Pick)(nil),             // 19: quorate.log.v1.Pick
+	(*Principal)(nil),        // 20: quorate.log.v1.Principal
+	(*Label)(nil),            // 21: quorate.log.v1.Label
+	(*Allocate)(nil),         // 22: quorate.log.v1.Allocate
+	(*Release)(nil),          // 23: quorate.log.v1.Release
+	(*ItemName)(nil),         // 24: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 25: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 26: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 27: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 28: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 29: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 30: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 31: quorate.log.v1.Expire
+	(*Limit)(nil),            // 32: quorate.log.v1.Limit
+	(*Resource)(nil),         // 33: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 34: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 35: quorate.log.v1.Turn
+	(*Node)(nil),             // 36: quorate.log.v1.Node
+	(*AutoApprove)(nil),      // 37: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 38: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 39: quorate.log.v1.Move
+	(*Tree)(nil),             // 40: quorate.log.v1.Tree
+	(*Leases)(nil),           // 41: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 42: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 43: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 44: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 45: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 46: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 47: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 48: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 49: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 50: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 51: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 52: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 53: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	15, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	16, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	36, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	42, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	43, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	22, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	23, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	24, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	39, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	40, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	41, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	19, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	20, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	21, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	44, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	9,  // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	5,  // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	6,  // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	7,  // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	8,  // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	25, // 24: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	10, // 25: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	12, // 26: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	11, // 27: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	14, // 28: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	13, // 29: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	14, // 30: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	17, // 31: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	17, // 32: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	14, // 33: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	14, // 34: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	18, // 35: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	18, // 36: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	27, // 37: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	28, // 38: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	25, // 39: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	14, // 40: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	31, // 41: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	25, // 42: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	25, // 43: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	25, // 44: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	45, // 45: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	30, // 46: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	10, // 47: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	26, // 48: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	29, // 49: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	32, // 50: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	34, // 51: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	35, // 52: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	33, // 53: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	38, // 54: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	46, // 55: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	37, // 56: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	35, // 57: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	35, // 58: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	35, // 59: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	35, // 60: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	25, // 61: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	35, // 62: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	22, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	23, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	43, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	49, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	50, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	29, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	30, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	31, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	46, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	47, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	48, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	26, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	27, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	28, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	51, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	16, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	12, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	13, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	14, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	15, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	5,  // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	7,  // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	9,  // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	6,  // 27: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	17, // 28: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	8,  // 29: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	10, // 30: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	11, // 31: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	17, // 32: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	32, // 33: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	17, // 34: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	19, // 35: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	18, // 36: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	21, // 37: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	20, // 38: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	21, // 39: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	24, // 40: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	24, // 41: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	21, // 42: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	21, // 43: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	25, // 44: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	25, // 45: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	34, // 46: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	35, // 47: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	32, // 48: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	21, // 49: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	38, // 50: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	32, // 51: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	32, // 52: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	32, // 53: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	52, // 54: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	37, // 55: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	17, // 56: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	33, // 57: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	36, // 58: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	39, // 59: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	41, // 60: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	42, // 61: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	40, // 62: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	45, // 63: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	53, // 64: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	44, // 65: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	42, // 66: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	42, // 67: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	42, // 68: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	42, // 69: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	32, // 70: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	42, // 71: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -4048,15 +4603,18 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ApproveRequest)(nil),
 		(*Command_RejectRequest)(nil),
 		(*Command_WithdrawRequest)(nil),
+		(*Command_Resize)(nil),
+		(*Command_Transfer)(nil),
+		(*Command_Split)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[35].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   44,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

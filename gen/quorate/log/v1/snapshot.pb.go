@@ -2061,7 +2061,13 @@ type AllocationRecord struct {
 	// What else the end of a reservation needs to restore the state from before it. Since format 5.
 	Undo *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
 	// The user of the caller that made the request; empty if it had none. Since format 7.
-	Owner         string `protobuf:"bytes,25,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,25,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Since format 8. The generation of the last change of what it holds, if that named one.
+	Generation uint64 `protobuf:"varint,26,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The claims of the request, if those that it has now are others.
+	First []*Claim `protobuf:"bytes,27,rep,name=first,proto3" json:"first,omitempty"`
+	// The id of the allocation that it was split from.
+	SplitFrom     string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2267,6 +2273,27 @@ func (x *AllocationRecord) GetUndo() *ReservationUndo {
 func (x *AllocationRecord) GetOwner() string {
 	if x != nil {
 		return x.Owner
+	}
+	return ""
+}
+
+func (x *AllocationRecord) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetFirst() []*Claim {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetSplitFrom() string {
+	if x != nil {
+		return x.SplitFrom
 	}
 	return ""
 }
@@ -3293,7 +3320,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"overtakeMs\x12\x1f\n" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
-	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\"\xd4\x06\n" +
+	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\"\xc0\a\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -3323,7 +3350,13 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05items\x18\x16 \x03(\v2\x1e.quorate.log.v1.HeldItemRecordR\x05items\x12\x1c\n" +
 	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\x123\n" +
 	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\x12\x14\n" +
-	"\x05owner\x18\x19 \x01(\tR\x05owner\"\xe2\x01\n" +
+	"\x05owner\x18\x19 \x01(\tR\x05owner\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x1a \x01(\x04R\n" +
+	"generation\x12+\n" +
+	"\x05first\x18\x1b \x03(\v2\x15.quorate.log.v1.ClaimR\x05first\x12\x1d\n" +
+	"\n" +
+	"split_from\x18\x1c \x01(\tR\tsplitFrom\"\xe2\x01\n" +
 	"\x0fReservationUndo\x121\n" +
 	"\x05trees\x18\x01 \x03(\v2\x1b.quorate.log.v1.TreeVersionR\x05trees\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.quorate.log.v1.DynamicNodeR\x05nodes\x120\n" +
@@ -3449,6 +3482,7 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Move)(nil),               // 39: quorate.log.v1.Move
 	(*Leases)(nil),             // 40: quorate.log.v1.Leases
 	(*Allocate)(nil),           // 41: quorate.log.v1.Allocate
+	(*Claim)(nil),              // 42: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
@@ -3493,17 +3527,18 @@ var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	34, // 39: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
 	22, // 40: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
 	18, // 41: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	19, // 42: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	20, // 43: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	21, // 44: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	7,  // 45: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	41, // 46: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	26, // 47: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	42, // 42: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	19, // 43: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	20, // 44: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	21, // 45: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	7,  // 46: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	41, // 47: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	26, // 48: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }

@@ -1,0 +1,313 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// resized is what an allocation remembers of changes of what it holds.
+type resized struct {
+	// generation is that of the last change that named one.
+	generation uint64
+	// first are the claims of the request, by which a repetition of it is known; nil if they are the present ones.
+	first []quota.Claim
+	// splitFrom is the id of the allocation that this one was a part of; empty for most.
+	splitFrom string
+}
+
+// generation is that of the last change that named one.
+func (a *Allocation) generation() uint64 {
+	if a.more == nil || a.more.resized == nil {
+		return 0
+	}
+	return a.more.resized.generation
+}
+
+// splitFrom is the id of the allocation that this one was split from; empty for most.
+func (a *Allocation) splitFrom() string {
+	if a.more == nil || a.more.resized == nil {
+		return ""
+	}
+	return a.more.resized.splitFrom
+}
+
+// firstClaims are the claims of the request that was granted.
+func (a *Allocation) firstClaims() []quota.Claim {
+	if a.more != nil && a.more.resized != nil && a.more.resized.first != nil {
+		return a.more.resized.first
+	}
+	list := make([]quota.Claim, len(a.claims))
+	for i := range a.claims {
+		info := a.claims[i].info()
+		list[i] = quota.Claim{
+			Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing,
+		}
+	}
+	return list
+}
+
+// wantedClaim is a claim that an allocation shall have after a change.
+type wantedClaim struct {
+	// from is the index of the claim that it continues; -1 if it is new.
+	from int
+	// tree and node are where it is asked for.
+	tree, node string
+	// isMoved is true unless the claim stays at the node where it is.
+	isMoved bool
+	amounts quota.Vector
+	// field names it in refusals.
+	field string
+}
+
+// wantedPart is an allocation that a split shall make.
+type wantedPart struct {
+	id     string
+	claims []wantedClaim
+}
+
+// wantedHolding is what an allocation, and the parts that are split from it, shall hold after a change.
+type wantedHolding struct {
+	forest *forest
+	of     *Allocation
+	rest   []wantedClaim
+	parts  []wantedPart
+	// isDone is true if the allocation holds exactly this.
+	isDone bool
+}
+
+// resizeAllocation changes amounts of an allocation.
+func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
+	a, refused := l.allocations.checkChange(c.ID, c.Fence)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	want := wantedHolding{forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true}
+	if refused = l.checkCount(len(c.Claims), l.bounds.Claims, "claims", "changes of claims"); refused != nil {
+		return Outcome{Refused: refused}
+	}
+	for i, change := range c.Claims {
+		if refused = want.resize(change, claimField(i, "")); refused != nil {
+			return Outcome{Refused: refused}
+		}
+		for j, other := range c.Claims[:i] {
+			if other.Tree == change.Tree && other.Node == change.Node {
+				return Outcome{Refused: quota.Errorf(quota.Invalid, claimField(i, ".node"),
+					"%s is changed twice in one command, by claims[%d] too; join the amounts in one",
+					quota.Place(change.Tree, change.Node), j)}
+			}
+		}
+	}
+	return l.changeHolding(&want, c.Generation, m)
+}
+
+// transferAllocation moves claims of an allocation to other nodes.
+func (l *Ledger) transferAllocation(c quota.Transfer, m mode) Outcome {
+	a, refused := l.allocations.checkChange(c.ID, c.Fence)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	want := wantedHolding{forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true}
+	if refused = l.checkCount(len(c.Moves), l.bounds.Claims, "moves", "moves"); refused != nil {
+		return Outcome{Refused: refused}
+	}
+	for i, move := range c.Moves {
+		if refused = want.move(move, fmt.Sprintf("moves[%d]", i)); refused != nil {
+			return Outcome{Refused: refused}
+		}
+	}
+	return l.changeHolding(&want, c.Generation, m)
+}
+
+// checkCount refuses a list that is empty or too long.
+func (e *environment) checkCount(n, most int, field, what string) *quota.Error {
+	if n < 1 || n > most {
+		return quota.Errorf(quota.Invalid, field, "there are %d %s; 1 to %d are allowed", n, what, most)
+	}
+	return nil
+}
+
+// checkChange returns the allocation whose holding shall change.
+func (s *allocations) checkChange(id string, fence uint64) (*Allocation, *quota.Error) {
+	out := s.findToRelease(id)
+	if out.Refused != nil {
+		return nil, out.Refused
+	}
+	a := out.Allocation
+	switch {
+	case a.ended != nil:
+		return nil, quota.Errorf(quota.Ended, "id",
+			"allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())
+	case a.isWaiting():
+		return nil, quota.Errorf(quota.InUse, "id",
+			"request %q waits and holds nothing that could be changed; cancel it, and ask for other amounts", a.id)
+	case a.State() == quota.Reserved:
+		return nil, quota.Errorf(quota.InUse, "id",
+			"allocation %q is a reservation, which is confirmed or cancelled as it is; confirm it first", a.id)
+	case fence != 0 && fence != a.fence:
+		return nil, a.otherFence(fence)
+	}
+	return a, nil
+}
+
+// otherFence is the refusal of a fence that is not the allocation's.
+func (a *Allocation) otherFence(fence uint64) *quota.Error {
+	return quota.Errorf(quota.FenceMismatch, "fence",
+		"allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held",
+		a.id, a.fence, fence)
+}
+
+// wantedClaims are the present claims of an allocation.
+func (a *Allocation) wantedClaims() []wantedClaim {
+	list := make([]wantedClaim, len(a.claims))
+	for i := range a.claims {
+		info := a.claims[i].info()
+		list[i] = wantedClaim{from: i, tree: info.Tree, node: info.Node, amounts: info.Amounts}
+	}
+	return list
+}
+
+// find returns the claim that was asked for at a node, or else that which belongs there now, because the node has got
+// another path since; -1 if there is none.
+func (w *wantedHolding) find(tree, node string) int {
+	at := slices.IndexFunc(w.rest, func(c wantedClaim) bool { return c.tree == tree && c.node == node })
+	if at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(w.rest, func(c wantedClaim) bool {
+		return c.tree == tree && c.from >= 0 && !c.isMoved && w.of.claims[c.from].home().path == node
+	})
+}
+
+// hasItems is true if a claim of the allocation holds items.
+func (w *wantedHolding) hasItems(i int) bool {
+	from := w.rest[i].from
+	return from >= 0 && len(w.of.claims[from].picks()) > 0
+}
+
+// resize sets amounts of one claim.
+func (w *wantedHolding) resize(c quota.ClaimChange, field string) *quota.Error {
+	if len(c.Amounts) == 0 {
+		return quota.Errorf(quota.Invalid, field+".amounts", "a change names at least one resource and its new amount")
+	}
+	if err := w.forest.checkAmounts(c.Tree, c.Amounts, field); err != nil {
+		return err
+	}
+	at := w.find(c.Tree, c.Node)
+	if at < 0 {
+		w.rest = append(w.rest, wantedClaim{from: -1, tree: c.Tree, node: c.Node, isMoved: true, field: field})
+		at = len(w.rest) - 1
+	}
+	if w.hasItems(at) {
+		return quota.Errorf(quota.Invalid, field+".node",
+			"allocation %q holds items at %s, which have no amount; release the items that are not needed by their names",
+			w.of.id, quota.Place(c.Tree, c.Node))
+	}
+	claim := &w.rest[at]
+	claim.field = field
+	for _, component := range c.Amounts {
+		if amountIn(claim.amounts, component.Resource) != component.Amount {
+			w.isDone = false
+		}
+		claim.amounts = withAmount(claim.amounts, component)
+	}
+	return nil
+}
+
+// checkAmounts refuses amounts that no claim in a tree may have.
+func (f *forest) checkAmounts(tree string, amounts quota.Vector, field string) *quota.Error {
+	t := f.trees[tree]
+	if t == nil {
+		return quota.Errorf(quota.NotFound, field+".tree", "there is no tree %q", quota.Clip(tree))
+	}
+	err := t.placeAmounts(make([]placedAmount, len(amounts)), amounts, 0)
+	if err != nil {
+		err.Field = field + strings.TrimPrefix(err.Field, claimField(0, ""))
+	}
+	return err
+}
+
+// amountIn is the amount of a resource; 0 if it is not there.
+func amountIn(v quota.Vector, resource string) quota.Amount {
+	if i, found := findIn(v, resource); found {
+		return v[i].Amount
+	}
+	return 0
+}
+
+// withAmount is a copy of a vector with another amount of one resource, and without the resource if that is 0.
+func withAmount(v quota.Vector, c quota.Component) quota.Vector {
+	v = slices.Clone(v)
+	i, found := findIn(v, c.Resource)
+	switch {
+	case found && c.Amount == 0:
+		return slices.Delete(v, i, i+1)
+	case found:
+		v[i] = c
+		return v
+	case c.Amount == 0:
+		return v
+	}
+	return slices.Insert(v, i, c)
+}
+
+// findIn returns where a resource is in a vector, or would be.
+func findIn(v quota.Vector, resource string) (int, bool) {
+	return slices.BinarySearchFunc(v, resource, func(c quota.Component, name string) int {
+		return strings.Compare(c.Resource, name)
+	})
+}
+
+// move takes a claim to another node.
+func (w *wantedHolding) move(c quota.ClaimMove, field string) *quota.Error {
+	at, to := w.find(c.Tree, c.From), w.find(c.Tree, c.To)
+	switch {
+	case at < 0 && to >= 0, at >= 0 && at == to:
+		return nil // it was moved before
+	case at < 0:
+		return w.noClaim(c.Tree, c.From, field+".from")
+	case to >= 0 && (w.hasItems(at) || w.hasItems(to)):
+		return quota.Errorf(quota.Invalid, field+".to",
+			"allocation %q has claims at %s and at %s, and claims of items cannot be joined; transfer it to another node",
+			w.of.id, quota.Place(c.Tree, c.From), quota.Place(c.Tree, c.To))
+	}
+	w.isDone = false
+	if to < 0 {
+		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field = c.To, true, field
+		return nil
+	}
+	for _, component := range w.rest[at].amounts {
+		if component.Amount == 0 {
+			continue
+		}
+		sum := component.Amount.Plus(amountIn(w.rest[to].amounts, component.Resource))
+		w.rest[to].amounts = withAmount(w.rest[to].amounts, quota.Component{Resource: component.Resource, Amount: sum})
+	}
+	w.rest[to].field = field
+	w.rest = slices.Delete(w.rest, at, at+1)
+	return nil
+}
+
+// noClaim is the refusal of a place where the allocation claims nothing.
+func (w *wantedHolding) noClaim(tree, node, field string) *quota.Error {
+	first := w.of.claims[0].info()
+	return quota.Errorf(quota.NotFound, field, "allocation %q has no claim at %s; it has one at %s", w.of.id,
+		quota.Place(quota.Clip(tree), quota.Clip(node)), quota.Place(first.Tree, first.Node))
+}
+
+// dropEmpty removes claims without any amount.
+func (w *wantedHolding) dropEmpty() *quota.Error {
+	var kept []wantedClaim
+	for i, c := range w.rest {
+		if len(c.amounts) > 0 || w.hasItems(i) {
+			kept = append(kept, c)
+		}
+	}
+	if w.rest = kept; len(kept) == 0 {
+		return quota.Errorf(quota.Invalid, "claims",
+			"allocation %q would hold nothing; release it instead", w.of.id)
+	}
+	return nil
+}
