@@ -103,11 +103,11 @@ func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsReque
 	return ctx, true
 }
 
-// handleChange makes the renewer renew a lease that was revoked, shrunk or ended.
+// handleChange makes the renewer renew a lease that was revoked, shrunk, resized or ended.
 func (o *revocationWatcher) handleChange(m *quoratev1.WatchAllocationsResponse) error {
 	switch m.GetChange() {
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK:
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK, quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED:
 		o.renewer.renewNow(m.GetAllocation().GetId())
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,

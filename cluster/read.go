@@ -256,8 +256,8 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 	return fsm.AuditIntent(caller, c)
 }
 
-// AuditGrantIntent is the record of a request for quota before it is proposed.
-func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
+// AuditGrantIntent is the record of a request for quota before it is proposed; false for other commands.
+func AuditGrantIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 	return fsm.AuditGrantIntent(caller, c)
 }
 

@@ -72,20 +72,46 @@ func isRecorded(c quota.Command) bool {
 	}
 }
 
-// AuditGrantIntent is the record of a request for quota before it is proposed. It has the amounts of each node, and
-// none of the user data. A request that waits is granted later without another one.
-func AuditGrantIntent(caller *access.Caller, c *quota.Allocate) audit.Record {
-	r := changeDraft{audit.Record{
-		Kind: audit.Intent, Action: "Allocate", Outcome: audit.Asked, Detail: "allocation " + c.ID,
-		ChangeCount: uint64(len(c.Claims)),
-	}}
-	r.addCaller(caller)
-	for _, claim := range c.Claims[:min(len(c.Claims), audit.MaxChanges)] {
-		r.Changes = append(r.Changes, audit.Change{
-			Tree: claim.Tree, Node: claim.Node, Field: "allocation " + c.ID, After: claimText(claim.Amounts, claim.Picks),
-		})
+// AuditGrantIntent is the record of a request for quota, or of a change of what an allocation holds, before it is
+// proposed; false for other commands. It has the amounts of each node, and none of the user data. A request that waits
+// is granted later without another one.
+func AuditGrantIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
+	r := changeDraft{audit.Record{Kind: audit.Intent, Outcome: audit.Asked}}
+	switch c := c.(type) {
+	case quota.Allocate:
+		r.Action, r.Detail = "Allocate", "allocation "+c.ID
+		for _, claim := range c.Claims {
+			r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, claim.Picks))
+		}
+	case quota.Resize:
+		r.Action, r.Detail = "Resize", "allocation "+c.ID
+		for _, claim := range c.Claims {
+			r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, nil))
+		}
+	case quota.Transfer:
+		r.Action, r.Detail = "Transfer", "allocation "+c.ID
+		for _, move := range c.Moves {
+			r.addHolding(c.ID, move.Tree, move.To, "what it holds at "+quota.Place(move.Tree, move.From))
+		}
+	case quota.Split:
+		r.Action, r.Detail = "Split", "allocation "+c.ID
+		for _, part := range c.Parts {
+			for _, claim := range part.Claims {
+				r.addHolding(part.ID, claim.Tree, claim.To, claimText(claim.Amounts, nil))
+			}
+		}
+	default:
+		return audit.Record{}, false
 	}
-	return r.Record
+	r.addCaller(caller)
+	return r.Record, true
+}
+
+// addHolding adds what an allocation shall hold at a node.
+func (r *changeDraft) addHolding(id, tree, node, text string) {
+	if r.ChangeCount++; len(r.Changes) < audit.MaxChanges {
+		r.Changes = append(r.Changes, audit.Change{Tree: tree, Node: node, Field: "allocation " + id, After: text})
+	}
 }
 
 // holdActions are the words for what happens to an allocation. The end has that of the state behind it.

@@ -33,6 +33,8 @@ const (
 	FenceMismatch
 	// Unauthenticated: the credential of the caller does not hold.
 	Unauthenticated
+	// GenerationMismatch: the allocation was changed meanwhile, by a later command than this one.
+	GenerationMismatch
 )
 
 // String is the kind's stable reason code in API errors.
@@ -40,6 +42,7 @@ func (k Kind) String() string {
 	names := [...]string{
 		"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH",
 		"IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH", "UNAUTHENTICATED",
+		"GENERATION_MISMATCH",
 	}
 	if int(k) < len(names) {
 		return names[k]

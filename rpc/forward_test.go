@@ -391,7 +391,9 @@ func TestProceduresAreLearnt(t *testing.T) {
 	}
 	for path, changes := range map[string]bool{
 		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true,
-		"/quorate.v1.AllocationService/Release":      true,
+		"/quorate.v1.AllocationService/Release": true,
+		"/quorate.v1.AllocationService/Resize":  true, "/quorate.v1.AllocationService/Transfer": true,
+		"/quorate.v1.AllocationService/Split":        true,
 		"/quorate.v1.AllocationService/BatchRelease": true,
 		"/quorate.v1.TreeService/ApplyTrees":         true, "/quorate.v1.TreeService/SetLimits": true,
 		"/quorate.v1.TreeService/DeleteTree": true,
@@ -434,7 +436,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 78 {
+	if len(known) != 81 {
 		t.Errorf("there are %d procedures: %s", len(known), slices.Sorted(maps.Keys(known)))
 	}
 }

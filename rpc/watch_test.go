@@ -299,7 +299,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 
 func TestAllChangesHaveAWord(t *testing.T) {
 	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
-	for kind := ledger.FactWaiting; kind <= ledger.FactShrunk; kind++ {
+	for kind := ledger.FactWaiting; kind <= ledger.FactResized; kind++ {
 		seen[handlers.AllocationChanges[kind]] = true
 	}
 	if len(seen) != len(quoratev1.AllocationChange_name) {

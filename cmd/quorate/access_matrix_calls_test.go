@@ -58,6 +58,18 @@ var matrixCalls = []matrixCall{
 	{"AllocationService/ListWaiting", "a b root s other", `{PLACE}`},
 	{"AllocationService/Release", "", `{"id": "released-WHO"}`},
 	{"AllocationService/Renew", "", `{"id": "lease-WHO", "ttlMs": 60000}`},
+	{
+		"AllocationService/Resize", "a b root s",
+		`{"id": "kept-WHO", "dryRun": true, "claims": [{PLACE, "amounts": {"cores": 1}}]}`,
+	},
+	{
+		"AllocationService/Split", "", `{"id": "kept-WHO", "dryRun": true,
+		"parts": [{"id": "NEW", "claims": [{"tree": "t", "from": "a/b", "to": "s", "amounts": {"cores": 1}}]}]}`,
+	},
+	{
+		"AllocationService/Transfer", "",
+		`{"id": "kept-WHO", "dryRun": true, "moves": [{"tree": "t", "from": "a/b", "to": "s"}]}`,
+	},
 	{"AllocationService/WatchAllocations", "a b root s other", `{PLACE, "afterIndex": "SINCE"}`},
 	{"ClusterService/Checkpoint", "", `{}`},
 	{"ClusterService/DemoteMember", "", `{"id": "n9"}`},

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/idindex"
@@ -66,11 +67,11 @@ func (w *wantedHolding) repeats(generation uint64) (bool, *quota.Error) {
 	case generation == 0 || generation > is:
 		return w.isDone && generation == 0, nil
 	case generation < is:
-		return false, quota.Errorf(quota.RevisionMismatch, "generation",
+		return false, quota.Errorf(quota.GenerationMismatch, "generation",
 			"allocation %q was changed with generation %d already, and %d is earlier; look at what it holds, and name a "+
 				"later generation", w.of.id, is, generation)
 	case !w.isDone:
-		return false, quota.Errorf(quota.RevisionMismatch, "generation",
+		return false, quota.Errorf(quota.GenerationMismatch, "generation",
 			"allocation %q was changed otherwise with generation %d; look at what it holds, and name a later generation",
 			w.of.id, is)
 	}
@@ -220,9 +221,14 @@ func (h *holdingChange) movedClaim(w wantedClaim) (placedClaim, *quota.Error) {
 // placeFor places a claim, and names its field in a refusal.
 func placeFor(w wantedClaim, place func() *quota.Error) *quota.Error {
 	err := place()
-	if err != nil && w.field != "" {
-		err.Field = w.field
+	if err == nil || w.field == "" {
+		return err
 	}
+	_, rest, _ := strings.Cut(err.Field, ".") // behind claims[i]
+	if rest == "node" {
+		rest = w.nodeField
+	}
+	err.Field = w.field + "." + rest
 	return err
 }
 

@@ -175,9 +175,7 @@ func (l *Ledger) checkRenewal(c quota.Renew) (*Allocation, *quota.Error) {
 		return nil, quota.Errorf(quota.Ended, "id",
 			"allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.describeEnd())
 	case c.Fence != 0 && c.Fence != a.fence:
-		return nil, quota.Errorf(quota.FenceMismatch, "fence",
-			"allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held",
-			a.id, a.fence, c.Fence)
+		return nil, a.otherFence(c.Fence)
 	case a.isWaiting() && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
 		return nil, quota.Errorf(quota.Invalid, "id",
 			"request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out",

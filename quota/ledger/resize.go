@@ -58,8 +58,8 @@ type wantedClaim struct {
 	// isMoved is true unless the claim stays at the node where it is.
 	isMoved bool
 	amounts quota.Vector
-	// field names it in refusals.
-	field string
+	// field names it in refusals, and nodeField its node in that.
+	field, nodeField string
 }
 
 // wantedPart is an allocation that a split shall make.
@@ -197,7 +197,7 @@ func (w *wantedHolding) resize(c quota.ClaimChange, field string) *quota.Error {
 	}
 	at := w.find(c.Tree, c.Node)
 	if at < 0 {
-		w.rest = append(w.rest, wantedClaim{from: -1, tree: c.Tree, node: c.Node, isMoved: true, field: field})
+		w.rest = append(w.rest, wantedClaim{from: -1, tree: c.Tree, node: c.Node, isMoved: true, nodeField: "node"})
 		at = len(w.rest) - 1
 	}
 	if w.hasItems(at) {
@@ -275,7 +275,7 @@ func (w *wantedHolding) move(c quota.ClaimMove, field string) *quota.Error {
 	}
 	w.isDone = false
 	if to < 0 {
-		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field = c.To, true, field
+		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field, w.rest[at].nodeField = c.To, true, field, "to"
 		return nil
 	}
 	for _, component := range w.rest[at].amounts {

@@ -91,6 +91,7 @@ func (w *wantedHolding) split(part quota.Part, i int) *quota.Error {
 		}
 		made.claims = append(made.claims, wantedClaim{
 			from: from, tree: c.Tree, node: c.To, isMoved: true, amounts: c.Amounts, field: field,
+			nodeField: "to",
 		})
 	}
 	w.parts = append(w.parts, made)

@@ -33,8 +33,8 @@ func (c Service) writeIntents(ctx context.Context, commands []quota.Command) err
 	}
 	var list []audit.Record
 	for _, command := range commands {
-		if grant, isGrant := command.(quota.Allocate); isGrant && c.GrantIntents {
-			list = append(list, cluster.AuditGrantIntent(identify.CallerOf(ctx), &grant))
+		if intent, isGrant := cluster.AuditGrantIntent(identify.CallerOf(ctx), command); isGrant && c.GrantIntents {
+			list = append(list, intent)
 		} else if intent, isChange := cluster.AuditIntent(identify.CallerOf(ctx), command); isChange {
 			list = append(list, intent)
 		}

@@ -175,6 +175,7 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
 	ledger.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
 	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
+	ledger.FactResized:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
 }
 
 func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {

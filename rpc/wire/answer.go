@@ -127,7 +127,7 @@ func FromAllocationParts(
 		ReservedUntilLedgerMs: int64(a.ReservedUntil),
 		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
-		Priority: a.Priority, Waiting: fromWaiting(a.Waiting),
+		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
 	}
 	if a.Fence != 0 {
 		wire.GrantedAt = fromWall(a.GrantedWall)

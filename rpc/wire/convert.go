@@ -172,6 +172,41 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 	return wire
 }
 
+// ToResize converts changes of amounts.
+func ToResize(r *quoratev1.ResizeRequest) quota.Resize {
+	c := quota.Resize{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+	for _, change := range r.GetClaims() {
+		c.Claims = append(c.Claims, quota.ClaimChange{
+			Tree: change.GetTree(), Node: change.GetNode(), Amounts: toVector(change.GetAmounts()),
+		})
+	}
+	return c
+}
+
+// ToTransfer converts moves of claims.
+func ToTransfer(r *quoratev1.TransferRequest) quota.Transfer {
+	c := quota.Transfer{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+	for _, move := range r.GetMoves() {
+		c.Moves = append(c.Moves, quota.ClaimMove{Tree: move.GetTree(), From: move.GetFrom(), To: move.GetTo()})
+	}
+	return c
+}
+
+// ToSplit converts a split.
+func ToSplit(r *quoratev1.SplitRequest) quota.Split {
+	c := quota.Split{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+	for _, part := range r.GetParts() {
+		p := quota.Part{ID: part.GetId()}
+		for _, claim := range part.GetClaims() {
+			p.Claims = append(p.Claims, quota.PartClaim{
+				Tree: claim.GetTree(), From: claim.GetFrom(), To: claim.GetTo(), Amounts: toVector(claim.GetAmounts()),
+			})
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	return c
+}
+
 // ToRenew converts a renewal.
 func ToRenew(r *quoratev1.RenewRequest) quota.Renew {
 	return quota.Renew{

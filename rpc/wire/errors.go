@@ -23,17 +23,18 @@ import (
 
 // refusalCodes maps the refusals of the ledger to codes. Denials are not in it: see DenialError.
 var refusalCodes = map[quota.Kind]connect.Code{
-	quota.Invalid:          connect.CodeInvalidArgument,
-	quota.NotFound:         connect.CodeNotFound,
-	quota.IDTaken:          connect.CodeAlreadyExists,
-	quota.Ended:            connect.CodeFailedPrecondition,
-	quota.RevisionMismatch: connect.CodeAborted,
-	quota.PolicyBreach:     connect.CodeFailedPrecondition,
-	quota.InUse:            connect.CodeFailedPrecondition,
-	quota.Full:             connect.CodeResourceExhausted,
-	quota.Forbidden:        connect.CodePermissionDenied,
-	quota.FenceMismatch:    connect.CodeAborted,
-	quota.Unauthenticated:  connect.CodeUnauthenticated,
+	quota.Invalid:            connect.CodeInvalidArgument,
+	quota.NotFound:           connect.CodeNotFound,
+	quota.IDTaken:            connect.CodeAlreadyExists,
+	quota.Ended:              connect.CodeFailedPrecondition,
+	quota.RevisionMismatch:   connect.CodeAborted,
+	quota.PolicyBreach:       connect.CodeFailedPrecondition,
+	quota.InUse:              connect.CodeFailedPrecondition,
+	quota.Full:               connect.CodeResourceExhausted,
+	quota.Forbidden:          connect.CodePermissionDenied,
+	quota.FenceMismatch:      connect.CodeAborted,
+	quota.GenerationMismatch: connect.CodeAborted,
+	quota.Unauthenticated:    connect.CodeUnauthenticated,
 }
 
 // nodeErrorCodes maps the errors of a node to codes.

@@ -191,6 +191,8 @@ const (
 	AllocationChange_ALLOCATION_CHANGE_RESTORED AllocationChange = 6
 	// Some of its items were returned; it still holds the others.
 	AllocationChange_ALLOCATION_CHANGE_SHRUNK AllocationChange = 7
+	// Its claims have changed by Resize, Transfer or Split.
+	AllocationChange_ALLOCATION_CHANGE_RESIZED AllocationChange = 8
 )
 
 // Enum value maps for AllocationChange.
@@ -204,6 +206,7 @@ var (
 		5: "ALLOCATION_CHANGE_ENDED",
 		6: "ALLOCATION_CHANGE_RESTORED",
 		7: "ALLOCATION_CHANGE_SHRUNK",
+		8: "ALLOCATION_CHANGE_RESIZED",
 	}
 	AllocationChange_value = map[string]int32{
 		"ALLOCATION_CHANGE_UNSPECIFIED": 0,
@@ -214,6 +217,7 @@ var (
 		"ALLOCATION_CHANGE_ENDED":       5,
 		"ALLOCATION_CHANGE_RESTORED":    6,
 		"ALLOCATION_CHANGE_SHRUNK":      7,
+		"ALLOCATION_CHANGE_RESIZED":     8,
 	}
 )
 
@@ -690,7 +694,11 @@ type Allocation struct {
 	// While it waits: its position in the queue.
 	Waiting *Waiting `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Priority in the queue.
-	Priority      int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
+	Priority int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
+	// The generation of the last Resize, Transfer or Split that named one; 0 if none did.
+	Generation uint64 `protobuf:"varint,20,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The id of the allocation that it was split from; empty if it was not.
+	SplitFrom     string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -856,6 +864,20 @@ func (x *Allocation) GetPriority() int64 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *Allocation) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Allocation) GetSplitFrom() string {
+	if x != nil {
+		return x.SplitFrom
+	}
+	return ""
 }
 
 // Waiting is the position of a request in the queue.
@@ -2001,6 +2023,767 @@ func (*RenewOutcome_Renewed) isRenewOutcome_Outcome() {}
 
 func (*RenewOutcome_Failure) isRenewOutcome_Outcome() {}
 
+// ResizeRequest changes amounts of an allocation.
+type ResizeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the allocation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant; 0 is not checked.
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
+	// earlier one is refused. 0 is not checked.
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The changes, at most one for each node.
+	Claims []*ClaimChange `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Decide without changing anything.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResizeRequest) Reset() {
+	*x = ResizeRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResizeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResizeRequest) ProtoMessage() {}
+
+func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResizeRequest.ProtoReflect.Descriptor instead.
+func (*ResizeRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ResizeRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ResizeRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *ResizeRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *ResizeRequest) GetClaims() []*ClaimChange {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *ResizeRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// ClaimChange sets amounts at one node of an allocation.
+type ClaimChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Path of the node, as the allocation shows it. Without a claim there, one is added.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The new amounts by resource, in base units. Resources that are not named keep theirs. An amount of 0 gives up the
+	// resource, and a claim without any resource is removed; the allocation keeps one claim at least.
+	Amounts       map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimChange) Reset() {
+	*x = ClaimChange{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimChange) ProtoMessage() {}
+
+func (x *ClaimChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
+func (*ClaimChange) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ClaimChange) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ClaimChange) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ClaimChange) GetAmounts() map[string]int64 {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+// ResizeResponse is a granted change.
+type ResizeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The allocation after the change; in a dry run as it is.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// The decision.
+	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// True when this call changed nothing because the change was made before.
+	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index.
+	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResizeResponse) Reset() {
+	*x = ResizeResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResizeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResizeResponse) ProtoMessage() {}
+
+func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResizeResponse.ProtoReflect.Descriptor instead.
+func (*ResizeResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ResizeResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *ResizeResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *ResizeResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *ResizeResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ResizeResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+// TransferRequest moves claims to other nodes.
+type TransferRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the allocation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant; 0 is not checked.
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
+	// earlier one is refused. 0 is not checked.
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The moves.
+	Moves []*ClaimMove `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`
+	// Decide without changing anything.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferRequest) Reset() {
+	*x = TransferRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferRequest) ProtoMessage() {}
+
+func (x *TransferRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
+func (*TransferRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *TransferRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TransferRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *TransferRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *TransferRequest) GetMoves() []*ClaimMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+func (x *TransferRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// ClaimMove moves one claim, with everything that it holds.
+type ClaimMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Path of the node of the claim, as the allocation shows it.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Path of the node where it goes. If the allocation has a claim there, their amounts are joined.
+	To            string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimMove) Reset() {
+	*x = ClaimMove{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimMove) ProtoMessage() {}
+
+func (x *ClaimMove) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
+func (*ClaimMove) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ClaimMove) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ClaimMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ClaimMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+// TransferResponse is a granted change.
+type TransferResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The allocation after the change; in a dry run as it is.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// The decision.
+	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// True when this call changed nothing because the change was made before.
+	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index.
+	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferResponse) Reset() {
+	*x = TransferResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferResponse) ProtoMessage() {}
+
+func (x *TransferResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
+func (*TransferResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TransferResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *TransferResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *TransferResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *TransferResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *TransferResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+// SplitRequest moves amounts to new allocations.
+type SplitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the allocation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant; 0 is not checked.
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
+	// earlier one is refused. 0 is not checked.
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The new allocations.
+	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Decide without changing anything.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SplitRequest) Reset() {
+	*x = SplitRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplitRequest) ProtoMessage() {}
+
+func (x *SplitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplitRequest.ProtoReflect.Descriptor instead.
+func (*SplitRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SplitRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SplitRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *SplitRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *SplitRequest) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *SplitRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// Part is a new allocation.
+type Part struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id, chosen by the caller.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Its claims, at most one for each node.
+	Claims        []*PartClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Part) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Part) GetClaims() []*PartClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// PartClaim takes amounts of a claim, and claims them at the same or another node.
+type PartClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Path of the node of the claim that they are taken from.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Path of the node where the part claims them.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// The amounts by resource, in base units; each at least 1, and at most what the claim has.
+	Amounts       map[string]int64 `protobuf:"bytes,4,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartClaim) Reset() {
+	*x = PartClaim{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartClaim) ProtoMessage() {}
+
+func (x *PartClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
+func (*PartClaim) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PartClaim) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *PartClaim) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *PartClaim) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *PartClaim) GetAmounts() map[string]int64 {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+// SplitResponse is a granted change.
+type SplitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The allocation after the change; in a dry run as it is.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// The decision.
+	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// True when this call changed nothing because the change was made before.
+	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index.
+	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The parts, in the order of the request.
+	Parts         []*Allocation `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SplitResponse) Reset() {
+	*x = SplitResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplitResponse) ProtoMessage() {}
+
+func (x *SplitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplitResponse.ProtoReflect.Descriptor instead.
+func (*SplitResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SplitResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *SplitResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *SplitResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *SplitResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *SplitResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+func (x *SplitResponse) GetParts() []*Allocation {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
 // ListWaitingRequest filters waiting requests; all given conditions must hold.
 type ListWaitingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2022,7 +2805,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2817,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2830,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListWaitingRequest) GetTree() string {
@@ -2105,7 +2888,7 @@ type WaitingRequest struct {
 
 func (x *WaitingRequest) Reset() {
 	*x = WaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2900,7 @@ func (x *WaitingRequest) String() string {
 func (*WaitingRequest) ProtoMessage() {}
 
 func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2913,7 @@ func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
 func (*WaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WaitingRequest) GetAllocation() *Allocation {
@@ -2165,7 +2948,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2960,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2973,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
@@ -2241,7 +3024,7 @@ type WatchAllocationsRequest struct {
 
 func (x *WatchAllocationsRequest) Reset() {
 	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +3036,7 @@ func (x *WatchAllocationsRequest) String() string {
 func (*WatchAllocationsRequest) ProtoMessage() {}
 
 func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +3049,7 @@ func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
@@ -2323,7 +3106,7 @@ type WatchAllocationsResponse struct {
 
 func (x *WatchAllocationsResponse) Reset() {
 	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +3118,7 @@ func (x *WatchAllocationsResponse) String() string {
 func (*WatchAllocationsResponse) ProtoMessage() {}
 
 func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +3131,7 @@ func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchAllocationsResponse) GetChange() AllocationChange {
@@ -2401,7 +3184,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +3196,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +3209,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2465,7 +3248,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +3260,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +3273,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -2525,7 +3308,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +3320,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +3333,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -2571,7 +3354,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +3366,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +3379,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -2622,7 +3405,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +3417,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +3430,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -2706,7 +3489,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +3501,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +3514,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -2761,7 +3544,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +3556,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +3569,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2827,7 +3610,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +3622,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +3635,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -2922,7 +3705,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3717,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3730,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -2989,7 +3772,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3784,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3797,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -3039,7 +3822,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3051,7 +3834,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3064,7 +3847,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -3099,7 +3882,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3894,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3907,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -3151,7 +3934,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3946,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3959,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -3225,7 +4008,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +4020,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +4033,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -3320,7 +4103,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +4115,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +4128,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -3399,7 +4182,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +4194,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +4207,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -3495,7 +4278,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +4290,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +4303,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -3576,7 +4359,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +4371,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +4384,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -3637,7 +4420,7 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x15quorate/v1/rule.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
@@ -3681,7 +4464,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\a\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -3705,7 +4488,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"revoked_by\x18\x10 \x01(\tR\trevokedBy\x12A\n" +
 	"\tuser_data\x18\x11 \x03(\v2$.quorate.v1.Allocation.UserDataEntryR\buserData\x12-\n" +
 	"\awaiting\x18\x12 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\x12\x1a\n" +
-	"\bpriority\x18\x13 \x01(\x03R\bpriority\x1a9\n" +
+	"\bpriority\x18\x13 \x01(\x03R\bpriority\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x14 \x01(\x04R\n" +
+	"generation\x12\x1d\n" +
+	"\n" +
+	"split_from\x18\x15 \x01(\tR\tsplitFrom\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -3796,7 +4584,82 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\fRenewOutcome\x125\n" +
 	"\arenewed\x18\x01 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xf2\x01\n" +
+	"\aoutcome\"\xc2\x01\n" +
+	"\rResizeRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12;\n" +
+	"\x06claims\x18\x04 \x03(\v2\x17.quorate.v1.ClaimChangeB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"\xe0\x01\n" +
+	"\vClaimChange\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12X\n" +
+	"\aamounts\x18\x03 \x03(\v2$.quorate.v1.ClaimChange.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xd2\x01\n" +
+	"\x0eResizeResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x120\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xc0\x01\n" +
+	"\x0fTransferRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x127\n" +
+	"\x05moves\x18\x04 \x03(\v2\x15.quorate.v1.ClaimMoveB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05moves\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"b\n" +
+	"\tClaimMove\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04from\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04from\x12\x18\n" +
+	"\x02to\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x02to\"\xd4\x01\n" +
+	"\x10TransferResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x120\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xb8\x01\n" +
+	"\fSplitRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x122\n" +
+	"\x05parts\x18\x04 \x03(\v2\x10.quorate.v1.PartB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05parts\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"h\n" +
+	"\x04Part\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x129\n" +
+	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.PartClaimB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xf6\x01\n" +
+	"\tPartClaim\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04from\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04from\x12\x18\n" +
+	"\x02to\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x02to\x12V\n" +
+	"\aamounts\x18\x04 \x03(\v2\".quorate.v1.PartClaim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x01R\aamounts\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xff\x01\n" +
+	"\rSplitResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x120\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12,\n" +
+	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\xf2\x01\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -3944,7 +4807,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x1aALLOCATION_STATE_CANCELLED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_STATE_WAITING\x10\a\x12\x1e\n" +
 	"\x1aALLOCATION_STATE_TIMED_OUT\x10\b\x12\x1e\n" +
-	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x8e\x02\n" +
+	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\xad\x02\n" +
 	"\x10AllocationChange\x12!\n" +
 	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
@@ -3953,7 +4816,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x19ALLOCATION_CHANGE_REVOKED\x10\x04\x12\x1b\n" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
-	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a*\xb9\x01\n" +
+	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xb9\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -3961,7 +4825,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
 	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
-	"\x12EVENT_KIND_DROPPED\x10\x062\xb4\v\n" +
+	"\x12EVENT_KIND_DROPPED\x10\x062\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
@@ -3974,7 +4838,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12x\n" +
 	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x010\x01\x12P\n" +
 	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12M\n" +
-	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12S\n" +
+	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12Q\n" +
+	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12W\n" +
+	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12N\n" +
+	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12S\n" +
 	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x0f\xa2\xa0\x19\b\b\x04\x12\x04hold\x90\x02\x01\x12d\n" +
 	"\n" +
 	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12m\n" +
@@ -3997,7 +4864,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
@@ -4021,160 +4888,191 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*BatchRenewRequest)(nil),        // 19: quorate.v1.BatchRenewRequest
 	(*BatchRenewResponse)(nil),       // 20: quorate.v1.BatchRenewResponse
 	(*RenewOutcome)(nil),             // 21: quorate.v1.RenewOutcome
-	(*ListWaitingRequest)(nil),       // 22: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 23: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 24: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 25: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 26: quorate.v1.WatchAllocationsResponse
-	(*ReleaseRequest)(nil),           // 27: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 28: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 29: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 30: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 31: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 32: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 33: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 34: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 35: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 36: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 37: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 38: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 39: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 40: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 41: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 42: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 43: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 44: quorate.v1.ListEventsResponse
-	nil,                              // 45: quorate.v1.Claim.AmountsEntry
-	nil,                              // 46: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 47: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 48: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 49: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 50: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 51: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 52: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 53: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 54: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 55: quorate.v1.Preempted
-	(*HeldItem)(nil),                 // 56: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 57: quorate.v1.Decision
-	(*Problem)(nil),                  // 58: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 59: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 60: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 61: quorate.v1.ReadInfo
-	(*ItemName)(nil),                 // 62: quorate.v1.ItemName
+	(*ResizeRequest)(nil),            // 22: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),              // 23: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),           // 24: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),          // 25: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),                // 26: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),         // 27: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),             // 28: quorate.v1.SplitRequest
+	(*Part)(nil),                     // 29: quorate.v1.Part
+	(*PartClaim)(nil),                // 30: quorate.v1.PartClaim
+	(*SplitResponse)(nil),            // 31: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),       // 32: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 33: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 34: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 35: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 36: quorate.v1.WatchAllocationsResponse
+	(*ReleaseRequest)(nil),           // 37: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 38: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 39: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 40: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 41: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 42: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 43: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 44: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 45: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 46: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 47: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 48: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 49: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 50: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 51: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 52: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 53: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 54: quorate.v1.ListEventsResponse
+	nil,                              // 55: quorate.v1.Claim.AmountsEntry
+	nil,                              // 56: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 57: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 58: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 59: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 60: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 61: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 62: quorate.v1.ClaimChange.AmountsEntry
+	nil,                              // 63: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 64: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 65: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 67: quorate.v1.Preempted
+	(*HeldItem)(nil),                 // 68: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 69: quorate.v1.Decision
+	(*Problem)(nil),                  // 70: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 71: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 72: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 73: quorate.v1.ReadInfo
+	(*ItemName)(nil),                 // 74: quorate.v1.ItemName
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	45, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	53, // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
-	5,  // 2: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
-	0,  // 3: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	46, // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	4,  // 5: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	47, // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
-	9,  // 7: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	48, // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
-	1,  // 9: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	54, // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	54, // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	4,  // 12: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	55, // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	49, // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	8,  // 15: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	54, // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	50, // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	56, // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	53, // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,  // 20: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	57, // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	6,  // 22: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	13, // 23: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	10, // 24: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	16, // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	6,  // 26: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	27, // 27: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	17, // 28: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	10, // 29: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	28, // 30: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	18, // 31: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	16, // 32: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	57, // 33: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	58, // 34: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	51, // 35: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	59, // 36: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	7,  // 37: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	17, // 38: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	21, // 39: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	18, // 40: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	16, // 41: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	60, // 42: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 43: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	57, // 44: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	23, // 45: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	61, // 46: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 47: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	7,  // 48: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	62, // 49: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	7,  // 50: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	31, // 51: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	28, // 52: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	16, // 53: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	60, // 54: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 55: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	61, // 56: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	52, // 57: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	60, // 58: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 59: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	61, // 60: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,  // 61: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	7,  // 62: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	6,  // 63: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	60, // 64: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	57, // 65: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	7,  // 66: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	54, // 67: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	61, // 68: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 69: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	54, // 70: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	57, // 71: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	3,  // 72: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	60, // 73: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	42, // 74: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	61, // 75: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	6,  // 76: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	11, // 77: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	17, // 78: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	19, // 79: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	27, // 80: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	29, // 81: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	14, // 82: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	22, // 83: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	25, // 84: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	36, // 85: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	38, // 86: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	40, // 87: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	43, // 88: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	32, // 89: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	34, // 90: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	10, // 91: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	12, // 92: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	18, // 93: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	20, // 94: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	28, // 95: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	30, // 96: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	15, // 97: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	24, // 98: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	26, // 99: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	37, // 100: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	39, // 101: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	41, // 102: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	44, // 103: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	33, // 104: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	35, // 105: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	91, // [91:106] is the sub-list for method output_type
-	76, // [76:91] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	55,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	65,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	5,   // 2: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	0,   // 3: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
+	56,  // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	4,   // 5: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	57,  // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	9,   // 7: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	58,  // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	1,   // 9: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
+	66,  // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	66,  // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	4,   // 12: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	67,  // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	59,  // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	8,   // 15: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	66,  // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	60,  // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	68,  // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	65,  // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 20: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	6,   // 22: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	13,  // 23: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	10,  // 24: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	16,  // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	6,   // 26: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	37,  // 27: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	17,  // 28: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	10,  // 29: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	38,  // 30: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	18,  // 31: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	16,  // 32: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	69,  // 33: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	70,  // 34: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	61,  // 35: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	71,  // 36: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	7,   // 37: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	17,  // 38: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	21,  // 39: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	18,  // 40: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	16,  // 41: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	23,  // 42: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	62,  // 43: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	7,   // 44: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 45: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	26,  // 46: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	7,   // 47: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 48: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	29,  // 49: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	30,  // 50: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	63,  // 51: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	7,   // 52: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 53: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	7,   // 54: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	72,  // 55: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	7,   // 56: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	69,  // 57: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	33,  // 58: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	73,  // 59: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 60: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	7,   // 61: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 62: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	7,   // 63: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	41,  // 64: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	38,  // 65: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	16,  // 66: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	72,  // 67: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	7,   // 68: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	73,  // 69: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	64,  // 70: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	72,  // 71: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	7,   // 72: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	73,  // 73: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,   // 74: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	7,   // 75: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	6,   // 76: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	72,  // 77: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	69,  // 78: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	7,   // 79: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	66,  // 80: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	73,  // 81: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	3,   // 82: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	66,  // 83: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	69,  // 84: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	3,   // 85: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	72,  // 86: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	52,  // 87: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	73,  // 88: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	6,   // 89: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	11,  // 90: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	17,  // 91: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	19,  // 92: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	37,  // 93: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	39,  // 94: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	14,  // 95: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	32,  // 96: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	35,  // 97: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	46,  // 98: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	48,  // 99: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	22,  // 100: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	25,  // 101: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	28,  // 102: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	50,  // 103: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	53,  // 104: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	42,  // 105: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	44,  // 106: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	10,  // 107: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	12,  // 108: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	18,  // 109: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	20,  // 110: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	38,  // 111: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	40,  // 112: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	15,  // 113: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	34,  // 114: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	36,  // 115: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	47,  // 116: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	49,  // 117: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	24,  // 118: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	27,  // 119: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	31,  // 120: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	51,  // 121: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	54,  // 122: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	43,  // 123: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	45,  // 124: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	107, // [107:125] is the sub-list for method output_type
+	89,  // [89:107] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -4185,6 +5083,7 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_item_proto_init()
+	file_quorate_v1_level_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorate_v1_allocation_proto_msgTypes[9].OneofWrappers = []any{
@@ -4206,11 +5105,11 @@ func file_quorate_v1_allocation_proto_init() {
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[27].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[37].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[36].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[46].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -4220,7 +5119,7 @@ func file_quorate_v1_allocation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   49,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -787,8 +787,9 @@ type Problem struct {
 	// The reason, a stable constant. New ones may be added.
 	//
 	// Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL (a bound of
-	// the ledger), FORBIDDEN, FENCE_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins too far back), TOO_SLOW (a watcher
-	// reads too slowly), UNKNOWN_MEMBER, DAMAGED (a backup), UNSAFE (a change would endanger the cluster).
+	// the ledger), FORBIDDEN, FENCE_MISMATCH, GENERATION_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins too far back),
+	// TOO_SLOW (a watcher reads too slowly), UNKNOWN_MEMBER, DAMAGED (a backup), UNSAFE (a change would endanger the
+	// cluster).
 	//
 	// Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN, DISK_FULL,
 	// NOT_UPGRADED (a member is too old for the request), BUSY (another operation must end first).

@@ -143,7 +143,8 @@ func changeText(m *quoratev1.WatchAllocationsResponse) string {
 		return cli.LeaseText(a, m.GetLedgerTimeMs())
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED, quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK:
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED, quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED:
 	}
 	return ""
 }

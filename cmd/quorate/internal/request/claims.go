@@ -12,6 +12,8 @@ import (
 // before it.
 type Claims struct {
 	List []TypedClaim
+	// PlaceIsOptional lets amounts come before any --at: they belong to a claim without a place.
+	PlaceIsOptional bool
 }
 
 // TypedClaim is one claim of the command line.
@@ -52,6 +54,9 @@ func (f amountFlag) Set(text string) error {
 	resource, quantity, err := cli.SplitPair(text)
 	if err != nil {
 		return err
+	}
+	if len(f.claims.List) == 0 && f.claims.PlaceIsOptional {
+		f.claims.List = []TypedClaim{{amounts: map[string]string{}}}
 	}
 	if len(f.claims.List) == 0 {
 		return cli.Usagef("--amount %s has no node: put --at TREE:node/path before it", text)

@@ -13,6 +13,9 @@ func Commands(c *cli.Env) []*cobra.Command {
 	return []*cobra.Command{
 		newAllocateCmd(c),
 		newReleaseCmd(c),
+		newResizeCmd(c),
+		newTransferCmd(c),
+		newSplitCmd(c),
 		newConfirmCmd(c),
 		newCancelCmd(c),
 		newExplainCmd(c),

@@ -65,6 +65,14 @@ const (
 	// AllocationServiceCancelProcedure is the fully-qualified name of the AllocationService's Cancel
 	// RPC.
 	AllocationServiceCancelProcedure = "/quorate.v1.AllocationService/Cancel"
+	// AllocationServiceResizeProcedure is the fully-qualified name of the AllocationService's Resize
+	// RPC.
+	AllocationServiceResizeProcedure = "/quorate.v1.AllocationService/Resize"
+	// AllocationServiceTransferProcedure is the fully-qualified name of the AllocationService's
+	// Transfer RPC.
+	AllocationServiceTransferProcedure = "/quorate.v1.AllocationService/Transfer"
+	// AllocationServiceSplitProcedure is the fully-qualified name of the AllocationService's Split RPC.
+	AllocationServiceSplitProcedure = "/quorate.v1.AllocationService/Split"
 	// AllocationServiceExplainProcedure is the fully-qualified name of the AllocationService's Explain
 	// RPC.
 	AllocationServiceExplainProcedure = "/quorate.v1.AllocationService/Explain"
@@ -132,6 +140,22 @@ type AllocationServiceClient interface {
 	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
 	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// Resize changes amounts of a held allocation in one step: lower amounts make room for higher ones. Only levels whose
+	// use rises are checked, by the difference, so a resize that only lowers amounts is never denied. The fence and the
+	// lease stay as they are.
+	//
+	// Idempotent: repeating it changes nothing. With a generation, an earlier change that arrives late is refused. Errors:
+	// resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed); not_found for an unknown
+	// id, tree, node or resource; failed_precondition when the allocation has ended, waits or is only reserved; aborted
+	// when the fence or the generation is not the expected one.
+	Resize(context.Context, *v1.ResizeRequest) (*v1.ResizeResponse, error)
+	// Transfer moves claims of a held allocation to other nodes of their trees in one step. Levels common to both places
+	// see no change and are not checked. Idempotent; errors as of Resize.
+	Transfer(context.Context, *v1.TransferRequest) (*v1.TransferResponse, error)
+	// Split moves amounts of a held allocation to new allocations in one step. Levels common to both places see no change
+	// and are not checked. The parts have its labels, principal, owner, priorities and TTL, and fences of their own.
+	// Idempotent by the ids of the parts; errors as of Resize, and already_exists when an id belongs to something else.
+	Split(context.Context, *v1.SplitRequest) (*v1.SplitResponse, error)
 	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
 	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
@@ -222,6 +246,24 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithSchema(allocationServiceMethods.ByName("Cancel")),
 			connect.WithClientOptions(opts...),
 		),
+		resize: connect.NewClient[v1.ResizeRequest, v1.ResizeResponse](
+			httpClient,
+			baseURL+AllocationServiceResizeProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Resize")),
+			connect.WithClientOptions(opts...),
+		),
+		transfer: connect.NewClient[v1.TransferRequest, v1.TransferResponse](
+			httpClient,
+			baseURL+AllocationServiceTransferProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Transfer")),
+			connect.WithClientOptions(opts...),
+		),
+		split: connect.NewClient[v1.SplitRequest, v1.SplitResponse](
+			httpClient,
+			baseURL+AllocationServiceSplitProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Split")),
+			connect.WithClientOptions(opts...),
+		),
 		explain: connect.NewClient[v1.ExplainRequest, v1.ExplainResponse](
 			httpClient,
 			baseURL+AllocationServiceExplainProcedure,
@@ -266,6 +308,9 @@ type allocationServiceClient struct {
 	watchAllocations *connect.Client[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse]
 	confirm          *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
 	cancel           *connect.Client[v1.CancelRequest, v1.CancelResponse]
+	resize           *connect.Client[v1.ResizeRequest, v1.ResizeResponse]
+	transfer         *connect.Client[v1.TransferRequest, v1.TransferResponse]
+	split            *connect.Client[v1.SplitRequest, v1.SplitResponse]
 	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
 	listEvents       *connect.Client[v1.ListEventsRequest, v1.ListEventsResponse]
 	getAllocation    *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
@@ -363,6 +408,33 @@ func (c *allocationServiceClient) Cancel(ctx context.Context, req *v1.CancelRequ
 	return nil, err
 }
 
+// Resize calls quorate.v1.AllocationService.Resize.
+func (c *allocationServiceClient) Resize(ctx context.Context, req *v1.ResizeRequest) (*v1.ResizeResponse, error) {
+	response, err := c.resize.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Transfer calls quorate.v1.AllocationService.Transfer.
+func (c *allocationServiceClient) Transfer(ctx context.Context, req *v1.TransferRequest) (*v1.TransferResponse, error) {
+	response, err := c.transfer.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Split calls quorate.v1.AllocationService.Split.
+func (c *allocationServiceClient) Split(ctx context.Context, req *v1.SplitRequest) (*v1.SplitResponse, error) {
+	response, err := c.split.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Explain calls quorate.v1.AllocationService.Explain.
 func (c *allocationServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
@@ -452,6 +524,22 @@ type AllocationServiceHandler interface {
 	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
 	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// Resize changes amounts of a held allocation in one step: lower amounts make room for higher ones. Only levels whose
+	// use rises are checked, by the difference, so a resize that only lowers amounts is never denied. The fence and the
+	// lease stay as they are.
+	//
+	// Idempotent: repeating it changes nothing. With a generation, an earlier change that arrives late is refused. Errors:
+	// resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed); not_found for an unknown
+	// id, tree, node or resource; failed_precondition when the allocation has ended, waits or is only reserved; aborted
+	// when the fence or the generation is not the expected one.
+	Resize(context.Context, *v1.ResizeRequest) (*v1.ResizeResponse, error)
+	// Transfer moves claims of a held allocation to other nodes of their trees in one step. Levels common to both places
+	// see no change and are not checked. Idempotent; errors as of Resize.
+	Transfer(context.Context, *v1.TransferRequest) (*v1.TransferResponse, error)
+	// Split moves amounts of a held allocation to new allocations in one step. Levels common to both places see no change
+	// and are not checked. The parts have its labels, principal, owner, priorities and TTL, and fences of their own.
+	// Idempotent by the ids of the parts; errors as of Resize, and already_exists when an id belongs to something else.
+	Split(context.Context, *v1.SplitRequest) (*v1.SplitResponse, error)
 	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
 	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
@@ -538,6 +626,24 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithSchema(allocationServiceMethods.ByName("Cancel")),
 		connect.WithHandlerOptions(opts...),
 	)
+	allocationServiceResizeHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceResizeProcedure,
+		svc.Resize,
+		connect.WithSchema(allocationServiceMethods.ByName("Resize")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceTransferHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceTransferProcedure,
+		svc.Transfer,
+		connect.WithSchema(allocationServiceMethods.ByName("Transfer")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceSplitHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceSplitProcedure,
+		svc.Split,
+		connect.WithSchema(allocationServiceMethods.ByName("Split")),
+		connect.WithHandlerOptions(opts...),
+	)
 	allocationServiceExplainHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceExplainProcedure,
 		svc.Explain,
@@ -590,6 +696,12 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceConfirmHandler.ServeHTTP(w, r)
 		case AllocationServiceCancelProcedure:
 			allocationServiceCancelHandler.ServeHTTP(w, r)
+		case AllocationServiceResizeProcedure:
+			allocationServiceResizeHandler.ServeHTTP(w, r)
+		case AllocationServiceTransferProcedure:
+			allocationServiceTransferHandler.ServeHTTP(w, r)
+		case AllocationServiceSplitProcedure:
+			allocationServiceSplitHandler.ServeHTTP(w, r)
 		case AllocationServiceExplainProcedure:
 			allocationServiceExplainHandler.ServeHTTP(w, r)
 		case AllocationServiceListEventsProcedure:
@@ -649,6 +761,18 @@ func (UnimplementedAllocationServiceHandler) Confirm(context.Context, *v1.Confir
 
 func (UnimplementedAllocationServiceHandler) Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Cancel is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Resize(context.Context, *v1.ResizeRequest) (*v1.ResizeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Resize is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Transfer(context.Context, *v1.TransferRequest) (*v1.TransferResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Transfer is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Split(context.Context, *v1.SplitRequest) (*v1.SplitResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Split is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {

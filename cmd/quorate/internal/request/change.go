@@ -1,0 +1,275 @@
+package request
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// changeOptions are the flags of commands that change what an allocation holds.
+type changeOptions struct {
+	*cli.Env
+	fence, generation uint64
+	dryRun            bool
+}
+
+func (o *changeOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().Uint64Var(&o.fence, "fence", 0, "fence that it must have (default: any)")
+	cmd.Flags().Uint64Var(&o.generation, "generation", 0,
+		"number of this change, counted up with each: the same again is a repetition, and an earlier one is refused")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
+}
+
+// changeAnswer is what the answers of all changes have.
+type changeAnswer interface {
+	proto.Message
+	GetAllocation() *quoratev1.Allocation
+	GetDecision() *quoratev1.Decision
+	GetRepeated() bool
+	GetLedgerTimeMs() int64
+}
+
+// print shows a granted change. word says what was done.
+func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quoratev1.Allocation) error {
+	switch {
+	case answer.GetRepeated():
+		o.Messagef("%s before; this call changed nothing", word)
+	case o.dryRun:
+		o.Messagef("dry run: it would be granted")
+	default:
+		o.Messagef("%s", word)
+	}
+	return o.Print(answer, func(p *cli.Page) error {
+		if o.dryRun && !answer.GetRepeated() {
+			drawPlacements(p, answer.GetDecision())
+			return nil
+		}
+		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if err := o.Units.DrawAllocation(p, part, answer.GetLedgerTimeMs()); err != nil {
+				return err
+			}
+		}
+		for _, victim := range answer.GetDecision().GetPreempted() {
+			p.Linef("preempted %s at %s", victim.GetId(), cli.PlaceOf(victim.GetTree(), victim.GetNode()))
+		}
+		return nil
+	})
+}
+
+// onlyClaim is the place of the allocation's claim, if it has one only.
+func (o *changeOptions) onlyClaim(ctx context.Context, quorate *client.Client, id, flag string) (cli.Place, error) {
+	answer, err := quorate.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
+	if err != nil {
+		return cli.Place{}, err
+	}
+	claims := answer.GetAllocation().GetClaims()
+	if len(claims) != 1 {
+		return cli.Place{}, cli.Usagef("allocation %s has %d claims: say which one with %s TREE:node/path", id, len(claims),
+			flag)
+	}
+	return cli.PlaceOf(claims[0].GetTree(), claims[0].GetNode()), nil
+}
+
+type resizeOptions struct {
+	changeOptions
+	Claims
+}
+
+func newResizeCmd(c *cli.Env) *cobra.Command {
+	o := &resizeOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "resize ID [--at TREE:node/path] --amount RESOURCE=AMOUNT...",
+		Short: "Change the amounts of an allocation",
+		Long: `Change amounts of a held allocation in one step, without releasing it: its fence and its lease stay. Resources
+that are not named keep their amounts. Lower amounts make room for higher ones, and only levels whose use rises are
+checked, by the difference: a resize that only lowers amounts is never denied.
+
+Each --amount belongs to the --at before it; without any, to the only claim of the allocation. At a node without a
+claim one is added. An amount of 0 gives up the resource, and a claim without any resource is removed.
+
+If a limit forbids it, nothing changes, standard error names every such limit, and the exit code is 3. Repeating the
+command is safe. Callers that change one allocation again and again number their changes with --generation, so that an
+earlier one that arrives late is refused.`,
+		Example: `  quorate resize job-1 --amount cores=40
+  quorate resize job-1 --at cern:atlas/physics --amount cores=0 --at cern:cms --amount cores=8 --generation 2`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.runResize(cmd.Context(), args[0]) },
+	}
+	o.addFlags(cmd)
+	o.PlaceIsOptional = true
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")
+	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "new amount at the node before it; may be repeated")
+	return cmd
+}
+
+func (o *resizeOptions) runResize(ctx context.Context, id string) error {
+	if err := o.checkClaims(); err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if o.List[0].At == (cli.Place{}) {
+		if o.List[0].At, err = o.onlyClaim(ctx, quorate, id, "--at"); err != nil {
+			return err
+		}
+	}
+	if err := o.LearnUnits(ctx, quorate); err != nil {
+		return err
+	}
+	claims, err := o.buildMessages(o.Units)
+	if err != nil {
+		return err
+	}
+	request := &quoratev1.ResizeRequest{Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun}
+	for _, claim := range claims {
+		request.Claims = append(request.Claims, &quoratev1.ClaimChange{
+			Tree: claim.GetTree(), Node: claim.GetNode(), Amounts: claim.GetAmounts(),
+		})
+	}
+	answer, err := quorate.Allocations.Resize(ctx, request)
+	if err != nil {
+		return PrintDenial(o.Env, err)
+	}
+	return o.print(answer, "resized")
+}
+
+func newTransferCmd(c *cli.Env) *cobra.Command {
+	o := &changeOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "transfer ID TREE:from/path TREE:to/path",
+		Short: "Move what an allocation holds to another node",
+		Long: `Move a claim of a held allocation, with everything that it holds, to another node of its tree in one step. Levels
+above both nodes see no change and are not checked. The fence and the lease stay, so whoever uses what is held goes on.
+If the allocation has a claim at the other node already, their amounts are joined. Repeating the command is safe.`,
+		Example: `  quorate transfer vm-17 cern:atlas/physics cern:atlas/operations`,
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.runTransfer(cmd.Context(), args[0], args[1], args[2])
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *changeOptions) runTransfer(ctx context.Context, id, from, to string) error {
+	source, target, err := parseMove(from, to)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Allocations.Transfer(ctx, &quoratev1.TransferRequest{
+		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun,
+		Moves: []*quoratev1.ClaimMove{{Tree: source.Tree, From: source.Node, To: target.Node}},
+	})
+	o.LearnUnitsForTable(ctx, quorate)
+	if err != nil {
+		return PrintDenial(o.Env, err)
+	}
+	return o.print(answer, "transferred")
+}
+
+// parseMove reads two nodes of one tree.
+func parseMove(from, to string) (source, target cli.Place, err error) {
+	if source, err = cli.ParsePlace(from); err != nil {
+		return source, target, err
+	}
+	if target, err = cli.ParsePlace(to); err != nil {
+		return source, target, err
+	}
+	if source.Tree != target.Tree {
+		return source, target, cli.Usagef("%s and %s are in two trees: a claim stays in its tree", source, target)
+	}
+	return source, target, nil
+}
+
+type splitOptions struct {
+	changeOptions
+	Claims
+
+	from string
+}
+
+func newSplitCmd(c *cli.Env) *cobra.Command {
+	o := &splitOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "split ID PART-ID --at TREE:node/path --amount RESOURCE=AMOUNT...",
+		Short: "Move a part of what an allocation holds to a new one",
+		Long: `Take amounts from a held allocation and give them to a new one, at the same or at another node, in one step. Levels
+above both nodes see no change and are not checked. The new allocation has the labels, the principal, the owner and the
+TTL of the first one, and a fence of its own. Repeating the command is safe.
+
+The amounts are taken from the only claim of the allocation; if it has several, --from says from which.`,
+		Example: `  quorate split project-1 project-1b --at cern:atlas/operations --amount cores=20`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.runSplit(cmd.Context(), args[0], args[1])
+		},
+	}
+	o.addFlags(cmd)
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it")
+	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "amount of the part; may be repeated")
+	cmd.Flags().StringVar(&o.from, "from", "", "node of the claim that they are taken from, `TREE:node/path`")
+	return cmd
+}
+
+func (o *splitOptions) runSplit(ctx context.Context, id, part string) error {
+	if err := o.checkClaims(); err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	from, err := o.source(ctx, quorate, id)
+	if err != nil {
+		return err
+	}
+	if err := o.LearnUnits(ctx, quorate); err != nil {
+		return err
+	}
+	claims, err := o.buildMessages(o.Units)
+	if err != nil {
+		return err
+	}
+	made := &quoratev1.Part{Id: part}
+	for _, claim := range claims {
+		if claim.GetTree() != from.Tree {
+			return cli.Usagef("%s and %s are in two trees: what is split stays in its tree", from, cli.PlaceOf(
+				claim.GetTree(), claim.GetNode()))
+		}
+		made.Claims = append(made.Claims, &quoratev1.PartClaim{
+			Tree: claim.GetTree(), From: from.Node, To: claim.GetNode(), Amounts: claim.GetAmounts(),
+		})
+	}
+	answer, err := quorate.Allocations.Split(ctx, &quoratev1.SplitRequest{
+		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun, Parts: []*quoratev1.Part{made},
+	})
+	if err != nil {
+		return PrintDenial(o.Env, err)
+	}
+	return o.print(answer, "split", answer.GetParts()...)
+}
+
+// source is the claim that the amounts are taken from.
+func (o *splitOptions) source(ctx context.Context, quorate *client.Client, id string) (cli.Place, error) {
+	if o.from == "" {
+		return o.onlyClaim(ctx, quorate, id, "--from")
+	}
+	return cli.ParsePlace(o.from)
+}

@@ -1,0 +1,80 @@
+package handlers
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// Resize changes amounts of an allocation.
+func (s AllocationService) Resize(ctx context.Context, r *quoratev1.ResizeRequest) (*quoratev1.ResizeResponse, error) {
+	o, index, err := s.changeHolding(ctx, wire.ToResize(r), r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ResizeResponse{
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
+		Index: index, LedgerTimeMs: int64(o.Now),
+	}, nil
+}
+
+// Transfer moves claims of an allocation to other nodes.
+func (s AllocationService) Transfer(
+	ctx context.Context, r *quoratev1.TransferRequest,
+) (*quoratev1.TransferResponse, error) {
+	o, index, err := s.changeHolding(ctx, wire.ToTransfer(r), r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.TransferResponse{
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
+		Index: index, LedgerTimeMs: int64(o.Now),
+	}, nil
+}
+
+// Split moves amounts of an allocation to new ones.
+func (s AllocationService) Split(ctx context.Context, r *quoratev1.SplitRequest) (*quoratev1.SplitResponse, error) {
+	o, index, err := s.changeHolding(ctx, wire.ToSplit(r), r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.SplitResponse{
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
+		Index: index, LedgerTimeMs: int64(o.Now),
+	}
+	for _, part := range o.Parts {
+		answer.Parts = append(answer.Parts, wire.FromAllocation(part.Info()))
+	}
+	return answer, nil
+}
+
+// changeHolding decides a change of what an allocation holds. Unless it is an error, the outcome has the allocation.
+func (s AllocationService) changeHolding(
+	ctx context.Context, command quota.Command, dryRun bool,
+) (ledger.Outcome, uint64, error) {
+	decide := s.proposeOne
+	if dryRun {
+		decide = s.dryRunOne
+	}
+	o, index, err := decide(ctx, command)
+	switch {
+	case err != nil:
+		return ledger.Outcome{}, 0, err
+	case o.Refused != nil:
+		return ledger.Outcome{}, 0, wire.RefusalError(o.Refused)
+	case !o.Decision.Granted:
+		return ledger.Outcome{}, 0, wire.DenialError(*o.Decision, index)
+	}
+	return o, index, nil
+}
+
+// changeDecision is the decision of a granted change, with the nodes where the claims are counted.
+func changeDecision(o ledger.Outcome) *quoratev1.Decision {
+	if o.Decision.Placements != nil {
+		return wire.FromDecision(*o.Decision, o.Decision.Placements)
+	}
+	return wire.FromDecision(*o.Decision, o.Allocation.Info().Claims)
+}

@@ -1,0 +1,83 @@
+package rpc
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// resizeTo returns a resize of one claim.
+func resizeTo(id string, generation uint64, n int64) *quoratev1.ResizeRequest {
+	return &quoratev1.ResizeRequest{Id: id, Generation: generation, Claims: []*quoratev1.ClaimChange{
+		{Tree: "cern", Node: "physics", Amounts: map[string]int64{"cores": n}},
+	}}
+}
+
+// TestChangesOfWhatIsHeld: a resize, a transfer and a split over every protocol, with their errors.
+func TestChangesOfWhatIsHeld(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			client := oneNode(t).allocations(options...)
+			granted, err := client.Allocate(t.Context(), request("a", "cern:physics", 5))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dry := resizeTo("a", 0, 2)
+			dry.DryRun = true
+			if tried, err := client.Resize(t.Context(), dry); err != nil || heldCores(tried.GetAllocation()) != 5 ||
+				len(tried.GetDecision().GetPlacements()) != 1 {
+				t.Errorf("a dry run: %v, %v", tried, err)
+			}
+			resized, err := client.Resize(t.Context(), resizeTo("a", 3, 4))
+			if err != nil || heldCores(resized.GetAllocation()) != 4 ||
+				resized.GetAllocation().GetFence() != granted.GetFence() ||
+				resized.GetAllocation().GetGeneration() != 3 || resized.GetIndex() <= granted.GetIndex() {
+				t.Fatalf("resized: %v, %v", resized, err)
+			}
+			if again, err := client.Resize(t.Context(), resizeTo("a", 3, 4)); err != nil || !again.GetRepeated() {
+				t.Errorf("repeated: %v, %v", again, err)
+			}
+			if _, err := client.Resize(t.Context(), resizeTo("a", 2, 1)); connect.CodeOf(err) != connect.CodeAborted ||
+				problemOf(t, err).GetReason() != "GENERATION_MISMATCH" {
+				t.Errorf("an earlier generation: %v", err)
+			}
+			if _, err := client.Resize(t.Context(), resizeTo("a", 0, 1_000_000)); connect.CodeOf(err) !=
+				connect.CodeResourceExhausted {
+				t.Errorf("beyond the limit: %v", err)
+			}
+			split, err := client.Split(t.Context(), &quoratev1.SplitRequest{Id: "a", Parts: []*quoratev1.Part{
+				{Id: "b", Claims: []*quoratev1.PartClaim{
+					{Tree: "cern", From: "physics", To: "physics", Amounts: map[string]int64{"cores": 1}},
+				}},
+			}})
+			if err != nil || len(split.GetParts()) != 1 || heldCores(split.GetParts()[0]) != 1 ||
+				split.GetParts()[0].GetSplitFrom() != "a" || heldCores(split.GetAllocation()) != 3 {
+				t.Errorf("split: %v, %v", split, err)
+			}
+			moved, err := client.Transfer(t.Context(), &quoratev1.TransferRequest{
+				Id: "b", Moves: []*quoratev1.ClaimMove{{Tree: "cern", From: "physics"}},
+			})
+			if err != nil || moved.GetAllocation().GetClaims()[0].GetNode() != "" {
+				t.Errorf("transferred: %v, %v", moved, err)
+			}
+			for what, call := range map[string]error{
+				"no claims":         second(client.Resize(t.Context(), &quoratev1.ResizeRequest{Id: "a"})),
+				"no moves":          second(client.Transfer(t.Context(), &quoratev1.TransferRequest{Id: "a"})),
+				"no parts":          second(client.Split(t.Context(), &quoratev1.SplitRequest{Id: "a"})),
+				"less than nothing": second(client.Resize(t.Context(), resizeTo("a", 0, -1))),
+			} {
+				if connect.CodeOf(call) != connect.CodeInvalidArgument {
+					t.Errorf("%s: %v", what, call)
+				}
+			}
+		})
+	}
+}
+
+// heldCores are the cores of the first claim.
+func heldCores(a *quoratev1.Allocation) int64 { return a.GetClaims()[0].GetAmounts()["cores"] }
+
+// second is the error of a call.
+func second[T any](_ T, err error) error { return err }
