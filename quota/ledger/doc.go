@@ -32,7 +32,7 @@
 //	what a caller may see                   reader*.go, access_view.go
 //	what ends by itself                     deadlines.go, ending.go
 //	events and facts                        journal.go
-//	answers to reads                        view.go, principals.go; sandbox.go and explain*.go for decisions
+//	answers to reads                        view.go, principals_list.go; sandbox.go and explain*.go for decisions
 //	bytes on disk                           snapshot.go, restore*.go, and package fsm
 //	bounds in bytes                         size.go; all other bounds are quota.Bounds
 //	invariants                              verify.go, verify_parts.go

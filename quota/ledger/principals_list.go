@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Principals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
+// in the order of names; only the given one if name is not empty. The group [Wildcard] stands for the shared limit. The
+// error is NotFound if the tree does not exist.
+func (v View) Principals(treeName string, kind quota.HolderKind, name, after string,
+	max int,
+) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
+	t := v.ledger.forest.trees[treeName]
+	switch {
+	case t == nil:
+		return nil, false, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))
+	case kind != quota.AUser && kind != quota.AGroup:
+		return nil, false, quota.Errorf(quota.Invalid, "kind", "ask for users or for groups")
+	}
+	wanted := func(n string) bool { return n > after && (name == "" || n == name) }
+	nodes := t.whereLimited(kind, wanted)
+	t.accounts.addTo(nodes, kind, wanted)
+	names := slices.Sorted(maps.Keys(nodes))
+	more = len(names) > max
+	for _, n := range names[:min(len(names), max)] {
+		list = append(list, t.principal(quota.Holder{Kind: kind, Name: n}, nodes[n]))
+	}
+	return list, more, nil
+}
+
+// whereLimited maps every wanted user or group that is named in a limit to the nodes with such a limit. The user
+// [Wildcard] is not a principal.
+func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map[string]map[*node]bool {
+	nodes := map[string]map[*node]bool{}
+	t.root.walk(func(n *node) bool {
+		if n.rules == nil {
+			return true
+		}
+		named := n.rules.users
+		if kind == quota.AGroup {
+			named = n.rules.groups
+		}
+		for name := range named { // a set does not depend on the order
+			if wanted(name) && (kind == quota.AGroup || name != quota.Wildcard) {
+				putAmount(nodes, name, n)
+			}
+		}
+		return true
+	})
+	return nodes
+}
+
+// addTo adds the nodes where principals hold something.
+func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind quota.HolderKind, wanted func(string) bool) {
+	holders := acc.users
+	if kind == quota.AGroup {
+		holders = acc.groups
+	}
+	for name, h := range holders { // a set does not depend on the order
+		if !wanted(name) {
+			continue
+		}
+		for n := range h.at {
+			putAmount(nodes, name, n)
+		}
+	}
+}
+
+func putAmount(nodes map[string]map[*node]bool, name string, n *node) {
+	if nodes[name] == nil {
+		nodes[name] = map[*node]bool{}
+	}
+	nodes[name][n] = true
+}
+
+func (t *tree) principal(who quota.Holder, nodes map[*node]bool) quota.PrincipalUsage {
+	h := t.accounts.find(who)
+	u := quota.PrincipalUsage{Name: who.Name}
+	if who.Kind == quota.AUser && h != nil {
+		u.Groups = t.accounts.groupsOf(who.Name, h.at[t.root])
+	}
+	sorted := slices.SortedFunc(maps.Keys(nodes), func(a, b *node) int { return comparePaths(a.path, b.path) })
+	for _, n := range sorted {
+		u.Nodes = append(u.Nodes, n.principal(who, h))
+	}
+	return u
+}
+
+// groupsOf are the groups of a user's running applications; applications without a group are left out.
+func (acc *accounts) groupsOf(user string, all *holding) []quota.Label {
+	var list []quota.Label
+	for _, application := range all.names() {
+		if group, _ := acc.member(quota.Principal{User: user, Application: application}); group != "" {
+			list = append(list, quota.Label{Key: application, Value: group})
+		}
+	}
+	return list
+}
+
+// names are the names of the running applications, sorted.
+func (h *holding) names() []string {
+	names := slices.Sorted(maps.Keys(h.runs))
+	if len(names) > 0 && names[0] == "" {
+		return names[1:]
+	}
+	return names
+}
+
+func (n *node) principal(who quota.Holder, h *holder) quota.PrincipalNode {
+	p := quota.PrincipalNode{Path: n.path}
+	if h != nil && h.at[n] != nil {
+		at := h.at[n]
+		p.Applications = at.names()
+		for i, r := range n.tree.resources {
+			if at.used[i] != 0 {
+				p.Used = append(p.Used, quota.Component{Resource: r.Name, Amount: at.used[i]})
+			}
+		}
+	}
+	if rule := n.rules.of(who); rule != nil {
+		p.Limits, p.MaxApplications = rule.Limits, rule.Applications
+		p.Wildcard = who.Kind == quota.AUser && n.rules.users[who.Name] == nil
+	}
+	return p
+}
