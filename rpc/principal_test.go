@@ -94,6 +94,9 @@ func TestPrincipalsInPages(t *testing.T) {
 	if got := list(&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: users, Name: "bob"}); got != "bob 1/5 " {
 		t.Errorf("got %s", got)
 	}
+	if got := list(&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: users, Name: "eve"}); got != "eve 0/5 " {
+		t.Errorf("a user who holds nothing: %s", got)
+	}
 	if got := list(&quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: groups}); got != "dev 3/7 " {
 		t.Errorf("got %s", got)
 	}

@@ -164,3 +164,31 @@ func TestYuniKornSeed(t *testing.T) {
 		}
 	}
 }
+
+// TestYuniKornUsersWithoutUsage asks for users who hold nothing: the limits of the wildcard apply to them.
+func TestYuniKornUsersWithoutUsage(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	free := filepath.Join(t.TempDir(), "free.yaml")
+	if err := os.WriteFile(free, []byte("partitions: [{name: free, queues: []}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	playSteps(t, f, []step{
+		{"apply --from yunikorn -f ../../examples/yunikorn/queues.yaml -f " + free, 0, "revision 1"},
+		{"principals default bob", 0, "50G (*)"},
+	})
+	const root = `{"queuePath":"root","resourceUsage":{},"runningApplications":[],` +
+		`"maxResources":{"memory":50000000000,"vcore":20000},"maxApplications":10,"children":[`
+	for path, want := range map[string]string{
+		"default/usage/user/bob": `{"userName":"bob","groups":{},"queues":` + root + "]}}\n",
+		"default/usage/users": `[{"userName":"sue","groups":{},"queues":` + root + `{"queuePath":"root.dev",` +
+			`"resourceUsage":{},"runningApplications":[],"maxResources":{"memory":25000000000,"vcore":5000},` +
+			`"maxApplications":2,"children":[]}]}}]` + "\n",
+		"free/usage/user/bob": `{"status_code":404,"message":"User not found","description":"User not found"}` + "\n",
+	} {
+		if _, body := httpGet(t, f.baseURL()+"/ws/v1/partition/"+path); body != want {
+			t.Errorf("%s:\n%s\nwant\n%s", path, body, want)
+		}
+	}
+}

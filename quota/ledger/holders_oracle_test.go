@@ -295,35 +295,54 @@ func overAt(tree string, at quota.PrincipalNode, who quota.Holder) []quota.Overu
 	return list
 }
 
+// holderNames are all users and groups of the random histories, sorted.
+var holderNames = []string{"*", "ann", "blue", "bob", "cyd", "green", "red", "white"}
+
 // principals lists all that hold something in a tree or are named there.
 func (m *holdersModel) principals(spec quota.TreeSpec, kind quota.HolderKind) []quota.PrincipalUsage {
 	var list []quota.PrincipalUsage
-	for _, name := range []string{"*", "ann", "blue", "bob", "cyd", "green", "red", "white"} {
-		who := quota.Holder{Kind: kind, Name: name}
-		if kind == quota.AUser && name == quota.Wildcard {
-			continue
-		}
-		u := quota.PrincipalUsage{Name: name}
-		for _, n := range spec.Nodes {
-			if at := m.principalAt(spec, &n, who); at != nil {
-				u.Nodes = append(u.Nodes, *at)
-			}
-		}
-		if kind == quota.AUser {
-			u.Groups = m.groupsOf(spec.Name, name)
-		}
-		if len(u.Nodes) > 0 {
-			list = append(list, u)
-		}
+	for _, name := range holderNames {
+		list = append(list, m.principal(spec, quota.Holder{Kind: kind, Name: name}, false)...)
 	}
 	return list
 }
 
-func (m *holdersModel) principalAt(spec quota.TreeSpec, n *quota.NodeSpec, who quota.Holder) *quota.PrincipalNode {
-	used, running := m.holds(spec.Name, n.Path, who)
+// principal is one user or group; asked is true if it is not one of a list but was asked for.
+func (m *holdersModel) principal(spec quota.TreeSpec, who quota.Holder, asked bool) []quota.PrincipalUsage {
+	if who.Kind == quota.AUser && who.Name == quota.Wildcard {
+		return nil
+	}
+	u := quota.PrincipalUsage{Name: who.Name}
+	for _, n := range spec.Nodes {
+		namedBelow := slices.ContainsFunc(spec.Nodes, func(other quota.NodeSpec) bool {
+			return isNamed(&other, who) && slices.Contains(quotatest.Upwards(other.Path), n.Path)
+		})
+		if at := m.principalAt(spec, &n, who, asked || namedBelow); at != nil {
+			u.Nodes = append(u.Nodes, *at)
+		}
+	}
+	if who.Kind == quota.AUser {
+		u.Groups = m.groupsOf(spec.Name, who.Name)
+	}
+	if len(u.Nodes) == 0 {
+		return nil
+	}
+	return []quota.PrincipalUsage{u}
+}
+
+// isNamed is true if a limit of the node is for the user or group itself.
+func isNamed(n *quota.NodeSpec, who quota.Holder) bool {
 	l := principalLimit(n, who)
-	named := l != nil && (who.Kind == quota.AGroup || slices.Contains(l.Users, who.Name))
-	if used == nil && !named {
+	return l != nil && (who.Kind == quota.AGroup || slices.Contains(l.Users, who.Name))
+}
+
+// principalAt is nil where the principal holds nothing and is not named; limited says that a limit for all users is
+// enough.
+func (m *holdersModel) principalAt(spec quota.TreeSpec, n *quota.NodeSpec, who quota.Holder, limited bool,
+) *quota.PrincipalNode {
+	used, running := m.holds(spec.Name, n.Path, who)
+	l, named := principalLimit(n, who), isNamed(n, who)
+	if used == nil && !named && (l == nil || !limited) {
 		return nil
 	}
 	at := &quota.PrincipalNode{Path: n.Path, Applications: running}

@@ -184,11 +184,26 @@ func (p *holdersPair) compare(t *rapid.T) {
 			if diff := cmp.Diff(p.model.principals(spec, kind), list, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("kind %d of %s (-model +ledger):\n%s", kind, name, diff)
 			}
+			p.compareByName(t, spec, kind)
 		}
 		for _, n := range spec.Nodes {
 			for _, r := range spec.Resources {
 				p.probe(t, name, n.Path, r.Name)
 			}
+		}
+	}
+}
+
+// compareByName asks for each user or group alone.
+func (p *holdersPair) compareByName(t *rapid.T, spec quota.TreeSpec, kind quota.HolderKind) {
+	for _, name := range holderNames {
+		list, more, refused := p.ledger.View().Principals(spec.Name, kind, name, "", 100)
+		if refused != nil || more {
+			t.Fatal(refused, more)
+		}
+		want := p.model.principal(spec, quota.Holder{Kind: kind, Name: name}, true)
+		if diff := cmp.Diff(want, list, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%q of kind %d of %s (-model +ledger):\n%s", name, kind, spec.Name, diff)
 		}
 	}
 }

@@ -8,8 +8,12 @@ import (
 )
 
 // Principals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
-// in the order of names; only the given one if name is not empty. The group [Wildcard] stands for the shared limit. The
-// error is NotFound if the tree does not exist.
+// in the order of names. The group [Wildcard] stands for the shared limit. The error is NotFound if the tree does not
+// exist.
+//
+// If name is not empty, only that user or group is returned, and a user with all nodes where a limit for [Wildcard]
+// applies to it, whether or not it holds something there. In a list of all, such nodes are left out unless the user
+// holds something there or is named there or below.
 func (v View) Principals(treeName string, kind quota.HolderKind, name, after string,
 	max int,
 ) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
@@ -22,6 +26,9 @@ func (v View) Principals(treeName string, kind quota.HolderKind, name, after str
 	}
 	wanted := func(n string) bool { return n > after && (name == "" || n == name) }
 	nodes := t.whereLimited(kind, wanted)
+	if kind == quota.AUser && name != "" && name != quota.Wildcard && wanted(name) {
+		t.addWildcards(nodes, name)
+	}
 	t.accounts.addTo(nodes, kind, wanted)
 	names := slices.Sorted(maps.Keys(nodes))
 	more = len(names) > max
@@ -31,8 +38,8 @@ func (v View) Principals(treeName string, kind quota.HolderKind, name, after str
 	return list, more, nil
 }
 
-// whereLimited maps every wanted user or group that is named in a limit to the nodes with such a limit. The user
-// [Wildcard] is not a principal.
+// whereLimited maps every wanted user or group that is named in a limit to the nodes with such a limit, and a user to
+// the nodes above them with a limit for [Wildcard], which is not a user itself.
 func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map[string]map[*node]bool {
 	nodes := map[string]map[*node]bool{}
 	t.root.walk(func(n *node) bool {
@@ -45,13 +52,37 @@ func (t *tree) whereLimited(kind quota.HolderKind, wanted func(string) bool) map
 		}
 		for name := range named { // a set does not depend on the order
 			if wanted(name) && (kind == quota.AGroup || name != quota.Wildcard) {
-				putAmount(nodes, name, n)
+				putNode(nodes, name, n)
+				addWildcardsAbove(nodes, kind, name, n)
 			}
 		}
 		return true
 	})
 	return nodes
 }
+
+func addWildcardsAbove(nodes map[string]map[*node]bool, kind quota.HolderKind, name string, n *node) {
+	if kind != quota.AUser {
+		return
+	}
+	for n = n.parent; n != nil; n = n.parent {
+		if n.limitsAnyUser() {
+			putNode(nodes, name, n)
+		}
+	}
+}
+
+// addWildcards adds all nodes with a limit for any user.
+func (t *tree) addWildcards(nodes map[string]map[*node]bool, name string) {
+	t.root.walk(func(n *node) bool {
+		if n.limitsAnyUser() {
+			putNode(nodes, name, n)
+		}
+		return true
+	})
+}
+
+func (n *node) limitsAnyUser() bool { return n.rules != nil && n.rules.anyUser != nil }
 
 // addTo adds the nodes where principals hold something.
 func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind quota.HolderKind, wanted func(string) bool) {
@@ -64,12 +95,12 @@ func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind quota.HolderKin
 			continue
 		}
 		for n := range h.at {
-			putAmount(nodes, name, n)
+			putNode(nodes, name, n)
 		}
 	}
 }
 
-func putAmount(nodes map[string]map[*node]bool, name string, n *node) {
+func putNode(nodes map[string]map[*node]bool, name string, n *node) {
 	if nodes[name] == nil {
 		nodes[name] = map[*node]bool{}
 	}

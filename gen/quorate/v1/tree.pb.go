@@ -3783,7 +3783,8 @@ type ListPrincipalsRequest struct {
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Users or groups.
 	Kind HolderKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.HolderKind" json:"kind,omitempty"`
-	// Only this one; empty for all.
+	// Only this one; empty for all. A user is then shown at every node where the limit of all users applies to it, also if
+	// it holds nothing and is not named.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// At most this many; 0 means 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -3870,7 +3871,7 @@ func (x *ListPrincipalsRequest) GetRead() *ReadOptions {
 // ListPrincipalsResponse is one page.
 type ListPrincipalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The users or groups that hold something or are named in a limit, by name.
+	// The users or groups that hold something or are named in a limit, by name, or the one that was asked for.
 	Principals []*PrincipalUsage `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
 	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -3938,7 +3939,8 @@ type PrincipalUsage struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Of a user: the group that is counted for each running application; applications without one are left out.
 	Groups map[string]string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The nodes where it holds something or is limited, parents before children, siblings by name.
+	// The nodes where it holds something or is named in a limit, and those above them where the limit of all users
+	// applies; with the name in the request all of the latter. Parents before children, siblings by name.
 	Nodes         []*PrincipalNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,7 +26,8 @@ func newPrincipalsCmd(c *cli.Env) *cobra.Command {
 		Use:   "principals TREE [NAME]",
 		Short: "Show usage and limits of users or groups in a tree",
 		Long: `Show what each user or group holds at each node and below it, beside the limit there. A limit with (*)
-is that of the wildcard. The group * is shared by all users whose groups are not named.
+is that of the wildcard. The group * is shared by all users whose groups are not named. With a NAME, a user who holds
+nothing is shown with the limits of the wildcard.
 
 For applications, the number that run is shown beside the limit, with their names.`,
 		Example: `  quorate principals cern
