@@ -341,6 +341,8 @@ type PrincipalUsage struct {
 	Name string
 	// Groups maps, for a user, each running application to the group that it counts for.
 	Groups []Label
+	// Users are, for a group, those who hold something that is counted for it, sorted.
+	Users []string
 	// Nodes are those where the principal holds something or is limited, parents before children, siblings by name. Which
 	// of the nodes with a limit for all users are among them is said by the function that returns the list.
 	Nodes []PrincipalNode

@@ -159,7 +159,7 @@ func (f *fake) ListPrincipals(_ context.Context,
 	answer := &quoratev1.ListPrincipalsResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP:
-		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Nodes: []*quoratev1.PrincipalNode{
+		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Users: []string{"bob"}, Nodes: []*quoratev1.PrincipalNode{
 			{Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true},
 		}}}
 	case r.GetPageToken() == "":

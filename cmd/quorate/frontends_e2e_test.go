@@ -81,7 +81,7 @@ const (
 		`"maxResources":{"memory":50000000000,"vcore":20000},"maxApplications":10,"children":[{"queuePath":"root.dev",` +
 		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
 		`"maxResources":{"memory":25000000000,"vcore":5000},"maxApplications":2,"children":[]}]}}`
-	ofDevelopment = `{"groupName":"development","applications":["app-1"],"queues":{"queuePath":"root",` +
+	ofDevelopment = `{"groupName":"development","users":["sue"],"applications":["app-1"],"queues":{"queuePath":"root",` +
 		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
 		`"maxResources":{},"maxApplications":0,"children":[{"queuePath":"root.dev",` +
 		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
@@ -121,7 +121,7 @@ const seedQueues = `partitions:
 `
 
 // The answers of the design page, with the differences of YuniKorn's own releases: a queue is named by queuePath, a
-// group has the list of its applications instead of its users, and app1 is counted in no group, because no group has a
+// group has the list of its applications beside its users, and app1 is counted in no group, because no group has a
 // limit in its queues. The empty field maxResources of root.test is empty here too.
 const (
 	seedUser = `[{"userName":"user1","groups":{"app2":"tester"},"queues":{"queuePath":"root",` +
@@ -131,7 +131,7 @@ const (
 		`"maxResources":{"memory":50000000000,"vcore":100000},"maxApplications":10,"children":[]},{"queuePath":"root.test",` +
 		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +
 		`"maxResources":{},"maxApplications":0,"children":[]}]}}]` + "\n"
-	seedGroup = `[{"groupName":"tester","applications":["app2"],"queues":{"queuePath":"root",` +
+	seedGroup = `[{"groupName":"tester","users":["user1"],"applications":["app2"],"queues":{"queuePath":"root",` +
 		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +
 		`"maxResources":{},"maxApplications":0,"children":[{"queuePath":"root.test",` +
 		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +

@@ -54,6 +54,7 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 		{"principals queues", 0, "run-1"},
 		{"principals queues sue", 0, "queues:ci/build"},
 		{"principals queues --groups", 0, "dev"},
+		{"principals queues --groups -o json", 0, `"sue"`},
 		{"principals bern", 1, "bern"},
 		{"usage queues", 0, "applications"},
 		{"release one", 0, "released"},

@@ -142,7 +142,7 @@ func cluster(t *testing.T) *fakeTrees {
 		},
 		groups: []*quoratev1.PrincipalUsage{
 			{Name: "*", Nodes: []*quoratev1.PrincipalNode{{Node: "a+3Ab/leaf", MaxApplications: 3}}},
-			{Name: "tester", Nodes: []*quoratev1.PrincipalNode{
+			{Name: "tester", Users: []string{"user1"}, Nodes: []*quoratev1.PrincipalNode{
 				{Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{

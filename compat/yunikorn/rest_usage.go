@@ -18,6 +18,7 @@ type (
 	}
 	groupUsage struct {
 		GroupName    string      `json:"groupName"`
+		Users        []string    `json:"users"` // only on the design page of the original
 		Applications []string    `json:"applications"`
 		Queues       *queueUsage `json:"queues"`
 	}
@@ -107,7 +108,8 @@ func (v *view) userUsageOf(p *quoratev1.PrincipalUsage) *userUsage {
 
 func (v *view) groupUsageOf(p *quoratev1.PrincipalUsage) *groupUsage {
 	queues := v.principalUsage(p)
-	return &groupUsage{p.GetName(), queues.RunningApplications, queues}
+	users := append([]string{}, p.GetUsers()...)
+	return &groupUsage{p.GetName(), users, queues.RunningApplications, queues}
 }
 
 // principalUsage builds the tree of queues of a user or group, with all queues between its nodes and root.

@@ -323,6 +323,8 @@ func (m *holdersModel) principal(spec quota.TreeSpec, who quota.Holder, asked bo
 	}
 	if who.Kind == quota.AUser {
 		u.Groups = m.groupsOf(spec.Name, who.Name)
+	} else {
+		u.Users = m.usersOf(spec.Name, who.Name)
 	}
 	if len(u.Nodes) == 0 {
 		return nil
@@ -369,4 +371,18 @@ func (m *holdersModel) groupsOf(tree, user string) []quota.Label {
 	}
 	slices.SortFunc(list, func(a, b quota.Label) int { return cmp.Compare(a.Key, b.Key) })
 	return list
+}
+
+// usersOf are the users with a claim that is counted for a group.
+func (m *holdersModel) usersOf(tree, group string) []string {
+	var list []string
+	for _, h := range m.held {
+		for i, c := range h.Claims {
+			if c.Tree == tree && h.groups[i] == group {
+				list = append(list, h.Principal.User)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

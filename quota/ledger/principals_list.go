@@ -35,6 +35,9 @@ func (v View) Principals(treeName string, kind quota.HolderKind, name, after str
 	for _, n := range names[:min(len(names), max)] {
 		list = append(list, t.principal(quota.Holder{Kind: kind, Name: n}, nodes[n]))
 	}
+	if kind == quota.AGroup {
+		t.accounts.addUsers(list)
+	}
 	return list, more, nil
 }
 
@@ -118,6 +121,22 @@ func (t *tree) principal(who quota.Holder, nodes map[*node]bool) quota.Principal
 		u.Nodes = append(u.Nodes, n.principal(who, h))
 	}
 	return u
+}
+
+// addUsers adds to each group of a list the users who hold something that is counted for it.
+func (acc *accounts) addUsers(list []quota.PrincipalUsage) {
+	users := map[string]map[string]bool{}
+	for _, group := range list {
+		users[group.Name] = map[string]bool{}
+	}
+	for key := range acc.tracks { // a set does not depend on the order
+		if of := users[key.group]; of != nil {
+			of[key.user] = true
+		}
+	}
+	for i := range list {
+		list[i].Users = slices.Sorted(maps.Keys(users[list[i].Name]))
+	}
 }
 
 // groupsOf are the groups of a user's running applications; applications without a group are left out.

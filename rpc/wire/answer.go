@@ -195,7 +195,7 @@ func FromWall(ms int64) *timestamppb.Timestamp { return timestamppb.New(time.Uni
 
 // FromPrincipalUsage converts the usage of a user or a group.
 func FromPrincipalUsage(p quota.PrincipalUsage) *quoratev1.PrincipalUsage {
-	shown := &quoratev1.PrincipalUsage{Name: p.Name, Groups: fromLabels(p.Groups)}
+	shown := &quoratev1.PrincipalUsage{Name: p.Name, Groups: fromLabels(p.Groups), Users: p.Users}
 	for _, n := range p.Nodes {
 		shown.Nodes = append(shown.Nodes, &quoratev1.PrincipalNode{
 			Node: n.Path, Used: fromVector(n.Used), Applications: n.Applications,

@@ -190,14 +190,14 @@ func TestEffectsOfAChange(t *testing.T) {
 
 func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 	got := FromPrincipalUsage(quota.PrincipalUsage{
-		Name: "ann", Groups: []quota.Label{{Key: "app-1", Value: "dev"}},
+		Name: "ann", Groups: []quota.Label{{Key: "app-1", Value: "dev"}}, Users: []string{"ann", "bob"},
 		Nodes: []quota.PrincipalNode{{
 			Path: "a", Used: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: []string{"app-1"},
 			Limits: quota.Vector{{Resource: "cpu", Amount: 5}}, MaxApplications: 2, Wildcard: true,
 		}},
 	})
 	want := &quoratev1.PrincipalUsage{
-		Name: "ann", Groups: map[string]string{"app-1": "dev"},
+		Name: "ann", Groups: map[string]string{"app-1": "dev"}, Users: []string{"ann", "bob"},
 		Nodes: []*quoratev1.PrincipalNode{{
 			Node: "a", Used: map[string]int64{"cpu": 3}, Applications: []string{"app-1"},
 			Limits: map[string]int64{"cpu": 5}, MaxApplications: 2, Wildcard: true,

@@ -3941,7 +3941,9 @@ type PrincipalUsage struct {
 	Groups map[string]string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The nodes where it holds something or is named in a limit, and those above them where the limit of all users
 	// applies; with the name in the request all of the latter. Parents before children, siblings by name.
-	Nodes         []*PrincipalNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*PrincipalNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Of a group: the users who hold something that is counted for it, sorted.
+	Users         []string `protobuf:"bytes,4,rep,name=users,proto3" json:"users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3993,6 +3995,13 @@ func (x *PrincipalUsage) GetGroups() map[string]string {
 func (x *PrincipalUsage) GetNodes() []*PrincipalNode {
 	if x != nil {
 		return x.Nodes
+	}
+	return nil
+}
+
+func (x *PrincipalUsage) GetUsers() []string {
+	if x != nil {
+		return x.Users
 	}
 	return nil
 }
@@ -4456,11 +4465,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"principals\x18\x01 \x03(\v2\x1a.quorate.v1.PrincipalUsageR\n" +
 	"principals\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xd0\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xe6\x01\n" +
 	"\x0ePrincipalUsage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
 	"\x06groups\x18\x02 \x03(\v2&.quorate.v1.PrincipalUsage.GroupsEntryR\x06groups\x12/\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x19.quorate.v1.PrincipalNodeR\x05nodes\x1a9\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x19.quorate.v1.PrincipalNodeR\x05nodes\x12\x14\n" +
+	"\x05users\x18\x04 \x03(\tR\x05users\x1a9\n" +
 	"\vGroupsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfa\x02\n" +

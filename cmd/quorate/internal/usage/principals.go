@@ -29,7 +29,8 @@ func newPrincipalsCmd(c *cli.Env) *cobra.Command {
 is that of the wildcard. The group * is shared by all users whose groups are not named. With a NAME, a user who holds
 nothing is shown with the limits of the wildcard.
 
-For applications, the number that run is shown beside the limit, with their names.`,
+For applications, the number that run is shown beside the limit, with their names. With -o json or -o yaml, a group has
+its users: those who hold something that is counted for it.`,
 		Example: `  quorate principals cern
   quorate principals cern --groups
   quorate principals cern ann -o json`,
