@@ -28,16 +28,8 @@ type Manifest struct {
 // The error joins an *Error for each of the first ten problems. The policies that trees name are not checked, because
 // only the server knows all that are defined. Without an access section that also holds for custom roles.
 func Parse(file string, text []byte) (*Manifest, error) {
-	root, err := readText(file, text)
-	if err != nil {
-		return nil, err
-	}
 	p := &parser{file: file}
-	m := p.parseManifest(root)
-	if len(p.problems) > 0 {
-		return nil, joinProblems(p.problems)
-	}
-	return m, nil
+	return p.parseText(text)
 }
 
 // The keys of a tree and of a node, in the order in which errors list them.
@@ -56,6 +48,20 @@ type parser struct {
 	// roles are those that bindings may name; rolesKnown is false if the server may define more.
 	roles      access.Roles
 	rolesKnown bool
+	// origins has the places of the limits of users and groups, if they are wanted for warnings.
+	origins map[*quoratev1.PrincipalLimit]origin
+}
+
+func (p *parser) parseText(text []byte) (*Manifest, error) {
+	root, err := readText(p.file, text)
+	if err != nil {
+		return nil, err
+	}
+	m := p.parseManifest(root)
+	if len(p.problems) > 0 {
+		return nil, joinProblems(p.problems)
+	}
+	return m, nil
 }
 
 func (p *parser) parseManifest(root value) *Manifest {

@@ -27,6 +27,9 @@ func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1
 	if v.kind == kindMap && len(sections["users"].items)+len(sections["groups"].items) == 0 {
 		p.addProblem(v.line, v.column, "%s names no users or groups: write users: [name], or groups: [name]", what)
 	}
+	if p.origins != nil {
+		p.origins[limit] = origin{what, v.line, v.column}
+	}
 	return limit
 }
 

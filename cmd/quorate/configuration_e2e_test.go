@@ -113,6 +113,25 @@ func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 	})
 }
 
+func TestWarningsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	file := filepath.Join(t.TempDir(), "queues.yaml")
+	const text = "trees: {q: {resources: {vcore: {unit: milli}}, limits: {vcore: 4},\n" +
+		"  principals: [{users: [ann], limits: {vcore: 8}}]}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const warning = `queues.yaml:2:16: warning: principal 1 of tree "q": its limit of vcore is 8, ` +
+		`but the tree itself has the limit 4, which is reached first`
+	playSteps(t, f, []step{
+		{"plan -f " + file, 0, warning},
+		{"apply -f " + file, 0, warning},
+		{"allocate --id a --at q --amount vcore=5 --user ann", 3, "q  vcore: limit 4"},
+	})
+}
+
 func TestMaintenanceOverTheRealThing(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)

@@ -37,7 +37,8 @@ With --at, only the subtree of a node changes, and the file is the text of that 
 it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
 
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
-limit. "quorate plan" shows them beforehand, with their effect on requests.`,
+limit. "quorate plan" shows them beforehand, with their effect on requests. A limit of users or groups above that of the
+node where it is set is a warning on standard error, with its place in the file: the limit of the node is reached first.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
   quorate apply -f nodepool.yaml --from zuul

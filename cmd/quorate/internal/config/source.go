@@ -83,9 +83,12 @@ func (o *sourceOptions) readFile(c *cli.Env, file string) (*manifest.Manifest, e
 		return nil, err
 	}
 	if o.from == "" {
-		m, err := manifest.Parse(name, text)
+		m, warnings, err := manifest.ParseWithWarnings(name, text)
 		if err != nil {
 			return nil, cli.Usagef("%v", err)
+		}
+		for _, warning := range warnings {
+			c.Messagef("%s", warning)
 		}
 		return m, nil
 	}
