@@ -192,3 +192,42 @@ func TestYuniKornUsersWithoutUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestYuniKornTypesWithoutLimits holds types that the queues do not name, and one that they name no longer.
+func TestYuniKornTypesWithoutLimits(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	example, err := os.ReadFile("../../examples/yunikorn/queues.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := filepath.Join(t.TempDir(), "limited.yaml")
+	text := strings.Replace(string(example), "{memory: 25G, vcore: 5}", "{memory: 25G, vcore: 5, tape: 1}", 1)
+	if err := os.WriteFile(limited, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const queues, sue = " --from yunikorn -f ../../examples/yunikorn/queues.yaml", " --at default:dev --user sue --amount "
+	playSteps(t, f, []step{
+		{"apply" + queues, 0, "resource pods: count"},
+		{"allocate --id a" + sue + "pods=1", 0, "granted"},
+		{"allocate --id b" + sue + "nvidia.com/gpu=2", 1, "it has: memory, pods, vcore"},
+		{"apply --count nvidia.com/gpu" + queues, 0, "+ default  resource nvidia.com/gpu: count"},
+		{"allocate --id b" + sue + "nvidia.com/gpu=2", 0, "granted"},
+		{"plan" + queues, 0, "nothing to change"},
+		{"apply --from yunikorn -f " + limited, 0, "+ default  resource tape: count"},
+		{"allocate --id c" + sue + "tape=1", 0, "granted"},
+		{"allocate --id d" + sue + "tape=1", 3, "user sue, tape: limit 1"},
+		{"apply" + queues, 0, "principals"}, // tape is held, and free from now on
+		{"allocate --id d" + sue + "tape=1", 0, "granted"},
+		{"convert --count tape --from yunikorn ../../examples/yunikorn/queues.yaml", 0, "tape: {unit: count}"},
+		{"plan --count tape -f ../../examples/cern.yaml", 2, "--count is for --from yunikorn"},
+		{"plan --count tape --from zuul -f ../../examples/zuul/nodepool.yaml", 2, "files of zuul name"},
+		{"plan --count _/+" + queues, 2, `"_/+" cannot be counted`},
+		{"plan" + queues + strings.Repeat(" --count a", 501), 2, "--count is given 501 times; 500 are allowed"},
+	})
+	if _, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/user/sue"); !strings.Contains(body,
+		`"resourceUsage":{"nvidia.com/gpu":2,"pods":1,"tape":2}`) {
+		t.Errorf("got %s", body)
+	}
+}

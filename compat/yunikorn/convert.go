@@ -29,6 +29,9 @@ const (
 // memory in bytes, everything else counted. The root of a tree is the queue root, with the limits of the partition; a
 // queue is a node of the same name in lower case, as [compat.Name] writes it (see [LabelQueue]).
 //
+// A tree registers the types that its configuration names, those of [Count], and memory, vcore and pods. What has no
+// limit is counted and free, as in the original; pods is left out if there is no room for it.
+//
 // An amount or count above 2^62-1, which cannot be held, becomes 2^62-1. The error is of type [ConfigErrors]: what
 // [Validate] refuses, or else what trees cannot be: more than 100 partitions, 16 levels below root, 64 types, 1,000
 // entries on a queue or names in an entry, and a type that is not a name of a resource.
@@ -38,6 +41,10 @@ func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
 		return nil, problems
 	}
 	c := &converter{}
+	for _, option := range options {
+		option(&c.validator)
+	}
+	c.checkCounted()
 	if len(valid.Partitions) > compat.MaxTrees {
 		c.addProblem("partitions", "", ruleConvertPartition,
 			"%d partitions; %d trees can be applied together", len(valid.Partitions), compat.MaxTrees)
@@ -85,6 +92,9 @@ func (c *converter) convertTree(p *partition, root *node, path string) *quoratev
 	c.noteIf(root.Name != rootName, root.path+".name", rootName,
 		"%q is taken as root; YuniKorn could not run it", root.Name)
 	c.kinds = map[string]bool{vcore: true, memory: true}
+	for _, kind := range c.counted {
+		c.kinds[kind] = true
+	}
 	first := c.convertNode(root, "") // root has no quantities, so it has no labels
 	tree.Limits, tree.Principals, tree.Applications = first.GetLimits(), first.GetPrincipals(), first.GetApplications()
 	tree.Nodes = c.appendChildren(root, "", nil)
@@ -114,11 +124,24 @@ func (c *converter) noteDropped(p *partition, path string) {
 		"ignored: a request names the groups of its user")
 }
 
-// registerResources registers the types that were met in a partition.
+// checkCounted refuses types that no tree can register.
+func (c *converter) checkCounted() {
+	for _, kind := range c.counted {
+		if !compat.IsResource(kind) {
+			c.addProblem("", "", ruleConvertResource, "%q cannot be counted: %s", clipText(kind), resourceNameRule)
+		}
+	}
+}
+
+// registerResources registers the types that were met in a partition, and pods, which a scheduler asks for with every
+// pod although few configurations limit it.
 func (c *converter) registerResources(path string) []*quoratev1.Resource {
 	if len(c.kinds) > compat.MaxResources {
 		c.addProblem(path, "", ruleConvertResource, "%d types of resources, %s and %s included; a tree may have %d",
 			len(c.kinds), vcore, memory, compat.MaxResources)
+	}
+	if len(c.kinds) < compat.MaxResources {
+		c.kinds[pods] = true
 	}
 	c.noteIf(c.kinds["cpu"], path, "",
 		"cpu is a resource of its own, counted in whole numbers; cores are called %s", vcore)

@@ -109,6 +109,9 @@ func (c *converter) convertPrincipal(n *node, e *entry) *quoratev1.PrincipalLimi
 	}
 }
 
+// resourceNameRule says what a resource may be called.
+const resourceNameRule = "1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _"
+
 // convertAmounts registers the types and keeps the amounts within what can be held; nil if there are none.
 func (c *converter) convertAmounts(r *reading, path, queue string) map[string]int64 {
 	var kept map[string]int64
@@ -121,9 +124,9 @@ func (c *converter) convertAmounts(r *reading, path, queue string) map[string]in
 				path+"."+clipText(kind),
 				queue,
 				ruleConvertResource,
-				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a "+
-					"letter, digit or _",
+				"%q is not a name of a resource: %s",
 				clipText(kind),
+				resourceNameRule,
 			)
 		}
 		c.kinds[kind] = true

@@ -155,6 +155,31 @@ func TestConvertStrictly(t *testing.T) {
 	}
 }
 
+// TestConvertCounts registers types that no limit names, in every partition.
+func TestConvertCounts(t *testing.T) {
+	text := []byte(partitions("{name: a, queues: []}, {name: b, queues: []}"))
+	conversion, err := yunikorn.Convert(text, yunikorn.Count("nvidia.com/gpu", "vcore"), yunikorn.Count("tape"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applicable(t, conversion)
+	const all = "memory UNIT_BYTES nvidia.com/gpu UNIT_COUNT pods UNIT_COUNT tape UNIT_COUNT vcore UNIT_MILLI "
+	for _, tree := range conversion.Trees {
+		got := ""
+		for _, r := range tree.GetResources() {
+			got += r.GetName() + " " + r.GetUnit().String() + " "
+		}
+		if got != all {
+			t.Errorf("%s registers %s, want %s", tree.GetName(), got, all)
+		}
+	}
+	want := `"a b" cannot be counted: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _ ` +
+		`[convert-resource]`
+	if _, err := yunikorn.Convert(text, yunikorn.Count("tape", "a b")); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // FuzzConvert expects no panic, and that every converted configuration is valid and gives trees that the API accepts.
 func FuzzConvert(f *testing.F) {
 	for _, pattern := range []string{"testdata/cases/*.yaml", "testdata/convert/*.yaml"} {

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// The resource types that have a unit; all others are plain numbers, cpu among them.
+// The resource types that every partition counts, whether or not the configuration names them. The first two have a
+// unit; all other types are plain numbers, cpu among them.
 const (
 	vcore  = "vcore"
 	memory = "memory"
+	pods   = "pods"
 )
 
 // amounts are base units by resource type: thousandths of a core for vcore, bytes for memory. Never negative.

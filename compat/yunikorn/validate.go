@@ -10,13 +10,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Option configures Validate.
+// Option configures Validate and Convert.
 type Option func(*validator)
 
 // Strict also refuses what the original lets pass although it is hardly meant: a named limit that hides the wildcard
 // above it from the levels below, a limit above an inherited maximum of a queue, and counts with a fraction. What
 // passes strictly passes there; what passes there may be refused here.
 func Strict() Option { return func(v *validator) { v.strict = true } }
+
+// Count makes Convert register further resource types. The original counts every type that a request names and limits
+// those that the configuration names; a tree counts what it registers. Validate ignores it.
+func Count(types ...string) Option {
+	return func(v *validator) { v.counted = append(v.counted, types...) }
+}
 
 // Validate returns nil if YuniKorn would accept a queue configuration, given as YAML. The error is of type
 // [ConfigErrors]; its first element is the one that YuniKorn reports.
@@ -58,6 +64,7 @@ type checked struct {
 
 type validator struct {
 	strict   bool
+	counted  []string // types to register that the configuration need not name
 	problems ConfigErrors
 	more     int // that were not kept
 }

@@ -22,6 +22,9 @@ import (
 // problems, one per line.
 type converter func([]byte) ([]*quoratev1.Tree, []string, error)
 
+// yunikornFormat is the format whose types of resources are not all in the file.
+const yunikornFormat = "yunikorn"
+
 // converters are the formats besides manifests.
 var converters = map[string]converter{
 	"boskos":   convertWith(boskos.Convert),
@@ -29,8 +32,8 @@ var converters = map[string]converter{
 	"quota-manager": convertWith(func(text []byte) (*compat.Conversion, error) {
 		return quotamanager.Convert(text, quotamanager.Options{})
 	}),
-	"yunikorn": convertWith(func(text []byte) (*compat.Conversion, error) { return yunikorn.Convert(text) }),
-	"zuul":     convertWith(zuul.Convert),
+	yunikornFormat: yunikornConverter(nil),
+	"zuul":         convertWith(zuul.Convert),
 }
 
 // convertWith adapts the function of a compat package.
@@ -44,19 +47,50 @@ func convertWith(convert func([]byte) (*compat.Conversion, error)) converter {
 	}
 }
 
+func yunikornConverter(counted []string) converter {
+	return convertWith(func(text []byte) (*compat.Conversion, error) {
+		return yunikorn.Convert(text, yunikorn.Count(counted...))
+	})
+}
+
 func converterNames() []string { return slices.Sorted(maps.Keys(converters)) }
 
-func converterOf(format string) (converter, error) {
-	convert, known := converters[format]
-	if !known {
-		return nil, cli.Usagef("there is no format %q; there are: %s", format, cli.JoinNames(converters))
+// formatOptions say how to read the files of another system.
+type formatOptions struct {
+	from    string
+	counted []string
+}
+
+// maxCounted is the most types that are named by flags; a tree has a bound of its own.
+const maxCounted = 500
+
+func (o *formatOptions) addFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&o.from, "from", "", usage+cli.JoinNames(converters))
+	cmd.Flags().StringArrayVar(&o.counted, "count", nil,
+		"with --from yunikorn, also count this `TYPE` of resource, which no limit names; may be repeated")
+	cli.CompleteFlag(cmd, "from", converterNames()...)
+}
+
+func (o *formatOptions) converter() (converter, error) {
+	convert, known := converters[o.from]
+	switch {
+	case o.from == "":
+		return nil, cli.Usagef("--count is for --from yunikorn; a manifest names its resources")
+	case !known:
+		return nil, cli.Usagef("there is no format %q; there are: %s", o.from, cli.JoinNames(converters))
+	case len(o.counted) > maxCounted:
+		return nil, cli.Usagef("--count is given %d times; %d are allowed", len(o.counted), maxCounted)
+	case len(o.counted) == 0:
+		return convert, nil
+	case o.from == yunikornFormat:
+		return yunikornConverter(o.counted), nil
 	}
-	return convert, nil
+	return nil, cli.Usagef("--count is for --from yunikorn; files of %s name all their resources", o.from)
 }
 
 type convertOptions struct {
 	*cli.Env
-	from string
+	formatOptions
 }
 
 func newConvertCmd(c *cli.Env) *cobra.Command {
@@ -76,8 +110,7 @@ trees.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return o.runConvert(args[0]) },
 	}
-	cmd.Flags().StringVar(&o.from, "from", "", "the format of the file: "+cli.JoinNames(converters))
-	cli.CompleteFlag(cmd, "from", converterNames()...)
+	o.addFlags(cmd, "the format of the file: ")
 	return cmd
 }
 
@@ -85,7 +118,7 @@ func (o *convertOptions) runConvert(file string) error {
 	if o.from == "" {
 		return cli.Usagef("name the format of the file: --from %s", strings.Join(converterNames(), ", --from "))
 	}
-	convert, err := converterOf(o.from)
+	convert, err := o.converter()
 	if err != nil {
 		return err
 	}

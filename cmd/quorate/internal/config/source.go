@@ -1,23 +1,27 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
 )
 
 // sourceOptions are common to the commands that read a configuration.
 type sourceOptions struct {
+	formatOptions
 	files []string
-	from  string
 	prune bool
 	at    subtreeFlag
 }
@@ -25,11 +29,10 @@ type sourceOptions struct {
 func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
-	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+cli.JoinNames(converters))
+	o.formatOptions.addFlags(cmd, "convert the files from this format first: ")
 	flags.BoolVar(&o.prune, "prune", false,
 		"also delete all trees and policies that the files do not name; refused while they are used")
 	flags.Var(&o.at, "at", "change this node and what is below it, and nothing else; FILE is what export --at prints")
-	cli.CompleteFlag(cmd, "from", converterNames()...)
 }
 
 // readAll reads all files into one configuration. A malformed file is a usage error.
@@ -82,7 +85,7 @@ func (o *sourceOptions) readFile(c *cli.Env, file string) (*manifest.Manifest, e
 	if err != nil {
 		return nil, err
 	}
-	if o.from == "" {
+	if o.from == "" && len(o.counted) == 0 {
 		m, warnings, err := manifest.ParseWithWarnings(name, text)
 		if err != nil {
 			return nil, cli.Usagef("%v", err)
@@ -92,7 +95,7 @@ func (o *sourceOptions) readFile(c *cli.Env, file string) (*manifest.Manifest, e
 		}
 		return m, nil
 	}
-	convert, err := converterOf(o.from)
+	convert, err := o.converter()
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +135,36 @@ func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *cli
 	for _, tree := range m.Trees {
 		c.Units.AddTree(tree.GetName(), tree.GetResources())
 	}
+}
+
+// keepResources adds to converted trees the resources that the server has registered in them. A configuration of
+// YuniKorn does not say which types are counted, so one that it does not limit any more stays, free, as it does there.
+func (o *sourceOptions) keepResources(ctx context.Context, quorate *client.Client, m *manifest.Manifest) error {
+	if o.from != yunikornFormat {
+		return nil
+	}
+	for _, tree := range m.Trees {
+		answer, err := quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: tree.GetName()})
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		named := map[string]bool{}
+		for _, r := range tree.GetResources() {
+			named[r.GetName()] = true
+		}
+		for _, r := range answer.GetTree().GetResources() {
+			if !named[r.GetName()] {
+				tree.Resources = append(tree.Resources, r)
+			}
+		}
+		slices.SortFunc(tree.GetResources(), func(a, b *quoratev1.Resource) int {
+			return cmp.Compare(a.GetName(), b.GetName())
+		})
+	}
+	return nil
 }
 
 // errNotConverted ends a conversion whose problems have been printed.
