@@ -164,7 +164,7 @@ func (p *yunikornPlayer) configure(config []string) string {
 	return "applied"
 }
 
-// increase allocates. A forced one that takes away ends what the application holds there and holds the rest anew.
+// increase allocates. One that takes away is the resize of what is held.
 func (p *yunikornPlayer) increase(i int, s yunikornStep) string {
 	c := quota.Allocate{
 		ID: "alloc-" + s.Alloc, Principal: quota.Principal{User: s.User, Groups: s.Groups, Application: s.App},
@@ -182,7 +182,7 @@ func (p *yunikornPlayer) increase(i int, s yunikornStep) string {
 			p.t.Fatal(err)
 		}
 		if amount < 0 {
-			amount += p.giveBack(s, name)
+			return p.shrink(s, name, quota.Amount(-amount))
 		}
 		c.Claims[0].Amounts = append(c.Claims[0].Amounts, quota.Component{Resource: name, Amount: quota.Amount(amount)})
 	}
@@ -199,17 +199,25 @@ func (p *yunikornPlayer) increase(i int, s yunikornStep) string {
 	return "denied"
 }
 
-// returnItem releases all that an application holds of one resource at a queue, and answers how much that was.
-func (p *yunikornPlayer) giveBack(s yunikornStep, resource string) int64 {
-	total := quota.Amount(0)
+// shrink resizes the allocation of an application at a queue that holds more than is taken away of a resource.
+func (p *yunikornPlayer) shrink(s yunikornStep, resource string, less quota.Amount) string {
 	page, _ := p.ledger.View().Allocations(quota.AllocationFilter{Tree: "yunikorn", Node: nodeOfQueue(s.Queue)}, 0, 100)
 	for _, a := range page.Allocations {
-		if a.Principal.User == s.User && a.Principal.Application == s.App {
-			total += a.Claims[0].Amounts[0].Amount
-			p.ledger.Apply(quota.Stamp{}, quota.Release{ID: a.ID})
+		held := a.Claims[0].Amounts[0]
+		if a.Principal.User != s.User || a.Principal.Application != s.App || held.Amount <= less {
+			continue
 		}
+		out := p.ledger.Apply(quota.Stamp{}, quota.Resize{ID: a.ID, Claims: []quota.ClaimChange{{
+			Tree: "yunikorn", Node: nodeOfQueue(s.Queue),
+			Amounts: quota.Vector{{Resource: resource, Amount: held.Amount - less}},
+		}}})
+		if out.Refused != nil || !out.Decision.Granted {
+			p.t.Fatalf("a resize that only lowers amounts was not granted: %+v", out)
+		}
+		return "allowed"
 	}
-	return int64(total)
+	p.t.Fatalf("no allocation holds more than %d %s", less, resource)
+	return ""
 }
 
 func (p *yunikornPlayer) decrease(s yunikornStep) string {
