@@ -49,19 +49,22 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 			drawPlacements(p, answer.GetDecision())
 			return nil
 		}
-		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
+		if err := o.draw(p, answer, parts); err != nil {
 			return err
-		}
-		for _, part := range parts {
-			if err := o.Units.DrawAllocation(p, part, answer.GetLedgerTimeMs()); err != nil {
-				return err
-			}
 		}
 		for _, victim := range answer.GetDecision().GetPreempted() {
 			p.Linef("preempted %s at %s", victim.GetId(), cli.PlaceOf(victim.GetTree(), victim.GetNode()))
 		}
 		return nil
 	})
+}
+
+// draw writes the allocation after the change, and its parts.
+func (o *changeOptions) draw(p *cli.Page, answer changeAnswer, parts []*quoratev1.Allocation) error {
+	if len(parts) == 0 {
+		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
+	}
+	return p.Table(o.Units.AllocationRows(append([]*quoratev1.Allocation{answer.GetAllocation()}, parts...)...))
 }
 
 // onlyClaim is the place of the allocation's claim, if it has one only.
