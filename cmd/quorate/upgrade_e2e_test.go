@@ -200,6 +200,18 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	runUntil(t, first, "level", 0, "possible  8")
 	runUntil(t, first, "digests --now", 3, "--raise")
 	runUntil(t, first, "level --raise", 0, "level     8")
+	for line, says := range map[string]string{
+		"resize one --amount cores=4": "t:a/b cores=4", "transfer two t:a/b t:a": "t:a cores=2",
+		"split three part --at t:a --amount cores=1": "t:a cores=1",
+	} {
+		f.flags[1].runLine(t, "allocate --id "+strings.Fields(line)[1]+" --at t:a/b --amount cores=2")
+		if end := f.flags[2].runLine(t, line); end.code != 0 || !strings.Contains(end.stdout, says) {
+			t.Errorf("%s ends with %d and %s%s", line, end.code, end.stdout, end.stderr)
+		}
+	}
+	for _, id := range []string{"one", "two", "three", "part"} {
+		f.flags[0].runLine(t, "release "+id)
+	}
 	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
