@@ -38,6 +38,8 @@ var mayImport = map[string]string{
 	"client":   "gen",
 	"manifest": "access quota quota/policy gen internal/yamldoc",
 	"compat":   "gen internal/yamldoc",
+	// The calls of a library, on our client.
+	"compat/quotamanager/quota": "client compat gen",
 	"server": "access audit audit/sink authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki " +
 		"client manifest compat examples",
 	"chaos":    "audit client gen quota quota/ledger server",
@@ -57,7 +59,8 @@ var onlyInTests = strings.Fields("internal/arch internal/testbinary internal/ver
 
 // owners confines a dependency to the packages that own it.
 var owners = map[string]string{
-	"connectrpc.com/connect":              "rpc client compat gen cmd chaos bench/floor bench/compare",
+	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota gen cmd chaos bench/floor " +
+		"bench/compare",
 	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/HdrHistogram":             "bench/load",
 	"github.com/anishathalye/porcupine":   "chaos",
@@ -78,8 +81,9 @@ var owners = map[string]string{
 	"golang.org/x/sys":                    "cluster cmd chaos",
 	"golang.org/x/time":                   "rpc authn",
 	"google.golang.org/genproto":          "rpc client",
-	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos bench/compare",
-	"net/http":                            "rpc client compat gen server cmd chaos bench/floor bench/compare authn",
+	"google.golang.org/protobuf": "fsm rpc client manifest compat compat/quotamanager/quota gen cmd chaos " +
+		"bench/compare",
+	"net/http": "rpc client compat gen server cmd chaos bench/floor bench/compare authn",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
