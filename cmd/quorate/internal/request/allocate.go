@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,12 +23,14 @@ type allocateOptions struct {
 	Options
 	LeaseOptions
 	dryRun, async bool
+	from, file    string // the format and the file of the request, instead of --at
 }
 
 func newAllocateCmd(c *cli.Env) *cobra.Command {
 	o := &allocateOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "allocate --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}...",
+		Use: "allocate --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}... | " +
+			"allocate --from quota-manager FILE",
 		Short: "Allocate amounts and items at nodes of one or more trees, all or nothing",
 		Long: `Allocate amounts and items at nodes of one or more trees until they are released, all or nothing. Each
 --amount and --item belongs to the --at before it. Every limit on the path from each node to its root must have
@@ -48,16 +51,24 @@ With --ttl the allocation is a lease: it ends unless "quorate renew" is called i
 while a command runs.
 
 With --reserve the allocation ends after that time, unless "quorate confirm" keeps it; "quorate cancel" gives it up.
-With --force it is granted regardless of limits, to record existing usage.`,
+With --force it is granted regardless of limits, to record existing usage.
+
+With --from quota-manager the request is the Consumer document in FILE: one claim for each of its trees, with the
+document's priorities and, unless --id is given, its id. The trees are those that "quorate apply --from quota-manager"
+made.`,
 		Example: `  quorate allocate --id job-1 --at cern:atlas/physics/higgs --amount cores=25
   quorate allocate --at tenants:tenant-1 --amount servers=2 --amount ram=16Gi \
                    --at providers:cloud-a/main --amount servers=2
   quorate allocate --id job-2 --user ann --group physics --application fit --priority 10 \
                    --at cern:atlas/physics --amount cores=1
   quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
-  quorate allocate --id job-4 --ttl 10m --wait 1h --at ci:tenants/web --item aws-account --amount cores=4`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.runAllocate(cmd.Context()) },
+  quorate allocate --id job-4 --ttl 10m --wait 1h --at ci:tenants/web --item aws-account --amount cores=4
+  quorate allocate --from quota-manager examples/quota-manager/job1.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file = strings.Join(args, "")
+			return o.runAllocate(cmd.Context())
+		},
 	}
 	o.Options.AddFlags(cmd)
 	o.LeaseOptions.AddFlags(cmd, 0)
@@ -65,6 +76,8 @@ With --force it is granted regardless of limits, to record existing usage.`,
 		"return at once with exit code 9 while the request waits in the queue")
 	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "reserve for this time, up to 1h; it ends unless it is confirmed")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
+	cmd.Flags().StringVar(&o.from, "from", "", "read the request from FILE, in this format: "+fromQuotaManager)
+	cli.CompleteFlag(cmd, "from", fromQuotaManager)
 	return cmd
 }
 
@@ -78,7 +91,7 @@ func (o *allocateOptions) runAllocate(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	request, err := o.BuildMessage(limited, o.Env, quorate)
+	request, err := o.buildRequest(limited, quorate)
 	if err != nil {
 		return err
 	}
@@ -94,6 +107,15 @@ func (o *allocateOptions) runAllocate(ctx context.Context) error {
 		return PrintDenial(o.Env, err)
 	}
 	return o.printGrant(answer)
+}
+
+func (o *allocateOptions) buildRequest(
+	ctx context.Context, quorate *client.Client,
+) (*quoratev1.AllocateRequest, error) {
+	if o.from != "" {
+		return o.buildFromFile(ctx, quorate)
+	}
+	return o.BuildMessage(ctx, o.Env, quorate)
 }
 
 // waitsForGrant reports whether the command blocks until the grant.
@@ -132,7 +154,7 @@ func (o *allocateOptions) checkFlags() error {
 	if err := o.CheckSpans(); err != nil {
 		return err
 	}
-	return o.CheckClaims()
+	return o.checkFile()
 }
 
 func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
