@@ -15,6 +15,9 @@ type Bounds struct {
 	// Nodes and Resources are how many series there are of each; beyond that the one in which nothing has happened for the
 	// longest time is dropped.
 	Nodes, Resources int
+	// Shown is how many nodes the metrics page shows by themselves, ShownPairs how many resources they have together; each
+	// pair of a node and a resource has four series.
+	Shown, ShownPairs int
 	// States is how many states of the items of one resource are counted separately; the rarest are counted together as
 	// [OtherStates].
 	States int
@@ -24,7 +27,9 @@ type Bounds struct {
 const OtherStates = "(others)"
 
 // DefaultBounds take at most 101 MiB, measured with 5,500 series that change in every step.
-func DefaultBounds() Bounds { return Bounds{Nodes: 5_000, Resources: 500, States: 16} }
+func DefaultBounds() Bounds {
+	return Bounds{Nodes: 5_000, Resources: 500, Shown: 1_000, ShownPairs: 2_500, States: 16}
+}
 
 const (
 	// sampleEvery is the time between samples, and the greatest age of what a metrics page shows.

@@ -1,6 +1,10 @@
 package activity
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/quota"
+)
 
 // gauges show the last sample. A metrics page therefore never reads the ledger.
 type gauges struct{ recorder *Recorder }
@@ -22,6 +26,30 @@ var (
 		"quorate_ledger_bytes_limit",
 		"What allocations, waiting requests, items and trees may take together.",
 	)
+	nodeLimitGauge = newGauge(
+		"quorate_node_limit",
+		"The limit in force at a node that metrics-nodes chooses; absent if there is none.",
+		"tree", "path", "resource",
+	)
+	nodeUsedGauge = newGauge(
+		"quorate_node_used",
+		"What is held at and below a node that metrics-nodes chooses.",
+		"tree", "path", "resource",
+	)
+	nodeHeadroomGauge = newGauge(
+		"quorate_node_headroom",
+		"What a claim at a node that metrics-nodes chooses could get now; absent if nothing limits it.",
+		"tree", "path", "resource",
+	)
+	nodeWaitingGauge = newGauge(
+		"quorate_node_waiting",
+		"What waiting requests ask for at and below a node that metrics-nodes chooses.",
+		"tree", "path", "resource",
+	)
+	nodesLeftOutGauge = newGauge(
+		"quorate_nodes_left_out",
+		"Nodes that metrics-nodes chooses and that are not shown, because there are too many.",
+	)
 	activitySeriesGauge = newGauge(
 		"quorate_activity_series",
 		"Nodes and itemized resources whose last 24 hours are remembered.",
@@ -36,7 +64,8 @@ func newGauge(name, help string, labels ...string) *prometheus.Desc {
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		heldGauge, leasesGauge, waitingGauge, heldClaimsGauge, waitingClaimsGauge, itemsGauge, activitySeriesGauge,
-		ledgerBytesGauge, ledgerLimitGauge,
+		ledgerBytesGauge, ledgerLimitGauge, nodeLimitGauge, nodeUsedGauge, nodeHeadroomGauge, nodeWaitingGauge,
+		nodesLeftOutGauge,
 	} {
 		to <- d
 	}
@@ -70,6 +99,27 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	for _, i := range s.items {
 		for _, state := range i.States {
 			show(itemsGauge, state.Count, i.Tree, i.Resource, state.Name)
+		}
+	}
+	show(nodesLeftOutGauge, s.shown.leftOut)
+	for _, n := range s.shown.nodes {
+		n.collect(func(d *prometheus.Desc, amount quota.Amount, resource string) {
+			show(d, int(amount), n.key.Tree, n.key.Node, resource)
+		})
+	}
+}
+
+// collect shows the usage of one node. What is not limited has no series of a limit.
+func (n nodeUsage) collect(show func(d *prometheus.Desc, amount quota.Amount, resource string)) {
+	for _, u := range n.resources {
+		name := u.Resource.Name
+		show(nodeUsedGauge, u.Subtree, name)
+		show(nodeWaitingGauge, n.waiting[name], name)
+		if u.Effective.Kind == quota.Limited {
+			show(nodeLimitGauge, u.Effective.Amount, name)
+		}
+		if u.Bounded {
+			show(nodeHeadroomGauge, u.Headroom, name)
 		}
 	}
 }

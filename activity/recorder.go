@@ -22,7 +22,7 @@ type Node interface {
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 }
 
-// Config configures a Recorder. All fields but Now and Bounds are required.
+// Config configures a Recorder. All fields but Now, Bounds and ShownNodes are required.
 type Config struct {
 	Node       Node
 	Logger     hclog.Logger
@@ -31,6 +31,8 @@ type Config struct {
 	Now func() time.Time
 	// Bounds are DefaultBounds if zero.
 	Bounds Bounds
+	// ShownNodes choose the nodes whose usage the metrics page shows, at most MostPatterns.
+	ShownNodes []NodePattern
 }
 
 // Recorder records the activity of a node. It is safe for concurrent use.
@@ -41,7 +43,8 @@ type Recorder struct {
 	bounds  Bounds
 	metrics *metrics
 
-	sampleLock sync.Mutex // held while a sample is taken
+	sampleLock sync.Mutex // held while a sample is taken; it protects shown
+	shown      shownNodes
 
 	mu sync.Mutex // protects the fields below
 	// begun is false until the node has caught up with its cluster, because events until then happened long ago.
@@ -64,6 +67,7 @@ func New(c Config) (*Recorder, error) {
 	r := &Recorder{
 		node: c.Node, log: c.Logger, now: c.Now, bounds: c.Bounds, metrics: newMetrics(),
 		nodes: newSeriesCache(c.Bounds.Nodes), resources: newSeriesCache(c.Bounds.Resources),
+		shown: shownNodes{patterns: c.ShownNodes},
 	}
 	for _, collector := range append(r.metrics.allCollectors(), gauges{r}) {
 		if err := c.Registerer.Register(collector); err != nil {

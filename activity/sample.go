@@ -17,6 +17,7 @@ type sample struct {
 	trees   []treeSample
 	waiting []quota.WaitingClaim
 	items   []quota.ItemCount
+	shown   shownUsage
 }
 
 // treeSample counts held claims by node and by itemized resource.
@@ -30,6 +31,7 @@ type sampleTotals struct {
 	counts quota.Counts
 	trees  []treeTotals
 	items  []quota.ItemCount
+	shown  shownUsage
 }
 
 type treeTotals struct {
@@ -85,7 +87,7 @@ func (r *Recorder) applySample(s sample) {
 	r.sampledAt = r.now()
 	now := stepAt(r.sampledAt)
 	sums := map[string]*treeTotals{}
-	r.totals = sampleTotals{counts: s.counts, trees: make([]treeTotals, len(s.trees)), items: s.items}
+	r.totals = sampleTotals{counts: s.counts, trees: make([]treeTotals, len(s.trees)), items: s.items, shown: s.shown}
 	for i, t := range s.trees {
 		sums[t.name] = &r.totals.trees[i]
 		sums[t.name].name = t.name

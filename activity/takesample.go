@@ -12,7 +12,7 @@ import (
 const countsPerRead = 2_000
 
 // takeSample reads a sample: the queue page by page, then for each tree its nodes page by page, and the items of each
-// resource.
+// resource, and the usage of the shown nodes.
 func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 	var trees []quota.TreeSummary
 	if err := r.readLocal(ctx, func(v ledger.View) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
@@ -29,7 +29,7 @@ func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 			return s, err
 		}
 	}
-	return s, nil
+	return s, r.sampleShown(ctx, &s)
 }
 
 // readLocal calls fn with the state of this server, which may lag behind the leader's.

@@ -376,8 +376,9 @@ type HeldClaims struct {
 type WaitingClaim struct {
 	// Node is the path of the nearest existing node.
 	Tree, Node string
-	// Picks are the requested items. They are never changed in place.
-	Picks []Pick
+	// Amounts are the requested amounts, Picks the requested items. They are never changed in place.
+	Amounts Vector
+	Picks   []Pick
 }
 
 // EventPage is one page of events in the order of their numbers.

@@ -47,7 +47,13 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if err := watchNode(registerer, node); err != nil {
 		return nil, err
 	}
-	recorder, err := activity.New(activity.Config{Node: node, Logger: p.Log.Named("activity"), Registerer: registerer})
+	shown, err := s.shownNodes()
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := activity.New(activity.Config{
+		Node: node, Logger: p.Log.Named("activity"), Registerer: registerer, ShownNodes: shown,
+	})
 	if err != nil {
 		return nil, err
 	}

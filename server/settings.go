@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/quorate/quorate/activity"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc"
 )
@@ -76,6 +77,7 @@ type Settings struct {
 	GCPercent       int           `koanf:"gc-percent" yaml:"gc-percent" default:"300" help:"garbage is collected when the heap has grown by this percentage: more takes memory, less takes processor time; GOGC overrides it"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"Logs, profiles and traces" help:"minimum level to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
+	MetricsNodes    []string      `koanf:"metrics-nodes" yaml:"metrics-nodes" help:"nodes whose usage /metrics shows by themselves, as TREE for a root or TREE:node/path, where * stands for any characters of one name: tenants:* is all children of the root; none if empty"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
 	OTLPEndpoint    string        `koanf:"otlp-endpoint" yaml:"otlp-endpoint" help:"URL of an OpenTelemetry collector that accepts traces over HTTP; no traces are sent if empty"`
 	TraceSample     float64       `koanf:"trace-sample" yaml:"trace-sample" default:"0.1" help:"share of calls to trace, 0 to 1, among those whose caller did not decide it"`
@@ -121,6 +123,9 @@ func (s Settings) Validate() error {
 	faults = append(faults, s.checkTracing())
 	faults = append(faults, s.checkBackups()...)
 	faults = append(faults, s.checkAudit()...)
+	if _, err := s.shownNodes(); err != nil {
+		faults = append(faults, err)
+	}
 	faults = append(faults, s.checkLimits()...)
 	faults = append(faults, s.checkMemory()...)
 	faults = append(faults, s.checkAddresses()...)
@@ -165,6 +170,23 @@ func (s Settings) checkBackups() (faults []error) {
 		faults = append(faults, fmt.Errorf("backup-keep is %d: allowed is 1 or more", s.BackupKeep))
 	}
 	return faults
+}
+
+// shownNodes are the nodes of metrics-nodes.
+func (s Settings) shownNodes() ([]activity.NodePattern, error) {
+	if n := len(s.MetricsNodes); n > activity.MostPatterns {
+		return nil, fmt.Errorf("metrics-nodes has %d entries: allowed are up to %d; use * in a name to choose several nodes",
+			n, activity.MostPatterns)
+	}
+	var list []activity.NodePattern
+	for _, text := range s.MetricsNodes {
+		pattern, err := activity.ParseNodePattern(text)
+		if err != nil {
+			return nil, fmt.Errorf("metrics-nodes: %w", err)
+		}
+		list = append(list, pattern)
+	}
+	return list, nil
 }
 
 // Values of audit-required.

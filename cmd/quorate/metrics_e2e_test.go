@@ -24,7 +24,7 @@ type metric struct{ kind, labels string }
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	listed := listedMetrics(t)
-	f := singleServer(t, "--backup-dir", t.TempDir())
+	f := singleServer(t, "--backup-dir", t.TempDir(), "--metrics-nodes", "busy:team,busy:*/ci")
 	server := startServer(t, f)
 	if _, err := f.treeClient().ApplyTrees(t.Context(),
 		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {

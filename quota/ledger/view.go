@@ -287,7 +287,10 @@ func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.Waiti
 		looked, last = looked+1, quota.QueueTurn(w.turn)
 		for i := range w.record.claims {
 			at := w.record.claims[i].at
-			list = append(list, quota.WaitingClaim{Tree: at.treeName, Node: at.path, Picks: w.request.Claims[i].Picks})
+			wanted := w.request.Claims[i]
+			list = append(list, quota.WaitingClaim{
+				Tree: at.treeName, Node: at.path, Amounts: wanted.Amounts, Picks: wanted.Picks,
+			})
 		}
 	}
 	return list, nil
