@@ -1,6 +1,8 @@
 package quota_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorate/quorate/client"
@@ -309,6 +312,37 @@ func TestAnotherProcess(t *testing.T) {
 	tree.Spec.Nodes["Root"].Quota["cpu"] = "11"
 	_, err = third.AddTreeFromStruct(tree)
 	wantError(t, err, "already exists in the cluster with other content")
+}
+
+// TestForgottenAllocations: a new process finds the allocations of consumers that were allocated again, although the
+// cluster has forgotten the ones before.
+func TestForgottenAllocations(t *testing.T) {
+	t.Parallel()
+	url := startServer(t)
+	first := walkForest(t, newClient(t, url))
+	addJob(t, first, "job", 1)
+	mustAllocate(t, first.AllocateForest, "Context-Service", "job")
+	first.DeAllocateForest("Context-Service", "job")
+	mustAllocate(t, first.AllocateForest, "Context-Service", "job")
+	m := newManager(t, newClient(t, url, client.WithInterceptors(forgetful("job"))))
+	if !m.IsAllocatedForest("Context-Service", "job") {
+		t.Error("the job is not found")
+	}
+	if !m.DeAllocateForest("Context-Service", "job") || usage(first) != "ContextTree[0] ServiceTree[0 0]" {
+		t.Errorf("after the release: %s", usage(first))
+	}
+}
+
+// forgetful makes the cluster not know the allocation of an id.
+func forgetful(id string) connect.UnaryInterceptorFunc {
+	return func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+			if get, is := r.Any().(*quoratev1.GetAllocationRequest); is && get.GetId() == id {
+				return nil, connect.NewError(connect.CodeNotFound, errors.New("forgotten"))
+			}
+			return next(ctx, r)
+		}
+	}
 }
 
 // TestManagersAtOnce: when several processes allocate a consumer at the same time, it is counted once.

@@ -21,6 +21,21 @@ const patience = 2 * time.Minute
 // startCluster starts a server of its own and returns a client of it.
 func startCluster(t *testing.T) *client.Client {
 	t.Helper()
+	return newClient(t, startServer(t))
+}
+
+func newClient(t *testing.T, url string, options ...client.Option) *client.Client {
+	t.Helper()
+	cluster, err := client.New([]string{url}, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+// startServer starts a server and returns its URL.
+func startServer(t *testing.T) string {
+	t.Helper()
 	s := server.DefaultSettings()
 	s.ID, s.DataDir, s.BootstrapExpect = "n1", filepath.Join(t.TempDir(), "data"), 1
 	s.HTTPAddr, s.RaftAddr, s.GossipAddr = freeAddress(t), freeAddress(t), freeAddress(t)
@@ -44,11 +59,7 @@ func startCluster(t *testing.T) *client.Client {
 	if err := running.AwaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := client.New([]string{running.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cluster
+	return running.URL()
 }
 
 func freeAddress(t *testing.T) string {
