@@ -6,11 +6,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// DeAllocate ends the allocation of a consumer on one tree. It returns false, and logs why, if the consumer is not
-// allocated on the tree, or the cluster does not answer.
+// DeAllocate ends the allocation of a consumer on one tree; what it holds on other trees stays. It returns false, and
+// logs why, if the consumer is not allocated on the tree, or the cluster does not answer.
 //
-// A consumer that is allocated on several trees of a forest holds them all or none: it cannot give up one of them, so
-// DeAllocate returns false and changes nothing. DeAllocateForest ends it on all of them.
+// A consumer that is allocated on several trees of a forest gives one of them up by a resize, which needs feature level
+// 8 of the cluster: below, DeAllocate returns false and changes nothing.
 func (m *Manager) DeAllocate(treeName, consumerID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -20,7 +20,8 @@ func (m *Manager) DeAllocate(treeName, consumerID string) bool {
 		m.logf("deallocate %s: %v", consumerID, err)
 		return false
 	}
-	held, err := m.heldOn(t.trees[0].GetName(), consumerID)
+	tree := t.trees[0].GetName()
+	held, err := m.heldOn(tree, consumerID)
 	switch {
 	case err != nil:
 		m.logf("deallocate %s on %v: %v", consumerID, t, err)
@@ -29,11 +30,29 @@ func (m *Manager) DeAllocate(treeName, consumerID string) bool {
 		m.logf("deallocate %s on %v: it is not allocated", consumerID, t)
 		return false
 	case len(held.GetClaims()) > 1:
-		m.logf("deallocate %s on %v: it is allocated on %d trees together: call DeAllocateForest", consumerID, t,
-			len(held.GetClaims()))
-		return false
+		return m.giveUp(held, tree)
 	}
 	return m.release(held)
+}
+
+// giveUp removes the claim of one tree from an allocation of several.
+func (m *Manager) giveUp(held *quoratev1.Allocation, tree string) bool {
+	request := &quoratev1.ResizeRequest{Id: held.GetId(), Fence: held.GetFence()}
+	for _, claim := range held.GetClaims() {
+		if claim.GetTree() != tree {
+			continue
+		}
+		nothing := &quoratev1.ClaimChange{Tree: tree, Node: claim.GetNode(), Amounts: map[string]int64{}}
+		for resource := range claim.GetAmounts() {
+			nothing.Amounts[resource] = 0
+		}
+		request.Claims = append(request.Claims, nothing)
+	}
+	_, err := m.client.Allocations.Resize(context.Background(), request)
+	if err != nil {
+		m.logf("release %s on tree %s: %v", held.GetId(), tree, err)
+	}
+	return err == nil
 }
 
 // DeAllocateForest ends the allocations of a consumer on the trees of a forest: that of the forest, and those on single

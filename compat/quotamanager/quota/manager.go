@@ -19,7 +19,7 @@
 //     same content, is not an error, so that a program can start again. Descriptions of consumers, edits of caches,
 //     forests without a tree and the mode are in the memory of the Manager.
 //   - A consumer that is allocated on a forest is one allocation with a claim in each tree, under the id of the
-//     consumer: all of it is granted, preempted and released together. A consumer that is allocated on one tree alone
+//     consumer: all of it is granted and preempted together. A consumer that is allocated on one tree alone
 //     is an allocation of its own, ID@TREE. One that is allocated again after its end has a number in its id, because
 //     ids of allocations are not used twice.
 //   - A refused call changes nothing, and its error names the limits in the way.

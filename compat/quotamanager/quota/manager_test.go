@@ -112,8 +112,13 @@ func TestConsumersOfOneTreeAlone(t *testing.T) {
 	}
 	for range 3 { // each time under another id
 		mustAllocate(t, m.AllocateForest, "Context-Service", "job")
-		if m.DeAllocate("ServiceTree", "job") || usage(m) != "ContextTree[2] ServiceTree[2 1]" {
-			t.Error("a job of a forest was taken from one tree")
+		if !m.DeAllocate("ServiceTree", "job") || m.DeAllocate("ServiceTree", "job") ||
+			usage(m) != "ContextTree[2] ServiceTree[0 0]" || m.IsAllocatedForest("Context-Service", "job") {
+			t.Errorf("after the end on one tree of the forest: %s", usage(m))
+		}
+		mustAllocate(t, m.Allocate, "ServiceTree", "job")
+		if !m.IsAllocatedForest("Context-Service", "job") || usage(m) != "ContextTree[2] ServiceTree[2 1]" {
+			t.Errorf("on both trees again: %s", usage(m))
 		}
 		if !m.DeAllocateForest("Context-Service", "job") {
 			t.Error("the job is not released")
