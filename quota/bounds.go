@@ -131,3 +131,7 @@ const MaxLifespan Span = 366 * 24 * 60 * 60 * 1000
 // versions during an upgrade, so a rule that changes the effect of a command must take effect at the same log entry on
 // all of them.
 const LevelFive uint32 = 5
+
+// LevelEight is the feature level from which a denial names the limits in the way in all trees with soft borrowing, and
+// not only in the first.
+const LevelEight uint32 = 8

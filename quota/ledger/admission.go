@@ -211,13 +211,12 @@ func (t *staged) chargePlain() {
 	}
 }
 
-// everyViolation lists all violations of a denied request on the ledger without it. lost is the claim that found no
-// place, if that is the reason. Only if there are none, the violations of the transaction count: claims that would have
-// been moved caused them.
-func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []quota.Violation) []quota.Violation {
+// everyViolation lists all violations of a denied request on the ledger without it. lost are the claims that find no
+// place. Only if there are none, the violations of the transaction count: claims that would have been moved caused them.
+func (l *Ledger) everyViolation(a *Allocation, lost []*placedClaim, tried []quota.Violation) []quota.Violation {
 	all := l.askerFor(a).decide(a.plainClaims()).Violations
-	if lost != nil {
-		all = append(all, lost.inTheWay()...)
+	for _, c := range lost {
+		all = append(all, c.inTheWay()...)
 	}
 	all = append(all, l.softOvertakeViolations(a)...)
 	all = append(all, a.uncountableViolations()...)

@@ -41,7 +41,11 @@ func TestClaimsAreCounted(t *testing.T) {
 		{Name: "a-1", Count: 1},
 		{Name: "c", Count: 2},
 	}
-	waiting := []quota.WaitingClaim{{Tree: "t", Node: "a/b"}, {Tree: "u"}, {Tree: "t", Node: "a"}}
+	one := func(resource string) quota.Vector { return quota.Vector{{Resource: resource, Amount: 1}} }
+	waiting := []quota.WaitingClaim{
+		{Tree: "t", Node: "a/b", Amounts: one("cores")}, {Tree: "u", Amounts: one("ram")},
+		{Tree: "t", Node: "a", Amounts: one("cores")},
+	}
 	for size := 1; size < 8; size++ {
 		var held []quota.NamedCount
 		for next, more := "", false; ; {

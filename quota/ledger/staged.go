@@ -50,7 +50,31 @@ func (s *staged) decide(a *Allocation) quota.Decision {
 		violations = lost.inTheWay()
 	}
 	s.rollback()
-	return quota.Decision{Violations: s.ledger.everyViolation(a, lost, violations)}
+	return quota.Decision{Violations: s.ledger.everyViolation(a, s.ledger.lostClaims(a, lost), violations)}
+}
+
+// lostClaims are the first claim with soft borrowing that found no place, and since LevelEight those behind it that find
+// none either. Each is in a tree of its own, so it is tried alone.
+func (l *Ledger) lostClaims(a *Allocation, first *placedClaim) []*placedClaim {
+	if first == nil {
+		return nil
+	}
+	lost, behind := []*placedClaim{first}, false
+	for i := range a.claims {
+		c := &a.claims[i]
+		if behind && c.isSoft() && l.level >= quota.LevelEight && !l.findsPlace(a, i) {
+			lost = append(lost, c)
+		}
+		behind = behind || c == first
+	}
+	return lost
+}
+
+// findsPlace is true if soft borrowing finds a node for one claim of an allocation that is not held.
+func (l *Ledger) findsPlace(a *Allocation, i int) bool {
+	s := l.beginStaged(a)
+	defer s.rollback()
+	return s.placeSoftClaim(i)
 }
 
 // rollback reverts what was staged.
