@@ -212,7 +212,8 @@ func (t *staged) chargePlain() {
 }
 
 // everyViolation lists all violations of a denied request on the ledger without it. lost are the claims that find no
-// place. Only if there are none, the violations of the transaction count: claims that would have been moved caused them.
+// place. Only if there are none, the violations of the transaction count: claims that would have been moved caused
+// them.
 func (l *Ledger) everyViolation(a *Allocation, lost []*placedClaim, tried []quota.Violation) []quota.Violation {
 	all := l.askerFor(a).decide(a.plainClaims()).Violations
 	for _, c := range lost {

@@ -43,7 +43,8 @@ func TestClaimsAreCounted(t *testing.T) {
 	}
 	one := func(resource string) quota.Vector { return quota.Vector{{Resource: resource, Amount: 1}} }
 	waiting := []quota.WaitingClaim{
-		{Tree: "t", Node: "a/b", Amounts: one("cores")}, {Tree: "u", Amounts: one("ram")},
+		{Tree: "t", Node: "a/b", Amounts: one("cores")},
+		{Tree: "u", Amounts: one("ram")},
 		{Tree: "t", Node: "a", Amounts: one("cores")},
 	}
 	for size := 1; size < 8; size++ {

@@ -53,8 +53,8 @@ func (s *staged) decide(a *Allocation) quota.Decision {
 	return quota.Decision{Violations: s.ledger.everyViolation(a, s.ledger.lostClaims(a, lost), violations)}
 }
 
-// lostClaims are the first claim with soft borrowing that found no place, and since LevelEight those behind it that find
-// none either. Each is in a tree of its own, so it is tried alone.
+// lostClaims are the first claim with soft borrowing that found no place, and since LevelEight those behind it that
+// find none either. Each is in a tree of its own, so it is tried alone.
 func (l *Ledger) lostClaims(a *Allocation, first *placedClaim) []*placedClaim {
 	if first == nil {
 		return nil
