@@ -106,6 +106,11 @@ func wantBoskos(t *testing.T, url, token, owner string, want int) {
 	if got, body := call("/acquire?type=gcp-project&state=dirty&dest=busy"); got != want {
 		t.Errorf("%s acquires at %s with a token of %d bytes: %d %s, want %d", owner, url, len(token), got, body, want)
 	}
+	for _, dest := range []string{"busy", "testing"} { // the second call changes the state of what the first one got
+		if got, body := call("/acquire?type=gcp-project&state=dirty&request_id=1&dest=" + dest); got != want {
+			t.Errorf("%s acquires as %s: %d %s, want %d", owner, dest, got, body, want)
+		}
+	}
 	for _, name := range []string{"project-1", "project-2"} {
 		if got, body := call("/release?name=" + name + "&dest=dirty"); want != http.StatusOK && got != want {
 			t.Errorf("%s releases: %d %s, want %d", owner, got, body, want)

@@ -104,7 +104,7 @@ func (s *server) allocateItem(
 	ids := newAllocationIDs(a, r)
 	for n := 0; ; {
 		r.Id = ids.idOf(n)
-		granted, err := s.api.Allocations.Allocate(ctx, r)
+		granted, err := s.allocateOrJoin(ctx, r)
 		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			return granted, err
 		}

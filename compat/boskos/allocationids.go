@@ -32,10 +32,11 @@ func newID(prefix string) string { return prefix + uuid.NewString() }
 // twice.
 type allocationIDs struct{ base string }
 
-// newAllocationIDs derives the ids from the whole content of the request, so that one id never has two contents.
+// newAllocationIDs derives the ids from the content of the request, without the state that the item is to get: as in
+// the original, a request keeps its place in the queue if it is repeated with another one (see allocateOrJoin).
 func newAllocationIDs(a acquisition, r *quoratev1.AllocateRequest) allocationIDs {
 	hash := sha256.New()
-	parts := []string{a.requestID, a.rtype, a.state, a.dest, a.owner}
+	parts := []string{a.requestID, a.rtype, a.state, a.owner}
 	for _, claim := range r.GetClaims() {
 		parts = append(parts, claim.GetTree(), claim.GetNode())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -146,8 +147,11 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := f.held[r.GetId()]
+	if a != nil && itemPickOf(a.request).GetHeldState() != itemPickOf(r).GetHeldState() {
+		return nil, connect.NewError(connect.CodeAlreadyExists, errors.New("it exists with other content"))
+	}
 	if a == nil {
-		a = &fakeAllocation{request: r, since: f.now}
+		a = &fakeAllocation{request: proto.CloneOf(r), since: f.now}
 		switch err := f.try(a, f.queue); {
 		case err == nil:
 			f.held[r.GetId()] = a
@@ -296,7 +300,9 @@ func (f *fake) record(a *fakeAllocation) *quoratev1.Allocation {
 		Waiting: &quoratev1.Waiting{Since: timestamppb.New(a.since)},
 	}
 	for _, claim := range a.request.GetClaims() {
-		held := &quoratev1.HeldClaim{Tree: claim.GetTree(), Node: claim.GetNode(), Amounts: claim.GetAmounts()}
+		held := &quoratev1.HeldClaim{
+			Tree: claim.GetTree(), Node: claim.GetNode(), Amounts: claim.GetAmounts(), Picks: claim.GetItems(),
+		}
 		for _, item := range f.items {
 			if item.holder == a && item.name.GetTree() == claim.GetTree() {
 				held.Items = append(held.Items, &quoratev1.HeldItem{
@@ -333,6 +339,11 @@ func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.R
 		if item.holder == a {
 			item.updated = f.now
 			item.data = merged(item, r.GetItems())
+			for _, u := range r.GetItems() {
+				if u.GetItem().GetName() == item.name.GetName() && u.GetState() != "" {
+					f.put(item, u.GetState())
+				}
+			}
 		}
 	}
 	return &quoratev1.RenewResponse{Allocation: f.record(a)}, f.fails()

@@ -91,6 +91,38 @@ func TestALostAnswerLeaksNothing(t *testing.T) {
 	}
 }
 
+// TestAnotherDestinationKeepsThePlace: a request that is repeated with another destination stays the same request: it
+// keeps its place in the queue and its grant, and gets the state that was asked for last.
+func TestAnotherDestinationKeepsThePlace(t *testing.T) {
+	f := loaded(t, accounts)
+	h := NewHandler(f.api(), Options{})
+	ask := func(status int, owner, dest string) string {
+		t.Helper()
+		return call(t, h, status, "acquire", "type=network state=free request_id=1 owner="+owner+" dest="+dest)
+	}
+	acquired(t, h, "type=network owner=holder")
+	ask(http.StatusNotFound, "first", "busy")
+	ask(http.StatusNotFound, "second", "busy")
+	ask(http.StatusNotFound, "first", "leased")
+	if len(f.queue) != 2 {
+		t.Errorf("%d requests wait, want 2", len(f.queue))
+	}
+	released(t, h, "n1", "holder")
+	ask(http.StatusNotFound, "second", "leased")
+	for _, dest := range []string{"leased", "leased", "busy", "leased"} {
+		body := ask(http.StatusOK, "first", dest)
+		if !strings.Contains(body, `"name":"n1","state":"`+dest+`","owner":"first"`) {
+			t.Errorf("asked for the state %s: %s", dest, body)
+		}
+		call(t, h, http.StatusOK, "update", "name=n1 owner=first state="+dest)
+	}
+	released(t, h, "n1", "first")
+	ask(http.StatusNotFound, "first", "third") // its lease has ended, so it is a new request behind the second
+	if body := ask(http.StatusOK, "second", "busy"); !strings.Contains(body, `"state":"busy","owner":"second"`) {
+		t.Errorf("the second got %s", body)
+	}
+}
+
 // TestOneIDForEver: a request id that was used very often is still looked up quickly.
 func TestOneIDForEver(t *testing.T) {
 	f := loaded(t, accounts)
