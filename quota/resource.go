@@ -51,6 +51,10 @@ type ItemSpec struct {
 	// State is the state of a new item; Released that of a returned item, both FreeState if empty. Expired is the state of
 	// an item whose lease expired or was revoked; Released if empty.
 	State, Released, Expired string
+	// Retired is the state of idle items created on demand that are too many or whose lifespan is over, until a cleaner
+	// brings them into the state Removed, in which idle items are removed. Both are empty if such items are removed at
+	// once.
+	Retired, Removed string
 	// TTL is the default for leases of such items; 0 takes the default of the tree.
 	TTL Span
 	// Turns are timed changes of state, at most one from each state, sorted by From.

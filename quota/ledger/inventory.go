@@ -156,6 +156,14 @@ func (it *item) stateDeadline() *quota.Turn {
 	return nil
 }
 
+// takenItem is the record of an idle item that an allocation takes. A retired item that is one too many leaves when it
+// is returned: nothing but its state has marked it so far.
+func (inv *inventory) takenItem(it *item, state string, owner uint64) *item {
+	is := inv.withNewState(it, state, owner)
+	is.leaving = it.isRetired() && it.stock.surplus() >= 0
+	return is
+}
+
 // nextStateSeq assigns the next place in the order of age.
 func (inv *inventory) nextStateSeq() uint64 {
 	inv.lastStateSeq++
@@ -287,15 +295,12 @@ func (a *Allocation) itemsOf(i int) []quota.HeldItem {
 	return list
 }
 
-// advanceItem applies an item's deadline: removes the item or turns its state.
+// advanceItem applies an item's deadline: ends its lifespan or turns its state.
 func (inv *inventory) advanceItem(turn uint64) {
 	it, _ := inv.items.Get(turn)
 	if it.expires.At != 0 && it.expires.At <= inv.now.At {
-		inv.changeItem(it, nil)
-		inv.replaceRemoved(it.stock)
+		inv.placeIdle(it, inv.retiredItem(it, ""))
 		return
 	}
-	is := inv.withNewState(it, it.stateDeadline().To, 0)
-	inv.changeItem(it, is)
-	inv.queue.unblockItems(it.stock.resource, is.state, is.name)
+	inv.placeIdle(it, inv.idleItem(it, it.stateDeadline().To))
 }

@@ -46,7 +46,7 @@ func (inv *inventory) createWanted(a *Allocation, violations []quota.Violation) 
 		for _, p := range a.claims[i].picks() {
 			s := a.claims[i].at.tree.resource(p.Resource).stock
 			for _, v := range violations {
-				if len(p.Names) == 0 && s.resource.Items.OnDemand() && isShortOf(v, s, p.WantedState()) {
+				if len(p.Names) == 0 && s.isCreatedFor(p.WantedState()) && isShortOf(v, s, p.WantedState()) {
 					inv.createOnDemand(s, min(s.resource.Items.Max, len(s.byName)+int(v.Missing())))
 				}
 			}
@@ -79,7 +79,7 @@ func (s *stock) unmetDemand() int {
 	state := s.resource.Items.InitialState()
 	room, want := s.creatableIn(state), -s.idleIn(state)
 	for _, bq := range s.resource.queues {
-		if bq.item != "" || bq.state == state {
+		if bq.item != "" || bq.state == state || !s.isCreatedFor(bq.state) {
 			continue
 		}
 		for w := range bq.waiters.All() {
@@ -129,6 +129,9 @@ func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 	if u.State != "" && u.State != it.state {
 		is = *inv.withNewState(it, u.State, it.owner)
 	}
+	if is.isRetired() {
+		is.expires = quota.Stamp{}
+	}
 	is.data = overlayData(it.data, u.Data)
 	if is.stateSeq == it.stateSeq && slices.Equal(is.data, it.data) {
 		return it
@@ -150,10 +153,10 @@ func (l *Ledger) updateItems(c quota.UpdateItems, m mode) Outcome {
 	var out Outcome
 	for i, it := range list {
 		is := l.inventory.updateItem(it, c.Updates[i])
-		if is.stateSeq != it.stateSeq {
-			l.queue.unblockItems(is.stock.resource, is.state, is.name)
-		}
 		out.Items = append(out.Items, l.inventory.itemInfo(is))
+		if is.stateSeq != it.stateSeq {
+			l.inventory.announceIdle(is)
+		}
 	}
 	return out
 }
@@ -177,6 +180,9 @@ func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
 		return it, nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := checkReturnsToUse(list, c.Updates); err != nil {
 		return nil, err
 	}
 	return list, l.checkDataGrowth(l.itemGrowth(list, c.Updates), "updates")

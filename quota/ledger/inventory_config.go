@@ -38,6 +38,9 @@ func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field strin
 	if err := f.checkTurns(r.Name, s.Turns, field); err != nil {
 		return err
 	}
+	if err := checkRetirement(r.Name, s, field); err != nil {
+		return err
+	}
 	return checkQueueing(s.Queueing, field+".queueing")
 }
 
@@ -137,7 +140,7 @@ func (s *treeTransition) mostItems() int {
 	return count
 }
 
-// leavingItems is the number of held items of a resource beyond its new specification.
+// leavingItems is the number of held and retired items of a resource beyond its new specification.
 func (s *treeTransition) leavingItems(r *resource) int {
 	if s.old == nil {
 		return 0
@@ -155,7 +158,10 @@ func (s *treeTransition) leavingItems(r *resource) int {
 			}
 		}
 	}
-	if r.Items.OnDemand() {
+	switch {
+	case r.Items.Retired != "":
+		return max(0, len(was.stock.byName)-r.Items.Max)
+	case r.Items.OnDemand():
 		return max(0, held-r.Items.Max)
 	}
 	return leaving
@@ -178,6 +184,7 @@ func (inv *inventory) installStocks(t *tree, was map[*resource]*quota.ItemSpec) 
 			inv.installStock(r.stock)
 		case !sameItemSpec(r.Items, was[r]):
 			inv.resetLifespans(r.stock, was[r].Lifespan)
+			inv.resetRetired(r.stock, was[r].Retired)
 			inv.installStock(r.stock)
 			inv.resetItemDeadlines(r.stock)
 		}
@@ -194,14 +201,15 @@ func (inv *inventory) removeItems(r *resource) {
 	}
 }
 
-// installStock creates missing items and removes surplus ones: idle ones at once, held ones when they are returned.
+// installStock creates missing items and retires or removes surplus ones: idle ones at once, held ones when they are
+// returned.
 func (inv *inventory) installStock(s *stock) {
 	spec := s.resource.Items
 	surplus := s.surplusItems()
 	for _, name := range slices.Clone(s.names) {
 		switch it := s.byName[name]; {
 		case surplus[name] && it.owner == 0:
-			inv.changeItem(it, nil)
+			inv.retireIdle(it)
 		case surplus[name] != it.leaving:
 			is := *it
 			is.leaving = surplus[name]
@@ -216,8 +224,8 @@ func (inv *inventory) installStock(s *stock) {
 	inv.replaceRemoved(s)
 }
 
-// surplusItems are the items that the specification does not name, or that exceed its maximum: idle ones first, and
-// among those and the held ones the youngest first.
+// surplusItems are the items that the specification does not name, or that exceed its maximum: retired ones first, then
+// other idle ones, and among those and the held ones the youngest first.
 func (s *stock) surplusItems() map[string]bool {
 	spec, gone := s.resource.Items, map[string]bool{}
 	if !spec.OnDemand() {
@@ -233,14 +241,7 @@ func (s *stock) surplusItems() map[string]bool {
 		all = append(all, s.byName[name])
 	}
 	slices.SortFunc(all, func(a, b *item) int {
-		held := 0
-		if (a.owner == 0) != (b.owner == 0) {
-			held = 1
-			if a.owner == 0 {
-				held = -1
-			}
-		}
-		return cmp.Or(held, cmp.Compare(b.stateSeq, a.stateSeq))
+		return cmp.Or(cmp.Compare(a.usefulness(), b.usefulness()), cmp.Compare(b.stateSeq, a.stateSeq))
 	})
 	for _, it := range all[:max(0, len(all)-spec.Max)] {
 		gone[it.name] = true
@@ -321,6 +322,8 @@ func itemSpecText(s *quota.ItemSpec) string {
 		{"new", s.State},
 		{"released", s.Released},
 		{"expired", s.Expired},
+		{"retired", s.Retired},
+		{"removed", s.Removed},
 		{"ttl", spanText(s.TTL)},
 		{"queueing", queueingText(s.Queueing)},
 	} {

@@ -43,30 +43,28 @@ func (inv *inventory) takePick(a *Allocation, i int, p quota.Pick) {
 	of := a.claims[i].more.items
 	for _, name := range names {
 		it := s.byName[name]
-		is := inv.withNewState(it, p.StateWhileHeld(), a.fence)
+		is := inv.takenItem(it, p.StateWhileHeld(), a.fence)
 		inv.changeItem(it, is)
 		of.held = append(of.held, heldItem{p.Resource, name, is})
 	}
 }
 
-// returnItem takes an item from its holder. A leaving item is removed; so is any item while the stock exceeds its
-// maximum, and then an item that was to leave stays instead. undo reverts the return.
+// returnItem takes an item from its holder. A leaving item is retired or removed; so is any item while the stock
+// exceeds its maximum, and then an item that was to leave stays instead. undo reverts the return.
 func (inv *inventory) returnItem(it *item, state string) (undo func()) {
 	turn := inv.lastStateSeq
 	var is, leaver, stays *item
 	switch s := it.stock; {
 	case it.leaving:
-	case s.resource.Items.OnDemand() && len(s.byName) > s.resource.Items.Max:
+		is = inv.retiredItem(it, state)
+	case s.resource.Items.OnDemand() && s.surplus() > 0:
 		leaver = s.oldestLeaving()
 		spared := *leaver
 		spared.leaving, stays = false, &spared
 		inv.changeItem(leaver, stays)
+		is = inv.retiredItem(it, state)
 	default:
-		is = inv.withNewState(it, state, 0)
-		is.expires = quota.Stamp{}
-		if life := it.stock.resource.Items.Lifespan; life > 0 {
-			is.expires = quota.Stamp{At: inv.now.At + quota.Instant(life), Wall: inv.now.Wall + int64(life)}
-		}
+		is = inv.returnedItem(it, state)
 	}
 	inv.changeItem(it, is)
 	return func() {

@@ -183,7 +183,7 @@ func (r *restoration) retakeItems(a *Allocation, i int, names []heldItem) bool {
 			return false
 		}
 		turn := l.inventory.lastStateSeq
-		is := l.inventory.withNewState(it, c.pickOf(h.resource).StateWhileHeld(), a.fence)
+		is := l.inventory.takenItem(it, c.pickOf(h.resource).StateWhileHeld(), a.fence)
 		l.inventory.changeItem(it, is)
 		r.onUndo(func() {
 			l.inventory.changeItem(is, it)

@@ -46,6 +46,10 @@ func (p *parser) itemSetting(spec *quota.ItemSpec, key, value string) {
 		spec.Released = value
 	case key == "@expired":
 		spec.Expired = value
+	case key == "@retired":
+		spec.Retired = value
+	case key == "@removed":
+		spec.Removed = value
 	case key == "@ttl":
 		spec.TTL = p.span(value)
 	case key == "@queueing":
@@ -140,7 +144,13 @@ func itemWords(s *quota.ItemSpec) string {
 	if len(s.Names) > 0 {
 		text = ": " + strings.Join(s.Names, " ")
 	}
-	for _, set := range [][2]string{{"new", s.State}, {"released", s.Released}, {"expired", s.Expired}} {
+	for _, set := range [][2]string{
+		{"new", s.State},
+		{"released", s.Released},
+		{"expired", s.Expired},
+		{"retired", s.Retired},
+		{"removed", s.Removed},
+	} {
 		if set[1] != "" {
 			text += " @" + set[0] + "=" + set[1]
 		}

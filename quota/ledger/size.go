@@ -274,7 +274,7 @@ func sizeOfResources(list []quota.Resource) int64 {
 func resourceSize(r *quota.Resource) int64 {
 	n := int64(specBytes + len(r.Name))
 	if s := r.Items; s != nil {
-		n += specBytes + sizeOfTexts(s.Names)
+		n += specBytes + sizeOfTexts(s.Names) + int64(len(s.Retired)+len(s.Removed))
 		for _, t := range s.Turns {
 			n += int64(2*textBytes + len(t.From) + len(t.To))
 		}

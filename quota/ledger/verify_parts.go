@@ -90,6 +90,10 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 			continue
 		}
 		idle++
+		if s.removesIn(it.state) || it.isRetired() && it.expires != (quota.Stamp{}) {
+			return 0, fmt.Errorf("item %s of resource %s of tree %s is in state %s, and its lifespan goes on", name,
+				s.resource.Name, s.tree, it.state)
+		}
 		if !s.containsItem(it) {
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not available, although it is not held", name,
 				s.resource.Name, s.tree)
@@ -101,7 +105,7 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 				s.resource.Name, s.tree, state)
 		}
 	}
-	if idle != 0 || len(s.byName) < spec.Min || spec.OnDemand() && leaving != max(0, len(s.byName)-spec.Max) {
+	if idle != 0 || len(s.byName) < spec.Min || spec.OnDemand() && leaving != max(0, s.surplus()) {
 		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be",
 			s.resource.Name, s.tree, len(s.byName), held)
 	}

@@ -66,9 +66,17 @@ func itemResource(t *rapid.T, name string, kind int) quota.Resource {
 		spec.Max = 1 + Die(t, 4, "max")
 		spec.Min = Die(t, spec.Max+1, "min")
 		spec.Lifespan = pick(t, []quota.Span{0, 3, 6}, "lifespan")
+		if oneIn(t, 3, "retires") {
+			others := slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == spec.InitialState() })
+			first := Die(t, 2, "retired")
+			spec.Retired, spec.Removed = others[first], others[1-first]
+		}
 	}
 	for _, from := range subset(t, slices.Sorted(slices.Values(states)), 1, false, "turns") {
 		to := pick(t, states, "to")
+		if from == spec.Retired {
+			to = spec.Removed
+		}
 		if to != from {
 			spec.Turns = append(spec.Turns, quota.Turn{From: from, To: to, After: quota.Span(1 + Die(t, 9, "after"))})
 		}

@@ -53,14 +53,40 @@ func (o *oracle) updateItems(c quota.UpdateItems) verdict {
 		}
 		return 0
 	})
+	if v.refused == 0 {
+		v = o.checkBackInUse(changed, c.Updates)
+	}
 	if v.refused != 0 {
 		return v
 	}
 	for i, it := range changed {
 		o.change(it, c.Updates[i])
+		if o.isRetired(it) {
+			it.expires = quota.Stamp{}
+		}
 		v.items = append(v.items, itemText(o.infoOfItem(it)))
+		if it.state == o.specOf(it).Removed {
+			o.removeItem(it)
+		}
 	}
 	return v
+}
+
+// checkBackInUse refuses to bring more items back into use than there may be.
+func (o *oracle) checkBackInUse(changed []*item, updates []quota.ItemUpdate) verdict {
+	back := map[string]int{}
+	for i, it := range changed {
+		spec, state := o.specOf(it), updates[i].State
+		if !o.isRetired(it) || slices.Contains([]string{"", it.state, spec.Removed}, state) {
+			continue
+		}
+		key := it.Tree + "|" + it.Resource
+		back[key]++
+		if o.afterReturn(nil, nil).surplus(o.itemsOf(it.Tree, it.Resource), spec)+back[key] > 0 {
+			return refusal(quota.InUse, fmt.Sprintf("updates[%d].state", i))
+		}
+	}
+	return verdict{}
 }
 
 func (o *oracle) resetItems(c quota.ResetItems) verdict {

@@ -37,19 +37,25 @@ func (o *oracle) configureStock(tree string, r quota.Resource, was *quota.ItemSp
 			}
 		}
 	}
+	if was != nil {
+		o.followRetired(tree, r, was.Retired)
+	}
 	all := sorted(o.itemsOf(tree, r.Name), func(a, b *item) int {
-		held := func(it *item) int {
-			return map[bool]int{true: 1}[it.owner != nil]
+		rank := func(it *item) int {
+			return map[bool]int{true: 2}[it.owner != nil] - map[bool]int{true: 1}[o.isRetired(it)]
 		}
-		return cmp.Or(held(a)-held(b), b.stateSeq-a.stateSeq)
+		return cmp.Or(rank(a)-rank(b), b.stateSeq-a.stateSeq)
 	})
 	for i, it := range all {
 		it.leaving = i < len(all)-r.Items.Max
 		if len(r.Items.Names) > 0 {
 			it.leaving = !slices.Contains(r.Items.Names, it.Name)
 		}
+	}
+	for _, it := range o.itemsOf(tree, r.Name) {
 		if it.leaving && it.owner == nil {
-			o.items = slices.DeleteFunc(o.items, func(other *item) bool { return other == it })
+			it.leaving = false
+			o.retire(it)
 		}
 	}
 	for _, name := range r.Items.Names {
@@ -59,5 +65,32 @@ func (o *oracle) configureStock(tree string, r quota.Resource, was *quota.ItemSp
 	}
 	if len(r.Items.Names) == 0 {
 		o.createItems(tree, r.Name, r.Items.Min)
+	}
+}
+
+// retire is for an idle item that is too many. It does not create others.
+func (o *oracle) retire(it *item) {
+	switch retired := o.specOf(it).Retired; retired {
+	case it.state:
+	case "":
+		o.items = slices.DeleteFunc(o.items, func(other *item) bool { return other == it })
+	default:
+		o.setIdleState(it, retired)
+	}
+}
+
+// followRetired changes idle items whose states mean something else than before. was is the former state of retired
+// ones.
+func (o *oracle) followRetired(tree string, r quota.Resource, was string) {
+	for _, it := range o.itemsOf(tree, r.Name) {
+		switch {
+		case it.owner != nil:
+		case it.state == r.Items.Removed:
+			o.items = slices.DeleteFunc(o.items, func(other *item) bool { return other == it })
+		case it.state == r.Items.Retired:
+			it.expires = quota.Stamp{}
+		case it.state == was:
+			o.retire(it)
+		}
 	}
 }

@@ -87,20 +87,18 @@ func (o *oracle) itemViolations(c quota.Allocate, victims []*allocation) []quota
 
 func (o *oracle) newItemTrial(c quota.Allocate, victims []*allocation) *itemTrial {
 	var back []*item
+	var states []string
 	for _, v := range victims {
-		back = append(back, o.heldBy(v)...)
-	}
-	t := &itemTrial{
-		oracle: o, victims: victims, state: map[*item]string{}, leaving: o.leavingAfterReturn(back),
-		named: map[*item]bool{},
-	}
-	for _, it := range o.items {
-		switch {
-		case it.owner == nil:
-			t.state[it] = it.state
-		case slices.Contains(victims, it.owner) && !t.leaving[it]:
-			t.state[it] = o.stateAfter(it, quota.WasPreempted)
+		for _, it := range o.heldBy(v) {
+			back, states = append(back, it), append(states, o.stateAfter(it, quota.WasPreempted))
 		}
+	}
+	after := o.afterReturn(back, states)
+	t := &itemTrial{
+		oracle: o, victims: victims, state: after.state, leaving: after.leaving, named: map[*item]bool{},
+	}
+	for it := range after.gone {
+		t.leaving[it] = true
 	}
 	for _, claim := range c.Claims {
 		for _, p := range claim.Picks {
@@ -169,7 +167,8 @@ func (o *oracle) createWanted(c quota.Allocate, violations []quota.Violation) {
 			spec := itemized(o.trees[claim.Tree], p.Resource)
 			for _, v := range violations {
 				if v.Tree == claim.Tree && v.Resource == p.Resource && len(p.Names) == 0 &&
-					v.Item == cmp.Or(p.State, "free") && len(spec.Names) == 0 {
+					v.Item == cmp.Or(p.State, "free") && len(spec.Names) == 0 &&
+					v.Item != spec.Retired && v.Item != spec.Removed {
 					o.createItems(claim.Tree, p.Resource,
 						min(spec.Max, len(o.itemsOf(claim.Tree, p.Resource))+int(v.Missing())))
 				}
@@ -184,8 +183,7 @@ func (o *oracle) takeItems(a *allocation) {
 		for _, p := range claim.Picks {
 			for _, name := range p.Names {
 				it := o.findItem(quota.ItemName{Tree: claim.Tree, Resource: p.Resource, Name: name})
-				o.changeState(it, cmp.Or(p.HeldState, "leased"), a)
-				it.claim = i
+				o.takeItem(it, a, i, p)
 			}
 		}
 	}
@@ -203,9 +201,17 @@ func (o *oracle) takeItems(a *allocation) {
 				o.createItems(claim.Tree, p.Resource, len(o.itemsOf(claim.Tree, p.Resource))+lack)
 			}
 			for _, it := range free()[:p.Count] {
-				o.changeState(it, cmp.Or(p.HeldState, "leased"), a)
-				it.claim = i
+				o.takeItem(it, a, i, p)
 			}
 		}
 	}
+}
+
+// takeItem gives an item to a claim of a new allocation. One that waited for its end goes on to it when it is returned,
+// unless there may be one more.
+func (o *oracle) takeItem(it *item, a *allocation, claim int, p quota.Pick) {
+	it.leaving = o.isRetired(it) &&
+		o.afterReturn(nil, nil).surplus(o.itemsOf(it.Tree, it.Resource), o.specOf(it)) >= 0
+	o.changeState(it, cmp.Or(p.HeldState, "leased"), a)
+	it.claim = claim
 }

@@ -154,40 +154,82 @@ func (a *allocation) rememberItems(list []*item) {
 }
 
 func (o *oracle) returnItem(it *item, state string) {
-	leaving := o.leavingAfterReturn([]*item{it})
+	after := o.afterReturn([]*item{it}, []string{state})
 	for _, other := range o.items {
-		other.leaving = leaving[other]
+		other.leaving = after.leaving[other]
 	}
-	if it.leaving {
+	if after.gone[it] {
 		it.owner = nil
 		o.removeItem(it)
 		return
 	}
-	o.changeState(it, state, nil)
+	o.changeState(it, after.state[it], nil)
 	it.expires = quota.Stamp{}
-	if life := o.specOf(it).Lifespan; life > 0 {
+	if life := o.specOf(it).Lifespan; life > 0 && !o.isRetired(it) {
 		it.expires = quota.Stamp{At: o.now.At + quota.Instant(life), Wall: o.now.Wall + int64(life)}
 	}
 }
 
-// leavingAfterReturn returns which items are to leave when some are returned, one after the other: while there are more
-// on demand than the maximum, an item that is returned is removed, and the oldest of those that were to leave stays
-// instead.
-func (o *oracle) leavingAfterReturn(back []*item) map[*item]bool {
-	leaving, gone := map[*item]bool{}, map[*item]bool{}
-	for _, it := range o.items {
-		leaving[it] = it.leaving
+func (o *oracle) isRetired(it *item) bool {
+	return it.owner == nil && it.state == o.specOf(it).Retired
+}
+
+// setIdleState gives an idle item another state, in which it may have to go.
+func (o *oracle) setIdleState(it *item, state string) {
+	if state == o.specOf(it).Removed {
+		o.removeItem(it)
+		return
 	}
-	for _, it := range back {
-		all := slices.DeleteFunc(o.itemsOf(it.Tree, it.Resource), func(other *item) bool { return gone[other] })
-		if spec := o.specOf(it); !leaving[it] && len(spec.Names) == 0 && len(all) > spec.Max {
-			all = sorted(all, byAge)
-			spared := all[slices.IndexFunc(all, func(other *item) bool { return leaving[other] })]
-			leaving[it], leaving[spared] = true, false
+	if o.changeState(it, state, nil); o.isRetired(it) {
+		it.expires = quota.Stamp{}
+	}
+}
+
+// afterReturn is what becomes of items when some are returned.
+type afterReturn struct {
+	leaving, gone map[*item]bool
+	state         map[*item]string // of idle items
+}
+
+// surplus is the number of items of a resource beyond its maximum, without those that are gone or wait for their end.
+func (r *afterReturn) surplus(all []*item, spec *quota.ItemSpec) int {
+	count := -spec.Max
+	for _, it := range all {
+		if !r.gone[it] && (spec.Retired == "" || r.state[it] != spec.Retired) {
+			count++
 		}
-		gone[it] = leaving[it]
 	}
-	return leaving
+	return count
+}
+
+// afterReturn returns what becomes of items when some are returned in some states, one after the other: while there are
+// more on demand than the maximum, an item that is returned is retired or removed, and the oldest of those that were to
+// leave stays instead.
+func (o *oracle) afterReturn(back []*item, states []string) *afterReturn {
+	r := &afterReturn{leaving: map[*item]bool{}, gone: map[*item]bool{}, state: map[*item]string{}}
+	for _, it := range o.items {
+		if r.leaving[it] = it.leaving; it.owner == nil {
+			r.state[it] = it.state
+		}
+	}
+	for i, it := range back {
+		spec, all := o.specOf(it), sorted(o.itemsOf(it.Tree, it.Resource), byAge)
+		if !r.leaving[it] && len(spec.Names) == 0 && r.surplus(all, spec) > 0 {
+			spared := all[slices.IndexFunc(all, func(other *item) bool { return !r.gone[other] && r.leaving[other] })]
+			r.leaving[it], r.leaving[spared] = true, false
+		}
+		tooMany := r.leaving[it]
+		r.leaving[it] = false
+		switch {
+		case states[i] == spec.Removed, tooMany && spec.Retired == "":
+			r.gone[it] = true
+		case tooMany:
+			r.state[it] = spec.Retired
+		default:
+			r.state[it] = states[i]
+		}
+	}
+	return r
 }
 
 // dueAt is when an item changes by itself; 0 if it does not.
@@ -206,12 +248,16 @@ func (it *item) dueAt(o *oracle) quota.Instant {
 
 func (o *oracle) applyTransition(it *item) {
 	if it.expires.At != 0 && it.expires.At <= o.now.At {
-		o.removeItem(it)
+		if retired := o.specOf(it).Retired; retired != "" {
+			o.setIdleState(it, retired)
+		} else {
+			o.removeItem(it)
+		}
 		return
 	}
 	for _, t := range o.specOf(it).Turns {
 		if t.From == it.state {
-			o.changeState(it, t.To, nil)
+			o.setIdleState(it, t.To)
 			return
 		}
 	}
