@@ -23,7 +23,7 @@ const (
 	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
 	// limits.
 	seventhFormat uint32 = 7
-	// eighthFormat adds changes of what an allocation holds.
+	// eighthFormat adds changes of what an allocation holds, and states of items that are to be removed.
 	eighthFormat uint32 = 8
 )
 
@@ -54,6 +54,9 @@ func formatOf(c quota.Command) uint32 {
 	case quota.Resize, quota.Transfer, quota.Split:
 		return eighthFormat
 	case quota.ApplyTrees:
+		if slices.ContainsFunc(c.Trees, treeNeedsEighth) {
+			return eighthFormat
+		}
 		if c.Access != nil || c.At != nil || c.KeepAccess || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
 			return seventhFormat
 		}
@@ -115,6 +118,12 @@ func treeNeedsSeventh(t quota.TreeSpec) bool {
 		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool {
 			return len(n.Bindings) > 0 || n.AutoApprove != quota.AutoApprove{}
 		})
+}
+
+func treeNeedsEighth(t quota.TreeSpec) bool {
+	return slices.ContainsFunc(t.Resources, func(r quota.Resource) bool {
+		return r.Items != nil && (r.Items.Retired != "" || r.Items.Removed != "")
+	})
 }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,

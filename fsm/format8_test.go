@@ -6,6 +6,14 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// retiringTree has items that pass through two states before they are removed.
+var retiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "t", Nodes: []quota.NodeSpec{{Policy: "open"}},
+	Resources: []quota.Resource{{Name: "slice", Unit: quota.Items, Items: &quota.ItemSpec{
+		Min: 1, Max: 3, Lifespan: 9000, Retired: "toBeDeleted", Removed: "tombstone",
+	}}},
+}}}
+
 // holdingChanges are the changes of what an allocation holds, with every field set.
 func holdingChanges() map[string]quota.Command {
 	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
@@ -56,6 +64,7 @@ func eighthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{
 		"entry-v8-raise-level.bin": joined(t, RaiseLevel(eighthFormat)), "snapshot-v8.bin": snapshotOf(t, eighthFSM(t)),
+		"entry-v8-retired-items.bin": joined(t, partOf(t, nil, retiringTree)),
 	}
 	for name, c := range holdingChanges() {
 		files["entry-v8-"+name+".bin"] = joined(t, partOf(t, evaCaller, c))

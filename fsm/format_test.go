@@ -22,7 +22,7 @@ var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
 	"MoveNode": {0}, "SetMaintenance": {0}, "RollBack": {0},
 	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0},
 	"UpdateItems": {0, 0},
-	"ResetItems":  {0, 0}, "ItemSpec": {0, 0}, "Turn": {0, 0}, "Leases": {0, 0},
+	"ResetItems":  {0, 0}, "ItemSpec": {0, 0, 10, 10, 10, 10, 10}, "Turn": {0, 0}, "Leases": {0, 0},
 	"Policy": {0, 0, 0, 0, 0},
 }
 

@@ -51,7 +51,7 @@ func encodeItemSpec(s *quota.ItemSpec) *logv1.ItemSpec {
 		Turns: each(s.Turns, func(t quota.Turn) *logv1.Turn {
 			return &logv1.Turn{From: t.From, To: t.To, AfterMs: int64(t.After)}
 		}),
-		Queueing: uint32(s.Queueing),
+		Queueing: uint32(s.Queueing), Retired: s.Retired, Removed: s.Removed,
 	}
 }
 
@@ -65,7 +65,7 @@ func decodeItemSpec(s *logv1.ItemSpec) *quota.ItemSpec {
 		Turns: each(s.GetTurns(), func(t *logv1.Turn) quota.Turn {
 			return quota.Turn{From: t.GetFrom(), To: t.GetTo(), After: quota.Span(t.GetAfterMs())}
 		}),
-		Queueing: decodeQueueing(s.GetQueueing()),
+		Queueing: decodeQueueing(s.GetQueueing()), Retired: s.GetRetired(), Removed: s.GetRemoved(),
 	}
 }
 

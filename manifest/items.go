@@ -12,10 +12,10 @@ import (
 // itemKeys are the keys of items, and onDemandKeys those that only items on demand may have.
 var (
 	itemKeys = []string{
-		"expired", "lifespan", "max", "min", "names", "queueing", "released",
+		"expired", "lifespan", "max", "min", "names", "queueing", "released", "removed", "retired",
 		"state", "ttl", "turns",
 	}
-	onDemandKeys = []string{"lifespan", "max", "min"}
+	onDemandKeys = []string{"lifespan", "max", "min", "removed", "retired"}
 )
 
 // itemSpec reads the items of a resource, which are named or made on demand.
@@ -36,6 +36,8 @@ func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 		TtlMs:      p.parseSpan(what, "ttl", sections, maxTTL),
 		Turns:      p.parseTurns(what, sections),
 		Queueing:   p.parseQueueing(what, sections),
+		Retired:    p.parseState(what, "retired", sections),
+		Removed:    p.parseState(what, "removed", sections),
 	}
 	p.checkStock(what, v, sections, spec)
 	return spec
@@ -64,6 +66,22 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 			what)
 	case spec.GetMax() > 0 && spec.GetMin() > spec.GetMax():
 		p.addProblem(most.line, most.column, "%s: min, %d, is more than max, %d", what, spec.GetMin(), spec.GetMax())
+	}
+	p.checkRetirement(what, v, sections)
+}
+
+// checkRetirement requires that both states of items that are to be removed are named, or neither.
+func (p *parser) checkRetirement(what string, v value, sections map[string]value) {
+	retired, retires := sections["retired"]
+	removed, removes := sections["removed"]
+	switch {
+	case retires != removes:
+		p.addProblem(v.line, v.column, "%s: retired, the state of items that are too many or too old, and removed, the "+
+			"state in which a cleaner leaves them to be removed, come together: write both, such as retired: toBeDeleted "+
+			"and removed: tombstone, or neither", what)
+	case retires && retired.text == removed.text:
+		p.addProblem(removed.line, removed.column, "%s: retired and removed are both %q: name two states", what,
+			removed.text)
 	}
 }
 
@@ -184,6 +202,8 @@ func itemsValue(spec *quoratev1.ItemSpec) value {
 	v.addText("state", spec.GetState())
 	v.addText("released", spec.GetReleased())
 	v.addText("expired", spec.GetExpired())
+	v.addText("retired", spec.GetRetired())
+	v.addText("removed", spec.GetRemoved())
 	v.addSpan("ttl", spec.GetTtlMs())
 	turns := value{kind: kindList}
 	for _, t := range slices.SortedFunc(slices.Values(spec.GetTurns()), byState) {

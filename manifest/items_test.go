@@ -28,7 +28,7 @@ const leasesAndItems = `trees:
           ttl: 1.5s
           turns: [{from: dirty, to: free, after: 5m}, {from: stale, to: dirty, after: 1m30s}]
           queueing: best-effort
-      cluster: {items: {min: 1, max: 3, lifespan: 48h}}
+      cluster: {items: {min: 1, max: 3, lifespan: 48h, retired: toBeDeleted, removed: tombstone}}
       cores: {unit: count}
       project: {items: {max: 5}}
     limits: {aws-account: 2, cluster: unlimited}
@@ -54,7 +54,9 @@ func TestLeasesAndItems(t *testing.T) {
 				},
 				Queueing: quoratev1.Queueing_QUEUEING_BEST_EFFORT,
 			}},
-			{Name: "cluster", Unit: items, Items: &quoratev1.ItemSpec{Min: 1, Max: 3, LifespanMs: 172_800_000}},
+			{Name: "cluster", Unit: items, Items: &quoratev1.ItemSpec{
+				Min: 1, Max: 3, LifespanMs: 172_800_000, Retired: "toBeDeleted", Removed: "tombstone",
+			}},
 			{Name: "cores", Unit: count},
 			{Name: "project", Unit: items, Items: &quoratev1.ItemSpec{Max: 5}},
 		},
@@ -84,7 +86,7 @@ func settings(keys string) string { return "trees: {t: {resources: {c: {unit: co
 
 func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		itemized("[a]"):                              `items of "r" is a map of expired, lifespan, max, min, names, queueing, released, state, ttl, turns, not a list`,
+		itemized("[a]"):                              `items of "r" is a map of expired, lifespan, max, min, names, queueing, released, removed, retired, state, ttl, turns, not a list`,
 		itemized("{name: [a]}"):                      `items of "r" has no key "name"; allowed are expired`,
 		itemized("{}"):                               `f:1:36: items of "r": say which there are, names: [a, b], or how many are made on demand, max: 3`,
 		itemized("{min: 1}"):                         `f:1:36: items of "r": say which there are`,
@@ -95,6 +97,10 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		itemized("{names: [{a: b}]}"):                `names of items of "r": a name has 1 to 256 bytes`,
 		itemized("{names: [a], max: 3}"):             `f:1:54: items of "r" are named, so they are not made on demand: leave max out, or the names`,
 		itemized("{names: [a], lifespan: 1h}"):       `leave lifespan out, or the names`,
+		itemized("{names: [a], retired: old}"):       `leave retired out, or the names`,
+		itemized("{max: 3, retired: old}"):           `f:1:36: items of "r": retired, the state of items that are too many or too old, and removed`,
+		itemized("{max: 3, removed: old}"):           `come together: write both`,
+		itemized("{max: 3, retired: a, removed: a}"): `f:1:66: items of "r": retired and removed are both "a": name two states`,
 		itemized("{max: 0}"):                         `f:1:42: max of items of "r" is a number from 1 to 10000, not "0"`,
 		itemized("{max: 10001}"):                     `is a number from 1 to 10000, not "10001"`,
 		itemized("{max: 03}"):                        `is a number from 1 to 10000, not "03"`,
@@ -229,6 +235,9 @@ func itemSpecs() *rapid.Generator[*quoratev1.ItemSpec] {
 			spec.Max = rapid.Int64Range(1, maxItems).Draw(t, "max")
 			spec.Min = rapid.Int64Range(0, spec.GetMax()).Draw(t, "min")
 			spec.LifespanMs = spans(maxLifespan.Milliseconds()).Draw(t, "lifespan")
+			if rapid.Bool().Draw(t, "retires") {
+				spec.Retired, spec.Removed = "toBeDeleted", "tombstone"
+			}
 		}
 		for _, from := range rapid.SliceOfNDistinct(states, 0, 3, rapid.ID).Draw(t, "turns") {
 			if to := states.Draw(t, "to"); from != "" && to != "" && from != to {

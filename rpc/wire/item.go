@@ -131,7 +131,7 @@ func toItemSpec(s *quoratev1.ItemSpec) *quota.ItemSpec {
 		Names: slices.Sorted(slices.Values(s.GetNames())), Min: int(s.GetMin()), Max: int(s.GetMax()),
 		Lifespan: quota.Span(s.GetLifespanMs()),
 		State:    s.GetState(), Released: s.GetReleased(), Expired: s.GetExpired(), TTL: quota.Span(s.GetTtlMs()),
-		Queueing: queueings[s.GetQueueing()],
+		Queueing: queueings[s.GetQueueing()], Retired: s.GetRetired(), Removed: s.GetRemoved(),
 	}
 	for _, t := range s.GetTurns() {
 		spec.Turns = append(spec.Turns, quota.Turn{From: t.GetFrom(), To: t.GetTo(), After: quota.Span(t.GetAfterMs())})
@@ -147,7 +147,7 @@ func fromItemSpec(s *quota.ItemSpec) *quoratev1.ItemSpec {
 	wire := &quoratev1.ItemSpec{
 		Names: s.Names, Min: int64(s.Min), Max: int64(s.Max), LifespanMs: int64(s.Lifespan),
 		State: s.State, Released: s.Released, Expired: s.Expired, TtlMs: int64(s.TTL),
-		Queueing: fromQueueing(s.Queueing),
+		Queueing: fromQueueing(s.Queueing), Retired: s.Retired, Removed: s.Removed,
 	}
 	for _, t := range s.Turns {
 		wire.Turns = append(wire.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: int64(t.After)})

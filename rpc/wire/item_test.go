@@ -70,7 +70,7 @@ func TestTreesSayWhichItemsThereAre(t *testing.T) {
 			{
 				Name: "slice", Unit: quota.Items,
 				Items: &quota.ItemSpec{
-					Min: 1, Max: 2, Lifespan: 3,
+					Min: 1, Max: 2, Lifespan: 3, Retired: "old", Removed: "gone",
 					Turns: []quota.Turn{{From: "a", To: "b", After: 4}, {From: "c", To: "d", After: 5}},
 				},
 			},

@@ -216,7 +216,12 @@ type ItemSpec struct {
 	// Changes of state by time.
 	Turns []*Turn `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
 	// Whether requests for these items may overtake each other; by default they may not.
-	Queueing      Queueing `protobuf:"varint,10,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	Queueing Queueing `protobuf:"varint,10,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	// On demand: state of items without an owner that are too many, or whose lifespan is over, until a cleaner has removed
+	// what they stand for; they count towards the maximum. Empty, with removed, means that such items are removed at once.
+	Retired string `protobuf:"bytes,11,opt,name=retired,proto3" json:"retired,omitempty"`
+	// State in which items without an owner are removed. It is not that of retired, nor that of new items.
+	Removed       string `protobuf:"bytes,12,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +324,20 @@ func (x *ItemSpec) GetQueueing() Queueing {
 		return x.Queueing
 	}
 	return Queueing_QUEUEING_UNSPECIFIED
+}
+
+func (x *ItemSpec) GetRetired() string {
+	if x != nil {
+		return x.Retired
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetRemoved() string {
+	if x != nil {
+		return x.Removed
+	}
+	return ""
 }
 
 // Turn changes the state of items that are not held after they were in it for a while.
@@ -4102,7 +4121,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\x8c\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -4118,7 +4137,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x120\n" +
 	"\x05turns\x18\t \x03(\v2\x10.quorate.v1.TurnB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05turns\x12:\n" +
 	"\bqueueing\x18\n" +
-	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\"d\n" +
+	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12%\n" +
+	"\aretired\x18\v \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\bR\aretired\x12%\n" +
+	"\aremoved\x18\f \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\bR\aremoved\"d\n" +
 	"\x04Turn\x12\x1d\n" +
 	"\x04from\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04from\x12\x19\n" +
 	"\x02to\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\"\n" +

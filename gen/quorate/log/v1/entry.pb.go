@@ -2719,7 +2719,10 @@ type ItemSpec struct {
 	TtlMs      int64    `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	Turns      []*Turn  `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
 	// 0 the default, 1 strict, 2 best effort.
-	Queueing      uint32 `protobuf:"varint,10,opt,name=queueing,proto3" json:"queueing,omitempty"`
+	Queueing uint32 `protobuf:"varint,10,opt,name=queueing,proto3" json:"queueing,omitempty"`
+	// Since format 8.
+	Retired       string `protobuf:"bytes,11,opt,name=retired,proto3" json:"retired,omitempty"`
+	Removed       string `protobuf:"bytes,12,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2822,6 +2825,20 @@ func (x *ItemSpec) GetQueueing() uint32 {
 		return x.Queueing
 	}
 	return 0
+}
+
+func (x *ItemSpec) GetRetired() string {
+	if x != nil {
+		return x.Retired
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetRemoved() string {
+	if x != nil {
+		return x.Removed
+	}
+	return ""
 }
 
 // Turn changes the state of idle items by time. Since format 3.
@@ -4290,7 +4307,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\rR\x04unit\x12.\n" +
-	"\x05items\x18\x03 \x01(\v2\x18.quorate.log.v1.ItemSpecR\x05items\"\x90\x02\n" +
+	"\x05items\x18\x03 \x01(\v2\x18.quorate.log.v1.ItemSpecR\x05items\"\xc4\x02\n" +
 	"\bItemSpec\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x03R\x03min\x12\x10\n" +
@@ -4303,7 +4320,9 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06ttl_ms\x18\b \x01(\x03R\x05ttlMs\x12*\n" +
 	"\x05turns\x18\t \x03(\v2\x14.quorate.log.v1.TurnR\x05turns\x12\x1a\n" +
 	"\bqueueing\x18\n" +
-	" \x01(\rR\bqueueing\"E\n" +
+	" \x01(\rR\bqueueing\x12\x18\n" +
+	"\aretired\x18\v \x01(\tR\aretired\x12\x18\n" +
+	"\aremoved\x18\f \x01(\tR\aremoved\"E\n" +
 	"\x04Turn\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
