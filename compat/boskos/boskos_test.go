@@ -180,6 +180,18 @@ func TestConvertRefuses(t *testing.T) {
 				strings.Repeat(strings.Repeat("o", 256)+", ", 33) + "]}]}\n" + entry("max-count: 1"),
 			"they fill 33 labels",
 		},
+		"a cleaner by another word": {
+			"quorate: {cleaner: sometimes}\n" + entry("max-count: 1"),
+			`line 1: quorate.cleaner is "sometimes"; it must be true or false`,
+		},
+		"new resources for the cleaner": {
+			entry("max-count: 1, state: tombstone"),
+			`type "t": its resources start in the state tombstone, which is for those that a cleaner removes`,
+		},
+		"a turn back from the cleaner": {
+			entry("max-count: 1, quorate: {turns: [{from: toBeDeleted, to: free, after: 1s}]}"),
+			`type "t" has a turn from toBeDeleted to "free"; what a cleaner removes turns to tombstone only`,
+		},
 		"too long a text": {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
 	}
 	for name, test := range tests {
@@ -189,6 +201,59 @@ func TestConvertRefuses(t *testing.T) {
 				t.Errorf("Convert answers %v, %v; want an error that says %q", c, err, test.want)
 			}
 		})
+	}
+}
+
+// TestWhoseCleaner: resources without names wait for a cleaner, unless the file or an entry says that there is none.
+func TestWhoseCleaner(t *testing.T) {
+	for text, want := range map[string]string{
+		"resources: [{type: a, names: [x]}, {type: b, max-count: 1}]":                                 "b",
+		"resources: [{type: a, max-count: 1, quorate: {cleaner: false}}, {type: b, max-count: 1}]":    "b",
+		"{quorate: {cleaner: false}, resources: [{type: a, max-count: 1}]}":                           "",
+		"{quorate: {cleaner: false}, resources: [{type: a, max-count: 1, quorate: {cleaner: true}}]}": "a",
+		"{quorate: {cleaner: false}, resources: [{type: a, max-count: 1, state: tombstone}]}":         "",
+	} {
+		c, err := Convert([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range c.Trees[0].GetResources() {
+			if s := r.GetItems(); s.GetRetired() == "toBeDeleted" && s.GetRemoved() == "tombstone" {
+				got += r.GetName()
+			}
+		}
+		told := strings.Contains(strings.Join(c.Notes, "\n"), "go when a cleaner releases them as tombstone")
+		if got != want || told != (want != "") {
+			t.Errorf("%s: a cleaner for %q, want %q; notes %q", text, got, want, c.Notes)
+		}
+	}
+}
+
+// TestGeneratedFiles: files as OpenShift's generator writes them: a quota slice for each cluster profile, with names of
+// regions, or only a number, which may be 1000 for "as many as come".
+func TestGeneratedFiles(t *testing.T) {
+	c, err := Convert([]byte(`resources:
+- names:
+  - us-east-1--aws-quota-slice-00
+  - us-east-1--aws-quota-slice-01
+  - us-west-2--aws-quota-slice-00
+  state: free
+  type: aws-quota-slice
+- max-count: 1000
+  min-count: 1000
+  state: free
+  type: metal-quota-slice
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	aws, metal := c.Trees[0].GetResources()[0].GetItems(), c.Trees[0].GetResources()[1].GetItems()
+	if len(aws.GetNames()) != 3 || aws.GetNames()[2] != "us-west-2--aws-quota-slice-00" || aws.GetState() != "" {
+		t.Errorf("aws-quota-slice: %v", aws)
+	}
+	if metal.GetMin() != 1000 || metal.GetMax() != 1000 || metal.GetLifespanMs() != 0 {
+		t.Errorf("metal-quota-slice: %v", metal)
 	}
 }
 

@@ -22,6 +22,8 @@ type Config struct {
 	Entries []Entry
 	// TTL is the TTL of types that do not set one; DefaultTTL if nil.
 	TTL *time.Duration
+	// NoCleaner is true if no cleaner runs for types that do not say whether one does.
+	NoCleaner bool
 	// Tenants are in the order of the file.
 	Tenants []Tenant
 }
@@ -50,8 +52,16 @@ type Entry struct {
 // Count returns the most resources of the entry.
 func (e Entry) Count() int64 { return max(int64(len(e.Names)), e.MaxCount) }
 
+// States with a meaning in Boskos.
 const (
 	stateFree = "free"
+	// stateToBeDeleted is that of dynamic resources that are too many or too old, until a cleaner has seen them.
+	stateToBeDeleted = "toBeDeleted"
+	// stateTombstone is the one in which a cleaner leaves them, and in which they are removed.
+	stateTombstone = "tombstone"
+)
+
+const (
 	// maxCount keeps sums of counts far from overflow; the largest pool known has a thousand.
 	maxCount = 1 << 31
 	// maxState is the bound of states here.

@@ -21,8 +21,9 @@ const (
 
 // Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is an itemized
 // resource. Its items are called by their static names, or made on demand from min-count to max-count. A lease that
-// is not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones; the key
-// "quorate" of the file changes that, and makes nodes for tenants.
+// is not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones. Items on
+// demand that are too many or too old wait for a cleaner. The key "quorate" of the file changes both, and makes nodes
+// for tenants.
 func Convert(data []byte) (*compat.Conversion, error) {
 	config, err := Parse(data)
 	if err != nil {
@@ -80,7 +81,9 @@ type pool struct {
 	min, max int64
 	lifespan time.Duration
 	ttl      time.Duration
-	cycle    Cycle
+	// cleaned is true for types whose resources become toBeDeleted, and go when a cleaner leaves them as tombstones.
+	cleaned bool
+	cycle   Cycle
 }
 
 // poolsOf gathers the entries of each type, sorted by type. Settings that a type has only once are taken from its first
@@ -93,6 +96,7 @@ func poolsOf(config *Config, problems *compat.Problems) []*pool {
 			ttl := new(DefaultTTL)
 			p = &pool{name: e.Type, state: e.State, lifespan: e.Lifespan, cycle: e.Cycle}
 			p.ttl = *cmp.Or(e.Cycle.TTL, config.TTL, ttl)
+			p.cleaned = len(e.Names) == 0 && !*cmp.Or(e.Cycle.NoCleaner, &config.NoCleaner)
 			byName[e.Type] = p
 		}
 		p.names = append(p.names, e.Names...)
@@ -121,8 +125,16 @@ func (p *pool) checkPool(problems *compat.Problems) {
 	if n := len(p.cycle.Turns); n > maxTurns {
 		problems.Add("type %.80q has %d turns; up to %d are read", p.name, n, maxTurns)
 	}
+	if p.cleaned && (p.state == stateToBeDeleted || p.state == stateTombstone) {
+		problems.Add("type %.80q: its resources start in the state %s, which is for those that a cleaner removes; give "+
+			"another one, or write \"quorate: {cleaner: false}\" for this type", p.name, p.state)
+	}
 	from := map[string]bool{}
 	for _, t := range p.cycle.Turns {
+		if p.cleaned && t.From == stateToBeDeleted && t.To != stateTombstone {
+			problems.Add("type %.80q has a turn from %s to %.80q; what a cleaner removes turns to %s only", p.name,
+				t.From, t.To, stateTombstone)
+		}
 		if from[t.From] {
 			problems.Add(
 				"type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.From)
@@ -137,6 +149,9 @@ func (p *pool) toResource() *quoratev1.Resource {
 		Names: p.names, Min: p.min, Max: p.max, LifespanMs: wholeMs(p.lifespan), TtlMs: wholeMs(p.ttl),
 		State: explicitState(p.state), Released: explicitState(cmp.Or(p.cycle.Released, p.state)),
 		Expired: p.cycle.Expired,
+	}
+	if p.cleaned {
+		spec.Retired, spec.Removed = stateToBeDeleted, stateTombstone
 	}
 	for _, t := range p.cycle.Turns {
 		spec.Turns = append(spec.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: wholeMs(t.After)})

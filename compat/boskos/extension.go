@@ -1,6 +1,7 @@
 package boskos
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ const maxTTL = 7 * 24 * time.Hour
 type Cycle struct {
 	// TTL is how long a lease lasts without an update; 0 is without end. Nil if the entry does not say.
 	TTL *time.Duration
+	// NoCleaner is true if dynamic resources that are too many or too old are removed at once. Nil if the entry does not
+	// say.
+	NoCleaner *bool
 	// Released is the state of resources that are released without one; the initial state if empty. Expired is the state
 	// of resources whose lease expired; Released if empty.
 	Released, Expired string
@@ -55,6 +59,8 @@ func (p *parser) parseExtension(node *yaml.Node) {
 		switch pair.Key {
 		case "ttl":
 			p.config.TTL = p.parseTTL(field, pair.Value)
+		case "cleaner":
+			p.config.NoCleaner = !p.parseBool(field, pair.Value)
 		case "tenants":
 			for _, item := range p.Items(field, pair.Value) {
 				p.config.Tenants = append(p.config.Tenants, p.parseTenant(field, item))
@@ -122,6 +128,8 @@ func (p *parser) parseCycle(what string, node *yaml.Node) Cycle {
 		switch pair.Key {
 		case "ttl":
 			c.TTL = p.parseTTL(field, pair.Value)
+		case "cleaner":
+			c.NoCleaner = new(!p.parseBool(field, pair.Value))
 		case "released":
 			c.Released = p.parseState(field, pair.Value)
 		case "expired":
@@ -164,6 +172,14 @@ func (p *parser) parseTTL(what string, node *yaml.Node) *time.Duration {
 		p.Add("line %d: %s is %v; a lease lasts up to %v", node.Line, what, ttl, maxTTL)
 	}
 	return &ttl
+}
+
+func (p *parser) parseBool(what string, node *yaml.Node) bool {
+	is, err := strconv.ParseBool(node.Value)
+	if err != nil || node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
+		p.Add("line %d: %s is %.40q; it must be true or false", node.Line, what, node.Value)
+	}
+	return is
 }
 
 func (p *parser) parseState(what string, node *yaml.Node) string {

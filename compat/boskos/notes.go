@@ -1,6 +1,8 @@
 package boskos
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,10 +14,12 @@ import (
 func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 	for _, e := range config.Entries {
 		if len(e.Needs) > 0 {
-			c.Note("type %q: needs are checked and not in the tree: claim what is needed in the same request", e.Type)
+			c.Note("type %q: needs (%s) are checked, as by Boskos, and not in the tree: Boskos's mason takes such resources, "+
+				"and nothing here does; a request may ask for all of them at once", e.Type, needsText(e.Needs))
 		}
 		if e.HasConfig {
-			c.Note("type %q: config is not read", e.Type)
+			c.Note("type %q: config is not read: it tells Boskos's mason how to make a resource, and may have credentials",
+				e.Type)
 		}
 		at := slices.IndexFunc(pools, func(p *pool) bool { return p.name == e.Type })
 		if pools[at].state != e.State {
@@ -28,17 +32,30 @@ func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 			"0s}\" in the file "+
 			"makes leases last for ever", strings.TrimSuffix(DefaultTTL.String(), "0s"))
 	}
-	for _, p := range pools {
-		if p.made {
-			c.Note("resources without names are called by their type and a number, such as %s, and those that "+
-				"are too many or "+
-				"too old go by themselves: none becomes toBeDeleted", itemName(p.name)+"-1")
-			break
-		}
+	if at := slices.IndexFunc(pools, func(p *pool) bool { return p.made }); at >= 0 {
+		c.Note("resources without names are called by their type and a number, such as %s", itemName(pools[at].name)+"-1")
 	}
+	noteCleaned(c, pools)
 	for _, p := range pools {
 		noteClashes(c, p, pools)
 	}
+}
+
+// noteCleaned says who removes dynamic resources, if a file gives that to a cleaner.
+func noteCleaned(c *compat.Conversion, pools []*pool) {
+	if slices.ContainsFunc(pools, func(p *pool) bool { return p.cleaned }) {
+		c.Note("resources without names that are too many or too old become %s, and go when a cleaner releases them as "+
+			"%s; \"quorate: {cleaner: false}\" in the file makes them go at once", stateToBeDeleted, stateTombstone)
+	}
+}
+
+// needsText lists needs by name.
+func needsText(needs map[string]int64) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		words = append(words, fmt.Sprintf("%d %s", needs[name], name))
+	}
+	return strings.Join(words, ", ")
 }
 
 // noteClashes adds notes about static names that an item created on demand could also get.
