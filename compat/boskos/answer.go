@@ -1,6 +1,8 @@
 package boskos
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // answer is what a call writes with 200; its type is guessed from its first bytes, as in the original.
@@ -105,6 +109,9 @@ var statuses = map[connect.Code]int{
 	connect.CodeResourceExhausted: http.StatusServiceUnavailable,
 	connect.CodeUnavailable:       http.StatusServiceUnavailable,
 	connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
+	// a server that is stopping, or items that other calls changed meanwhile; the call may be repeated
+	connect.CodeCanceled: http.StatusServiceUnavailable,
+	connect.CodeAborted:  http.StatusServiceUnavailable,
 }
 
 // WriteError answers an error of the API for a call that does not reach the handler.
@@ -118,16 +125,56 @@ func asFailure(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	status, known := statuses[connect.CodeOf(err)]
+	var failed *connect.Error
+	switch {
+	case errors.As(err, &failed):
+	case errors.Is(err, context.DeadlineExceeded):
+		failed = connect.NewError(connect.CodeDeadlineExceeded, err)
+	case errors.Is(err, context.Canceled):
+		failed = connect.NewError(connect.CodeCanceled, err)
+	default:
+		failed = connect.NewError(connect.CodeUnknown, err)
+	}
+	status, known := statuses[failed.Code()]
 	if !known {
 		status = http.StatusInternalServerError
 	}
-	text := err.Error()
-	var failed *connect.Error
-	if errors.As(err, &failed) {
-		text = failed.Message()
+	return &failure{status, cmp.Or(outageText(failed), failed.Message())}
+}
+
+// leaderReasons are the reasons of errors whose texts say where nodes listen and why one does not answer. That is for
+// operators, who find it in the log.
+var leaderReasons = []string{"NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST"}
+
+// outageCodes are the codes of errors that say that the cluster did not answer.
+var outageCodes = []connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled}
+
+// outageText is what a client is told while a leader is missing or lost, or a call took too long; empty for all other
+// errors.
+func outageText(failed *connect.Error) string {
+	if !slices.Contains(outageCodes, failed.Code()) {
+		return ""
 	}
-	return &failure{status, text}
+	problem := problemOf(failed)
+	switch {
+	case problem != nil && !slices.Contains(leaderReasons, problem.GetReason()):
+		return "" // a text of this server about itself
+	case problem.GetNotApplied():
+		return "the leader of the cluster cannot be reached now, nothing was changed, try again later."
+	}
+	return "the cluster did not answer in time, the call may have been carried out, try again later."
+}
+
+// problemOf is the detail that errors of the API have; nil if there is none.
+func problemOf(failed *connect.Error) *quoratev1.Problem {
+	for _, detail := range failed.Details() {
+		if value, err := detail.Value(); err == nil {
+			if problem, is := value.(*quoratev1.Problem); is {
+				return problem
+			}
+		}
+	}
+	return nil
 }
 
 // isDenial reports whether a request was denied by a limit, as opposed to a bound of the server.

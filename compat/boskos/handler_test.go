@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -278,7 +279,7 @@ func TestChangeBetweenReadAndWrite(t *testing.T) {
 	f.failures = []error{aborted, aborted}
 	call(t, h, http.StatusOK, "update", "name=n1 owner=me state=busy")
 	f.failures = []error{aborted, aborted, aborted, aborted, aborted}
-	call(t, h, http.StatusInternalServerError, "update", "name=n1 owner=me state=busy")
+	call(t, h, http.StatusServiceUnavailable, "update", "name=n1 owner=me state=busy")
 	race := &racing{fake: f}
 	h = NewHandler(API{race, f, f}, Options{})
 	race.before = func() { f.expire("n1", "dirty") }
@@ -353,6 +354,7 @@ func TestOutages(t *testing.T) {
 	for code, want := range map[connect.Code]int{
 		connect.CodeUnavailable:       http.StatusServiceUnavailable,
 		connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
+		connect.CodeCanceled:          http.StatusServiceUnavailable,
 		connect.CodeResourceExhausted: http.StatusServiceUnavailable,
 		connect.CodePermissionDenied:  http.StatusForbidden,
 		connect.CodeUnauthenticated:   http.StatusForbidden, connect.CodeInvalidArgument: http.StatusBadRequest,
@@ -365,7 +367,11 @@ func TestOutages(t *testing.T) {
 		}
 		fail()
 		body := call(t, h, want, "acquire", "type=account state=free dest=busy owner=me request_id=1")
-		if body != "Acquire failed: says the test" {
+		said := "says the test"
+		if slices.Contains(outageCodes, code) {
+			said = "the cluster did not answer in time, the call may have been carried out, try again later."
+		}
+		if body != "Acquire failed: "+said {
 			t.Errorf("%v: %q", code, body)
 		}
 		acquired(t, h, "type=account owner=me request_id=1")
@@ -377,6 +383,43 @@ func TestOutages(t *testing.T) {
 		call(t, h, want, "acquirebystate", "names=n1 state=free dest=busy owner=me")
 		fail()
 		call(t, h, want, "release", "name=n1 dest=free owner=me")
+	}
+}
+
+// TestTimeIsUp: a deadline is an outage, with whatever error it arrives.
+func TestTimeIsUp(t *testing.T) {
+	for _, err := range []error{context.DeadlineExceeded, context.Canceled} {
+		f := loaded(t, accounts)
+		f.failures = []error{fmt.Errorf("calling http://10.0.0.1: %w", err)}
+		body := call(t, NewHandler(f.api(), Options{}), http.StatusServiceUnavailable, "acquire",
+			"type=account state=free dest=busy owner=me")
+		if strings.Contains(body, "10.0.0.1") {
+			t.Errorf("%v: %q", err, body)
+		}
+	}
+}
+
+// TestOutagesTellNoAddresses: texts about leaders, which say where nodes listen, do not reach clients of Boskos; what a
+// server says about itself does.
+func TestOutagesTellNoAddresses(t *testing.T) {
+	for reason, want := range map[string]string{
+		"NO_LEADER":       "the leader of the cluster cannot be reached now, nothing was changed, try again later.",
+		"LEADERSHIP_LOST": "the leader of the cluster cannot be reached now, nothing was changed, try again later.",
+		"OVERLOADED":      "n1 at 10.0.0.1:7102",
+	} {
+		f := loaded(t, accounts)
+		unavailable := connect.NewError(connect.CodeUnavailable, errors.New("n1 at 10.0.0.1:7102"))
+		detail, err := connect.NewErrorDetail(&quoratev1.Problem{Reason: reason, NotApplied: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unavailable.AddDetail(detail)
+		f.failures = []error{unavailable}
+		body := call(t, NewHandler(f.api(), Options{}), http.StatusServiceUnavailable, "acquire",
+			"type=account state=free dest=busy owner=me request_id=1")
+		if body != "Acquire failed: "+want {
+			t.Errorf("%s: %q, want %q", reason, body, want)
+		}
 	}
 }
 
