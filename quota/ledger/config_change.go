@@ -343,6 +343,16 @@ func (n *node) limitSetters() (list []string, governed bool) {
 	return slices.Clone(list[:min(len(list), maxSetters)]), true
 }
 
+// otherSetters are the first of those who may set limits other than those of single nodes, sorted, by the rules of
+// checkPermission; false if the tree names no admins.
+func (t *tree) otherSetters() (list []string, governed bool) {
+	if !t.governed {
+		return nil, false
+	}
+	admins := t.root.spec.Admins
+	return slices.Clone(admins[:min(len(admins), maxSetters)]), true
+}
+
 func (n *node) hasAdmin(actor string) bool {
 	_, found := slices.BinarySearch(n.spec.Admins, actor)
 	return found

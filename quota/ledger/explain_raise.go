@@ -70,6 +70,8 @@ func (s *search) raises(denied quota.Decision) []quota.Raise {
 		list[i].NeedsReason = s.ledger.forest.trees[r.Tree].settings.RequireReason
 		if r.node != nil {
 			list[i].Setters, list[i].Governed = r.node.limitSetters()
+		} else {
+			list[i].Setters, list[i].Governed = s.ledger.forest.trees[r.Tree].otherSetters()
 		}
 	}
 	slices.SortStableFunc(list, compareRaises)

@@ -73,8 +73,8 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 	return c
 }
 
-// checkRaisesAsAdvised carries the raises of nodes out one by one, in their order, by whom they name and with a reason
-// only where they want one; raises of other limits are made in the configuration.
+// checkRaisesAsAdvised carries the raises out one by one, in their order, by whom they name and with a reason only
+// where they want one; raises of limits that are not those of nodes are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 	l, err := quotatest.Restore(r.ledger.Snapshot(), quota.DefaultBounds())
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 			!raise.Unconfigured; !plain {
 			for _, c := range later.raisedTrees(t, []quota.Raise{raise}) {
 				change := c.(quota.ApplyTrees) // it is one
-				change.Meta = quota.ChangeMeta{Actor: "ann", Reason: "a test"}
+				change.Meta = meta
 				if out := l.Apply(quota.Stamp{}, change); out.Refused != nil {
 					t.Fatalf("%+v: %v", raise, out.Refused)
 				}
