@@ -38,6 +38,27 @@ func TestRequests(t *testing.T) {
 		"limits set cern cores=unlimited --actor bob": &quoratev1.SetLimitsRequest{
 			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": noLimit()},
 		},
+		"limits set cern:atlas/physics/higgs --applications 2 cores=1 --reason why": &quoratev1.ApplyTreesRequest{
+			At: &quoratev1.Subtree{Tree: "cern", Node: "atlas/physics/higgs"}, Actor: "alice", Reason: "why",
+			ExpectedRevision: proto.Uint64(7),
+			Subtree: &quoratev1.Tree{
+				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+				Nodes: []*quoratev1.Node{{
+					Path: "atlas/physics/higgs", Applications: 2, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(1)},
+				}},
+			},
+		},
+		"limits set cern:atlas/physics/higgs cores=3 --user ada --dry-run --expected-revision 7": &quoratev1.ApplyTreesRequest{
+			At: &quoratev1.Subtree{Tree: "cern", Node: "atlas/physics/higgs"}, Actor: "alice", DryRun: true,
+			ExpectedRevision: proto.Uint64(7),
+			Subtree: &quoratev1.Tree{
+				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+				Nodes: []*quoratev1.Node{{
+					Path: "atlas/physics/higgs", Limits: map[string]*quoratev1.Limit{"cores": amountLimit(0)},
+					Principals: []*quoratev1.PrincipalLimit{{Users: []string{"ada"}, Limits: map[string]int64{"cores": 3}}},
+				}},
+			},
+		},
 		"tree delete tenants --expected-revision 7": &quoratev1.DeleteTreeRequest{
 			Name: "tenants", ExpectedRevision: proto.Uint64(7), Actor: "alice",
 		},

@@ -49,7 +49,7 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 			"allocate --id two --application run-2" + sue, 3,
 			"queues:ci/build  user sue, vcore: limit 8, used 5, requested 5, missing 2",
 		},
-		{"explain two", 0, "# queues:ci/build  user sue, vcore: 8 -> 10"},
+		{"explain two", 0, "quorate limits set queues:ci/build vcore=10 --user=sue --actor='ann'"},
 		{"allocate --id two --application run-2 --user zoe --at queues:ci/build --amount vcore=5", 0, "granted"},
 		{"principals queues", 0, "run-1"},
 		{"principals queues sue", 0, "queues:ci/build"},

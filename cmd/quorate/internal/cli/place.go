@@ -57,5 +57,13 @@ func ShellWord(text string) string {
 	return QuoteWord(text)
 }
 
+// FlagWord quotes a text as the value after the = of a flag if that is necessary.
+func FlagWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return QuoteWord(text)
+}
+
 // QuoteWord quotes a text as one word of a shell, also after the = of a flag.
 func QuoteWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -10,38 +11,57 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/quota"
 )
 
 func newLimitsCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("limits", "Change limits of one node, or ask for other limits", newLimitsSetCmd(c),
-		newLimitsRequestCmd(c), newLimitsRequestsCmd(c), newLimitsApproveCmd(c), newLimitsRejectCmd(c),
-		newLimitsWithdrawCmd(c))
+	return cli.NewGroup("limits", "Show and change limits of one node, its users and groups, or ask for other limits",
+		newLimitsGetCmd(c), newLimitsSetCmd(c), newLimitsRequestCmd(c), newLimitsRequestsCmd(c), newLimitsApproveCmd(c),
+		newLimitsRejectCmd(c), newLimitsWithdrawCmd(c))
 }
 
 type limitsSetOptions struct {
 	changeOptions
-	at     string
-	limits []string
+	at                        string
+	limits                    []string
+	user, group, applications string
 }
 
 func newLimitsSetCmd(c *cli.Env) *cobra.Command {
 	o := &limitsSetOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "set TREE[:node/path] RESOURCE=LIMIT...",
-		Short: "Set limits of one node without changing anything else",
-		Long: `Set limits of one node without changing anything else. A limit is an amount, the word unlimited, or
-the word unset, which removes the limit, so that the policy of the node applies.
+		Use:   "set TREE[:node/path] [RESOURCE=LIMIT...]",
+		Short: "Set limits of one node, or of a user or group there, without changing anything else",
+		Long: `Set limits of one node, or with --user or --group those of one user or group in its subtree, without
+changing anything else. A limit is an amount, the word unlimited, or the word unset, which removes the limit: the policy
+of the node applies then, and to a user or group without any limit of its own those of "*", if the node has some.
+--applications sets how many applications may run in the subtree.
 
-A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.`,
+The user * is every user that the node does not name, and the group * is one common limit for all groups that it does
+not name. A user or group that the node does not name yet starts with the limits of *, because they do not apply to it
+any more. A new group is looked up after those that the node names already.
+
+A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.
+
+Limits of users, groups and applications need feature level 7, and the rights policy.set at the node for users and
+groups, and limits.set above it for applications.`,
 		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
-  quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset`,
-		Args:              cobra.MinimumNArgs(2),
+  quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset
+  quorate limits set queues:ci/build vcore=20 --user ada --applications 5
+  quorate limits set queues memory=600G --group dev --reason "more builds"
+  quorate limits set queues --applications 120`,
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at, o.limits = args[0], args[1:]
 			return o.runLimitsSet(cmd.Context())
 		},
 	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.user, "user", "", "set limits of this user in the subtree of the node; * for all others")
+	flags.StringVar(&o.group, "group", "", "set limits of this group in the subtree of the node; * for all others")
+	flags.StringVar(&o.applications, "applications", "",
+		"set how many applications may run (`N`, or unset for no limit)")
 	o.addFlags(cmd)
 	return cmd
 }
@@ -51,16 +71,56 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	edit, err := o.newEdit()
+	if err != nil {
+		return err
+	}
 	return o.runChange(ctx, o.LearnUnits, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		limits, err := parseLimits(o.Units, at, o.limits)
-		if err != nil {
+		if edit.limits, err = parseLimits(o.Units, at, o.limits); err != nil {
 			return nil, err
 		}
+		if edit.needsText() {
+			return o.setByText(ctx, quorate, at, edit)
+		}
 		return quorate.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
-			Tree: at.Tree, Node: at.Node, Limits: limits,
+			Tree: at.Tree, Node: at.Node, Limits: edit.limits,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
 	})
+}
+
+// newEdit reads the flags that say whose limits change.
+func (o *limitsSetOptions) newEdit() (*limitEdit, error) {
+	edit := &limitEdit{}
+	switch {
+	case o.user != "" && o.group != "":
+		return nil, cli.Usagef("--user and --group exclude each other: set one after the other")
+	case len(o.limits) == 0 && o.applications == "":
+		return nil, cli.Usagef("name at least one limit: RESOURCE=LIMIT, or --applications N")
+	case o.user != "":
+		edit.holder = holderName{kind: userHolder, name: o.user}
+	case o.group != "":
+		edit.holder = holderName{kind: groupHolder, name: o.group}
+	}
+	var err error
+	edit.applications, err = parseMostApplications(o.applications)
+	return edit, err
+}
+
+// parseMostApplications reads a number of applications; nil if there is none, and 0 for no limit.
+func parseMostApplications(text string) (*int64, error) {
+	switch text {
+	case "":
+		return nil, nil
+	case "unset", unlimitedText:
+		return new(int64), nil
+	}
+	most, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || most < 1 || most > int64(quota.MaxAmount) {
+		return nil, cli.Usagef("--applications: %q is not a number from 1 to %d; write unset for no limit", text,
+			quota.MaxAmount)
+	}
+	return &most, nil
 }
 
 // parseLimits reads pairs such as cores=120 in the units of a tree.

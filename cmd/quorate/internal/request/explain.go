@@ -30,8 +30,8 @@ allocate". Or explain how a request was decided: an allocation that is held or h
 is still remembered.
 
 A denial names every limit that blocks the request, and the smallest change that would admit it, as commands to paste:
-either all limits to raise, or all allocations to release. A limit that no command can set follows a #; change it in
-the configuration.
+either all limits to raise, or all allocations to release. A limit that no command can set, such as one of borrowing,
+follows a #; change it in the configuration.
 
 A denial is a successful explanation: the exit code is 0. For an exit code that tells them apart, use "quorate allocate
 --dry-run".`,
@@ -144,17 +144,38 @@ func raiseText(u cli.Units, r *quoratev1.Raise) string {
 	at := cli.PlaceOf(r.GetTree(), r.GetNode())
 	amount := func(n int64) string { return u.FormatAmount(r.GetTree(), r.GetResource(), n) }
 	comment := "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
-	ofNode := r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
-		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED
+	change := changedLimitText(r, amount(r.GetTo()))
 	switch {
 	case r.GetUnconfigured():
 		return comment + ", after the node is configured"
-	case !ofNode:
+	case change == "":
 		return comment
 	case r.GetGoverned() && len(r.GetSetters()) == 0:
 		return comment + ", which no actor may set: an admin of the tree can name admins above the node"
 	}
-	return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo()) + permissionText(r)
+	return "quorate limits set " + at.String() + " " + change + permissionText(r)
+}
+
+// changedLimitText are the arguments of "quorate limits set" that set a limit; empty if it cannot set such a limit.
+func changedLimitText(r *quoratev1.Raise, to string) string {
+	text := ""
+	switch r.GetKind() {
+	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED:
+		text = r.GetResource() + "=" + to
+	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
+		text = "--applications=" + to
+	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE:
+		return ""
+	}
+	switch r.GetHolderKind() {
+	case quoratev1.HolderKind_HOLDER_KIND_USER:
+		text += " --user=" + cli.FlagWord(r.GetHolder())
+	case quoratev1.HolderKind_HOLDER_KIND_GROUP:
+		text += " --group=" + cli.FlagWord(r.GetHolder())
+	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED:
+	}
+	return text
 }
 
 // permissionText are the flags without which the tree refuses the change: an actor who may make it, and a reason.

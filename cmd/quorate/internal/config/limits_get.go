@@ -1,0 +1,332 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/quota"
+)
+
+func newLimitsGetCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get TREE[:node/path]",
+		Short: "Show the limits of one node, of its users, groups and applications, and the use of each",
+		Long: `Show the limits that are configured at one node, and what is used of each:
+
+  OF     the node itself, a user or a group in its subtree, or below: what an unset limit of the nodes below is
+  LIMIT  (n) is what the policy of the node makes of unset; (*) is the limit of the user *, which applies to every user
+         that the node does not name
+  USED   held in the subtree of the node
+  OVER   how far that is above the limit, after the limit was lowered
+
+Groups are listed in the order in which they are looked up. Limits of the nodes above apply too; "quorate usage" shows
+how much is left, and "quorate principals" what users and groups hold everywhere in a tree.
+
+The right config.read is needed at the node, and for the use of users and groups holders.read at the tree.`,
+		Example: `  quorate limits get cern:atlas/physics
+  quorate limits get queues:ci/build -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := &limitsGetOptions{Env: c}
+			return o.run(cmd.Context(), args[0])
+		},
+	}
+}
+
+type limitsGetOptions struct {
+	*cli.Env
+	at cli.Place
+	// usersUsed and groupsUsed are by name what users and groups hold at the node; nil if that may not be read.
+	usersUsed, groupsUsed map[string]*quoratev1.PrincipalNode
+}
+
+// shownLimits is what "limits get" prints as JSON and YAML. Amounts are in base units.
+type shownLimits struct {
+	Tree     string       `json:"tree"`
+	Node     string       `json:"node"`
+	Policy   string       `json:"policy"`
+	Revision uint64       `json:"revision,string"`
+	Limits   []shownLimit `json:"limits"`
+}
+
+// shownLimit is one limit.
+type shownLimit struct {
+	// Of is node, user, group or below.
+	Of   string `json:"of"`
+	Name string `json:"name,omitempty"`
+	// Resource is empty for a number of applications.
+	Resource     string `json:"resource,omitempty"`
+	Applications bool   `json:"applications,omitempty"`
+	// Limit is an amount, unlimited or unset; Effective is what applies instead of unset.
+	Limit     string `json:"limit"`
+	Effective string `json:"effective,omitempty"`
+	// Used is nil if it may not be read, or if nothing is counted.
+	Used *int64 `json:"used,string,omitempty"`
+	Over int64  `json:"over,string,omitempty"`
+	// Wildcard is true if the limit is that of the wildcard.
+	Wildcard bool `json:"wildcard,omitempty"`
+}
+
+func (o *limitsGetOptions) run(ctx context.Context, place string) error {
+	var err error
+	if o.at, err = cli.ParsePlace(place); err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	is, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
+		Read: o.ReadOptions(), At: &quoratev1.Subtree{Tree: o.at.Tree, Node: o.at.Node},
+	})
+	if err != nil {
+		return err
+	}
+	usage, err := quorate.Trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
+		Tree: o.at.Tree, Node: o.at.Node, Read: o.ReadOptions(),
+	})
+	if err != nil {
+		return err
+	}
+	o.ReportAge(is.GetRead())
+	shown, err := o.collect(ctx, quorate, is, usage)
+	if err != nil {
+		return err
+	}
+	return o.PrintValue(shown, func(p *cli.Page) error {
+		p.Linef("%s, policy %s, revision %d", o.at, shown.Policy, shown.Revision)
+		return p.Table(o.rows(shown.Limits))
+	})
+}
+
+// collect joins the answers of a server.
+func (o *limitsGetOptions) collect(
+	ctx context.Context, quorate *client.Client, is *quoratev1.GetConfigurationResponse, usage *quoratev1.GetUsageResponse,
+) (*shownLimits, error) {
+	shown := &shownLimits{Tree: o.at.Tree, Node: o.at.Node, Revision: is.GetRevision(), Limits: []shownLimit{}}
+	o.Units = cli.Units{}
+	for _, n := range usage.GetNodes() {
+		shown.Policy = n.GetPolicy()
+		for _, r := range n.GetResources() {
+			o.Units.AddTree(o.at.Tree, []*quoratev1.Resource{{Name: r.GetResource(), Unit: r.GetUnit()}})
+		}
+		shown.Limits = append(shown.Limits, nodeLimitsOf(n)...)
+	}
+	for _, text := range is.GetTrees() {
+		if err := o.addConfigured(ctx, quorate, text, shown); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+// addConfigured adds the limits of users and groups, and the defaults.
+func (o *limitsGetOptions) addConfigured(
+	ctx context.Context, quorate *client.Client, text *quoratev1.Tree, shown *shownLimits,
+) error {
+	n, err := limitsAt(text, o.at)
+	if err != nil {
+		return err
+	}
+	if len(*n.principals) > 0 {
+		if err := o.readHolders(ctx, quorate); err != nil {
+			return err
+		}
+	}
+	shown.Limits = append(shown.Limits, o.holderLimits(userHolder, *n.principals, o.usersUsed)...)
+	shown.Limits = append(shown.Limits, o.othersLimits()...)
+	shown.Limits = append(shown.Limits, o.holderLimits(groupHolder, *n.principals, o.groupsUsed)...)
+	for _, resource := range slices.Sorted(maps.Keys(*n.defaults)) {
+		shown.Limits = append(shown.Limits, shownLimit{
+			Of: "below", Resource: resource, Limit: limitNumber((*n.defaults)[resource]),
+		})
+	}
+	return nil
+}
+
+// readHolders reads what users and groups hold at the node. Without the right to read it, only limits are shown.
+func (o *limitsGetOptions) readHolders(ctx context.Context, quorate *client.Client) error {
+	var err error
+	if o.usersUsed, err = o.readKind(ctx, quorate, quoratev1.HolderKind_HOLDER_KIND_USER); err == nil {
+		o.groupsUsed, err = o.readKind(ctx, quorate, quoratev1.HolderKind_HOLDER_KIND_GROUP)
+	}
+	code := connect.CodeOf(err)
+	if code == connect.CodePermissionDenied || code == connect.CodeNotFound { // what may not be read does not exist
+		o.usersUsed, o.groupsUsed = nil, nil
+		o.Messagef("without the use of users and groups: the right holders.read is needed at tree %s", o.at.Tree)
+		return nil
+	}
+	return err
+}
+
+func (o *limitsGetOptions) readKind(
+	ctx context.Context, quorate *client.Client, kind quoratev1.HolderKind,
+) (map[string]*quoratev1.PrincipalNode, error) {
+	used := map[string]*quoratev1.PrincipalNode{}
+	request := &quoratev1.ListPrincipalsRequest{
+		Tree: o.at.Tree, Kind: kind, PageSize: 1000, Read: o.ReadOptions(),
+	}
+	for {
+		page, err := quorate.Trees.ListPrincipals(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, principal := range page.GetPrincipals() {
+			for _, n := range principal.GetNodes() {
+				if n.GetNode() == o.at.Node {
+					used[principal.GetName()] = n
+				}
+			}
+		}
+		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
+			return used, nil
+		}
+	}
+}
+
+// nodeLimitsOf are the limits of the node itself.
+func nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
+	var list []shownLimit
+	for _, r := range n.GetResources() {
+		limit := shownLimit{
+			Of: "node", Resource: r.GetResource(), Limit: limitNumber(r.GetLimit()), Used: new(r.GetSubtree()),
+			Over: r.GetOver(),
+		}
+		if r.GetLimit() == nil {
+			limit.Effective = limitNumber(r.GetEffective())
+		}
+		list = append(list, limit)
+	}
+	most, running := n.GetMaxApplications(), n.GetRunningApplications()
+	switch {
+	case most > 0:
+		list = append(list, shownLimit{
+			Of: "node", Applications: true, Limit: strconv.FormatInt(most, 10), Used: &running, Over: overOf(most, running),
+		})
+	case running > 0:
+		list = append(list, shownLimit{Of: "node", Applications: true, Limit: unlimitedText, Used: &running})
+	}
+	return list
+}
+
+// holderLimits are the limits of the users or groups that the node names, in the order of the configuration.
+func (o *limitsGetOptions) holderLimits(
+	kind holderKind, entries []*quoratev1.PrincipalLimit, used map[string]*quoratev1.PrincipalNode,
+) []shownLimit {
+	var list []shownLimit
+	for _, entry := range entries {
+		for _, name := range (holderName{kind: kind}).names(entry) {
+			counts := used != nil && (kind == groupHolder || name != quota.Wildcard) // the user * is each user separately
+			is := &quoratev1.PrincipalNode{
+				Limits: entry.GetLimits(), MaxApplications: entry.GetApplications(), Used: used[name].GetUsed(),
+				Applications: used[name].GetApplications(),
+			}
+			list = append(list, limitsOf(string(kind), name, is, counts)...)
+		}
+	}
+	return list
+}
+
+// othersLimits are the limits of users to whom the wildcard applies, as far as they hold anything.
+func (o *limitsGetOptions) othersLimits() []shownLimit {
+	var list []shownLimit
+	for _, name := range slices.Sorted(maps.Keys(o.usersUsed)) {
+		if n := o.usersUsed[name]; n.GetWildcard() {
+			list = append(list, limitsOf(string(userHolder), name, n, true)...)
+		}
+	}
+	return list
+}
+
+// limitsOf are the limits of one user or group.
+func limitsOf(kind, name string, n *quoratev1.PrincipalNode, counts bool) []shownLimit {
+	var list []shownLimit
+	add := func(limit shownLimit, most, used int64) {
+		limit.Of, limit.Name, limit.Wildcard = kind, name, n.GetWildcard()
+		if limit.Limit = strconv.FormatInt(most, 10); counts {
+			limit.Used, limit.Over = &used, overOf(most, used)
+		}
+		list = append(list, limit)
+	}
+	for _, resource := range slices.Sorted(maps.Keys(n.GetLimits())) {
+		add(shownLimit{Resource: resource}, n.GetLimits()[resource], n.GetUsed()[resource])
+	}
+	if most := n.GetMaxApplications(); most > 0 {
+		add(shownLimit{Applications: true}, most, int64(len(n.GetApplications())))
+	}
+	return list
+}
+
+// overOf is how far a use exceeds a limit.
+func overOf(most, used int64) int64 { return max(0, used-most) }
+
+// rows are the lines of the table.
+func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
+	rows := [][]string{{"OF", "RESOURCE", "LIMIT", "USED", "OVER"}}
+	before := ""
+	for _, l := range limits {
+		of := l.Of
+		if l.Name != "" {
+			of += " " + l.Name
+		}
+		row := []string{of, cmp.Or(l.Resource, "applications"), o.limitText(l), "", ""}
+		if l.Used != nil {
+			row[3] = o.number(l, *l.Used)
+		}
+		if l.Over > 0 {
+			row[4] = o.number(l, l.Over) + " over"
+		}
+		if of == before {
+			row[0] = ""
+		}
+		before = of
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (o *limitsGetOptions) limitText(l shownLimit) string {
+	text := o.numberText(l, l.Limit)
+	if l.Effective != "" {
+		text += " (" + o.numberText(l, l.Effective) + ")"
+	}
+	if l.Wildcard {
+		text += " (*)"
+	}
+	return text
+}
+
+// numberText writes a limit in the unit of its resource.
+func (o *limitsGetOptions) numberText(l shownLimit, text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return o.number(l, n)
+	}
+	return text
+}
+
+func (o *limitsGetOptions) number(l shownLimit, n int64) string {
+	if l.Applications {
+		return strconv.FormatInt(n, 10)
+	}
+	return manifest.RoundQuantity(n, o.Units[o.at.Tree][l.Resource])
+}
+
+// limitNumber writes a limit in base units.
+func limitNumber(limit *quoratev1.Limit) string {
+	if amount, is := limit.GetValue().(*quoratev1.Limit_Amount); is {
+		return strconv.FormatInt(amount.Amount, 10)
+	}
+	return manifest.FormatLimit(limit, quoratev1.Unit_UNIT_COUNT)
+}
