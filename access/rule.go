@@ -39,13 +39,15 @@ const (
 	// ResourcesField and ItemsField are what is registered.
 	ResourcesField Field = iota + 17
 	ItemsField
-	// LeasesField, OvertakeField, ForestField, RequireReasonField, ApprovalsField and TenantsSeeField are settings.
+	// LeasesField, OvertakeField, ForestField, RequireReasonField, ApprovalsField, TenantsSeeField and
+	// RequirePrincipalField are settings.
 	LeasesField
 	OvertakeField
 	ForestField
 	RequireReasonField
 	ApprovalsField
 	TenantsSeeField
+	RequirePrincipalField
 	// MaintenanceField switches maintenance.
 	MaintenanceField
 	// TreeAdded and TreeRemoved are the tree itself.
@@ -60,8 +62,8 @@ const (
 var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
 	"principals", "queueing", "auto-approve", "labels", "bindings", "configuring bindings", "resources", "items", "leases",
-	"overtake", "forest", "require-reason", "approvals", "tenants-see", "maintenance", "tree added", "tree removed",
-	"access",
+	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "maintenance", "tree added",
+	"tree removed", "access",
 }
 
 // String names the field for messages.
@@ -171,18 +173,19 @@ var rules = [lastField + 1]rule{
 		node: []Ask{{BindingsGrant, AtAncestor}},
 		root: []Ask{{BindingsGrant, AtRoot}, {AccessManage, AtCluster}}, newTree: grantNewTree,
 	},
-	ResourcesField:     treeRule,
-	ItemsField:         treeRule,
-	LeasesField:        treeRule,
-	OvertakeField:      treeRule,
-	ForestField:        treeRule,
-	RequireReasonField: treeRule,
-	ApprovalsField:     treeRule,
-	TenantsSeeField:    treeRule,
-	MaintenanceField:   {root: []Ask{{MaintenanceSet, AtRoot}}, newTree: createTree},
-	TreeAdded:          {newTree: createTree},
-	TreeRemoved:        {newTree: createTree},
-	AccessField:        {root: []Ask{{AccessManage, AtCluster}}},
+	ResourcesField:        treeRule,
+	ItemsField:            treeRule,
+	LeasesField:           treeRule,
+	OvertakeField:         treeRule,
+	ForestField:           treeRule,
+	RequireReasonField:    treeRule,
+	RequirePrincipalField: treeRule,
+	ApprovalsField:        treeRule,
+	TenantsSeeField:       treeRule,
+	MaintenanceField:      {root: []Ask{{MaintenanceSet, AtRoot}}, newTree: createTree},
+	TreeAdded:             {newTree: createTree},
+	TreeRemoved:           {newTree: createTree},
+	AccessField:           {root: []Ask{{AccessManage, AtCluster}}},
 }
 
 // isOfNode reports whether the field belongs to a node and not to a tree.

@@ -205,8 +205,8 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 		TreeSettings: quota.TreeSettings{
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
-			TenantsSee: decodeTenantsSee(t.GetTenantsSee()),
-			Approvals:  decodeCount(t.GetApprovals()),
+			TenantsSee: decodeTenantsSee(t.GetTenantsSee()), RequirePrincipal: t.GetRequirePrincipal(),
+			Approvals: decodeCount(t.GetApprovals()),
 		},
 		Moves: each(t.GetMoves(), decodeMove),
 	}

@@ -252,7 +252,8 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
 		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
 		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake), TenantsSee: uint32(t.TenantsSee),
-		Approvals: int64(t.Approvals),
+		RequirePrincipal: t.RequirePrincipal,
+		Approvals:        int64(t.Approvals),
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
 	// limits.
 	seventhFormat uint32 = 7
-	// eighthFormat adds changes of what an allocation holds, and states of items that are to be removed.
+	// eighthFormat adds changes of what an allocation holds, states of items that are to be removed, and trees that require
+	// a user.
 	eighthFormat uint32 = 8
 )
 
@@ -121,7 +122,7 @@ func treeNeedsSeventh(t quota.TreeSpec) bool {
 }
 
 func treeNeedsEighth(t quota.TreeSpec) bool {
-	return slices.ContainsFunc(t.Resources, func(r quota.Resource) bool {
+	return t.RequirePrincipal || slices.ContainsFunc(t.Resources, func(r quota.Resource) bool {
 		return r.Items != nil && (r.Items.Retired != "" || r.Items.Removed != "")
 	})
 }

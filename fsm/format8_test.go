@@ -14,6 +14,15 @@ var retiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	}}},
 }}}
 
+// requiringTree is a configuration that requires users.
+var requiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "required", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+	TreeSettings: quota.TreeSettings{RequirePrincipal: true},
+	Nodes: []quota.NodeSpec{{Principals: []quota.PrincipalLimit{
+		{Users: []string{"*"}, Limits: quota.Vector{{Resource: "cores", Amount: 3}}},
+	}}},
+}}}
+
 // holdingChanges are the changes of what an allocation holds, with every field set.
 func holdingChanges() map[string]quota.Command {
 	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
@@ -65,9 +74,37 @@ func eighthGoldens(t testing.TB) map[string][]byte {
 	files := map[string][]byte{
 		"entry-v8-raise-level.bin": joined(t, RaiseLevel(eighthFormat)), "snapshot-v8.bin": snapshotOf(t, eighthFSM(t)),
 		"entry-v8-retired-items.bin": joined(t, partOf(t, nil, retiringTree)),
+		"entry-v8-require-principal.bin": joined(t, partOf(t, evaCaller, requiringTree)),
 	}
 	for name, c := range holdingChanges() {
 		files["entry-v8-"+name+".bin"] = joined(t, partOf(t, evaCaller, c))
 	}
 	return files
+}
+
+// TestRequiredUsersAreRestored: a restored state requires users too, and rolls back to a revision that did.
+func TestRequiredUsersAreRestored(t *testing.T) {
+	f := seventhFSM(t)
+	applyData(f, f.applied+1, joined(t, RaiseLevel(eighthFormat)))
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, requiringTree)))
+	revision := f.ledger.View().Revision()
+	free := quota.ApplyTrees{Trees: []quota.TreeSpec{requiringTree.Trees[0]}}
+	free.Trees[0].RequirePrincipal = false
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, free)))
+	is := func(f *FSM) bool {
+		spec, refused := f.ledger.View().Tree("required")
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		return spec.RequirePrincipal
+	}
+	back := joined(t, partOf(t, systemCaller, quota.RollBack{Revision: revision}))
+	for name, g := range map[string]*FSM{"the state": f, "a restored state": restored(t, snapshotOf(t, f))} {
+		if is(g) {
+			t.Errorf("%s requires users after a change that took it back", name)
+		}
+		if applyData(g, g.applied+1, back); !is(g) || !is(restored(t, snapshotOf(t, g))) {
+			t.Errorf("%s does not require users after a rollback", name)
+		}
+	}
 }

@@ -88,7 +88,8 @@ func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 		Resources:   each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
 		Moves:  each(u.Moves, encodeMove),
 		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake), TenantsSee: uint32(u.TenantsSee),
-		Approvals: int64(u.Approvals),
+		RequirePrincipal: u.RequirePrincipal,
+		Approvals:        int64(u.Approvals),
 	}
 }
 
@@ -98,8 +99,8 @@ func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 		TreeSettings: quota.TreeSettings{
 			Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance(),
 			Leases: decodeLeases(u.GetLeases()), Overtake: quota.Span(u.GetOvertakeMs()),
-			TenantsSee: decodeTenantsSee(u.GetTenantsSee()),
-			Approvals:  decodeCount(u.GetApprovals()),
+			TenantsSee: decodeTenantsSee(u.GetTenantsSee()), RequirePrincipal: u.GetRequirePrincipal(),
+			Approvals: decodeCount(u.GetApprovals()),
 		},
 		Resources: each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
 		AddedPaths: u.GetAddedPaths(), Moves: each(u.GetMoves(), decodeMove),

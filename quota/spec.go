@@ -98,6 +98,10 @@ type TreeSettings struct {
 	TenantsSee TenantsSee
 	// Approvals is how many different users must approve a request for limits; 0 means 1.
 	Approvals int
+	// RequirePrincipal refuses requests without a user where users or groups are limited: at a claimed node or above it,
+	// whatever the mode of the request is, and in maintenance. Changes of an allocation without a user may not put more
+	// there. Since feature level 8.
+	RequirePrincipal bool
 }
 
 // ApprovalsNeeded is Approvals with its default.

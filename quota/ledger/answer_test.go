@@ -261,6 +261,9 @@ func settingWords(s quota.TreeSettings) string {
 	if s.RequireReason {
 		text += " @require-reason"
 	}
+	if s.RequirePrincipal {
+		text += " @require-user"
+	}
 	if s.Maintenance {
 		text += " @maintenance"
 	}

@@ -169,8 +169,9 @@ var changeFields = map[string]access.Field{
 	"auto_approve": access.AutoApproveField, "label": access.LabelsField, "admins": access.ConfiguringField,
 	"resource": access.ResourcesField, "unit": access.ResourcesField, "items": access.ItemsField,
 	"lease": access.LeasesField, "overtake": access.OvertakeField, "forest": access.ForestField,
-	"require_reason": access.RequireReasonField, "maintenance": access.MaintenanceField,
-	"approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
+	"require_reason": access.RequireReasonField, "require_principal": access.RequirePrincipalField,
+	"maintenance": access.MaintenanceField,
+	"approvals":   access.ApprovalsField, "tenants_see": access.TenantsSeeField,
 }
 
 // givenRights are bindings that a change adds at a node.

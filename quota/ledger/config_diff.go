@@ -67,6 +67,7 @@ func (d *differ) settle(before, after *tree) {
 	was, is := before.settings, after.settings
 	d.add("", "forest", was.Forest, is.Forest)
 	d.add("", "require_reason", switchText(was.RequireReason), switchText(is.RequireReason))
+	d.add("", "require_principal", switchText(was.RequirePrincipal), switchText(is.RequirePrincipal))
 	d.add("", "maintenance", switchText(was.Maintenance), switchText(is.Maintenance))
 	d.add("", "lease default", spanText(was.Leases.Default), spanText(is.Leases.Default))
 	d.add("", "lease max", spanText(was.Leases.Max), spanText(is.Leases.Max))

@@ -159,6 +159,7 @@ func (s subtreeText) checkTree() *quota.Error {
 	}{
 		{"forest", is.Forest != ""},
 		{"require_reason", is.RequireReason},
+		{"require_principal", is.RequirePrincipal},
 		{"maintenance", is.Maintenance},
 		{"leases", is.Leases != quota.LeaseSettings{}},
 		{"overtake_ms", is.Overtake != 0},

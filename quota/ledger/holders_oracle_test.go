@@ -69,6 +69,20 @@ func (m *holdersModel) group(h holderOf, i int) string {
 
 func samePerson(a, b holderOf) bool { return a.Principal.User == b.Principal.User }
 
+// lacksUser is true if a request names no user, and one is required because of a limit on the way of a claim.
+func (m *holdersModel) lacksUser(c quota.Allocate) bool {
+	h := m.place(c)
+	for i, claim := range c.Claims {
+		spec := m.trees[claim.Tree]
+		for _, path := range quotatest.Upwards(h.placed[i]) {
+			if spec.RequirePrincipal && c.Principal.User == "" && len(quotatest.FindNode(spec, path).Principals) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // decide says what a request would violate, in the order that is promised.
 func (m *holdersModel) decide(c quota.Allocate) (holderOf, []quota.Violation) {
 	h := m.place(c)

@@ -148,10 +148,14 @@ func (p *holdersPair) allocate(t *rapid.T, id string) {
 	dry := p.ledger.Sandbox().DryRun(c)
 	out := p.ledger.Apply(quota.Stamp{}, c)
 	if out.Refused != nil {
-		if out.Refused.Kind != quota.Invalid && out.Refused.Kind != quota.NotFound {
+		if out.Refused.Kind != quota.Invalid && out.Refused.Kind != quota.NotFound ||
+			out.Refused.Field == "principal.user" && !p.model.lacksUser(c) {
 			t.Fatalf("%+v: %v", c, out.Refused)
 		}
 		return
+	}
+	if p.model.lacksUser(c) {
+		t.Fatalf("%+v names no user and is decided", c)
 	}
 	if diff := cmp.Diff(dry.Decision.Violations, out.Decision.Violations); diff != "" {
 		t.Fatalf("a dry run of %+v said otherwise (-dry +real):\n%s", c, diff)
@@ -234,6 +238,7 @@ func (p *holdersPair) probe(t *rapid.T, tree, node, resource string) {
 // holdersTree is open, with cohorts here and there, few limits and many principals.
 func holdersTree(t *rapid.T, name string) quota.TreeSpec {
 	spec := quota.TreeSpec{Name: name}
+	spec.RequirePrincipal = quotatest.Die(t, 2, "require a user") == 0
 	for _, r := range []string{"cpu", "mem", "zip"} {
 		if r == "mem" || quotatest.Die(t, 4, "registered") > 0 {
 			spec.Resources = append(spec.Resources, quota.Resource{Name: r, Unit: quota.Count})

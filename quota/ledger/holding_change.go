@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -93,6 +94,9 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 		return nil, l.errLedgerFull()
 	}
 	is, refused := h.newRecord(want.rest)
+	if refused == nil {
+		refused = h.checkNamesUser(is, want.rest, h.isRising)
+	}
 	if refused != nil {
 		return nil, refused
 	}
@@ -102,6 +106,9 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 	growth := l.countedSize(is) - l.countedSize(a)
 	for i, part := range want.parts {
 		p, refused := h.newRecord(part.claims)
+		if refused == nil {
+			refused = h.checkNamesUser(p, part.claims, func(wantedClaim, placedClaim) bool { return true })
+		}
 		if refused != nil {
 			return nil, refused
 		}
@@ -164,6 +171,25 @@ func (h *holdingChange) newRecord(want []wantedClaim) (*Allocation, *quota.Error
 		return nil, refused
 	}
 	return &is, is.checkMaxTTL(is.lease().ttl)
+}
+
+// checkNamesUser refuses claims without a user where a tree requires one, if they are new, as those of parts are. What
+// was held before the tree required users may stay and become less.
+func (h *holdingChange) checkNamesUser(
+	a *Allocation, want []wantedClaim, isNew func(wantedClaim, placedClaim) bool,
+) *quota.Error {
+	if a.principal().User != "" {
+		return nil
+	}
+	for i, w := range want {
+		if c := a.claims[i]; c.needsUser() && isNew(w, c) {
+			return quota.Errorf(quota.Invalid, cmp.Or(w.field, "id"),
+				"allocation %q has no user, and tree %s requires one where users or groups are limited, as they are for "+
+					"claims at %s; allocate it anew with a user", h.was.id, c.at.treeName,
+				quota.Place(c.at.treeName, c.asked.path))
+		}
+	}
+	return nil
 }
 
 // isRising is true for a claim at another node, or with more of something.

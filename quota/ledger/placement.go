@@ -31,6 +31,11 @@ func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error)
 	if err := a.checkTogether(); err != nil {
 		return nil, err
 	}
+	if request.Principal.User == "" {
+		if err := a.checkNamesUser(); err != nil {
+			return nil, err
+		}
+	}
 	if a.mayBeLease(request) {
 		if err := a.initLease(request); err != nil {
 			return nil, err
@@ -54,6 +59,35 @@ func (a *Allocation) checkTogether() *quota.Error {
 		return err
 	}
 	return a.checkNamedOnce()
+}
+
+// checkNamesUser refuses a request without a user in a tree that requires one, if users or groups are limited at the
+// home of a claim or above it: the limits of users would not apply to it. Forced requests and maintenance are no
+// exception, because they suspend limits and not the record of who holds. The text names the claim only, because the
+// caller may not see the levels above it.
+func (a *Allocation) checkNamesUser() *quota.Error {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.needsUser() {
+			return quota.Errorf(quota.Invalid, "principal.user",
+				"tree %s requires a user where users or groups are limited, as they are for claims at %s; name the user",
+				c.at.treeName, quota.Place(c.at.treeName, c.asked.path))
+		}
+	}
+	return nil
+}
+
+// needsUser is true if users or groups are limited at the home of a claim or above it, and its tree requires a user
+// there.
+func (c *placedClaim) needsUser() bool {
+	if !c.at.tree.settings.RequirePrincipal {
+		return false
+	}
+	for n := c.home(); n != nil; n = n.parent {
+		if n.rules != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeLease is true if the request, a tree or an item may give the allocation a TTL or user data.

@@ -227,8 +227,9 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 
 func (p *parser) settings(words []string) quota.TreeSettings {
 	s := quota.TreeSettings{
-		RequireReason: slices.Contains(words, "@require-reason"),
-		Maintenance:   slices.Contains(words, "@maintenance"),
+		RequireReason:    slices.Contains(words, "@require-reason"),
+		RequirePrincipal: slices.Contains(words, "@require-user"),
+		Maintenance:      slices.Contains(words, "@maintenance"),
 	}
 	for _, word := range words {
 		if forest, ok := strings.CutPrefix(word, "@forest="); ok {

@@ -92,6 +92,7 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 		spec.Forest = pick(t, []string{"east", "west"}, "forest")
 	}
 	spec.RequireReason = oneIn(t, 15, "require reason")
+	spec.RequirePrincipal = oneIn(t, 8, "require principal")
 	spec.Maintenance = oneIn(t, 20, "maintenance")
 	if oneIn(t, 8, "tenants see") {
 		spec.TenantsSee = pick(t, []quota.TenantsSee{quota.SeeNames, quota.SeeNothing}, "see")

@@ -3268,10 +3268,12 @@ type Tree struct {
 	Leases     *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
 	OvertakeMs int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Since format 7: see quota.TenantsSee.
-	TenantsSee    uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals     int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TenantsSee uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals  int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Since format 8.
+	RequirePrincipal bool `protobuf:"varint,12,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
@@ -3379,6 +3381,13 @@ func (x *Tree) GetApprovals() int64 {
 		return x.Approvals
 	}
 	return 0
+}
+
+func (x *Tree) GetRequirePrincipal() bool {
+	if x != nil {
+		return x.RequirePrincipal
+	}
+	return false
 }
 
 // Leases are the settings of leases of a tree. Since format 3.
@@ -4357,7 +4366,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\x9b\x03\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xc8\x03\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
@@ -4372,7 +4381,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vtenants_see\x18\n" +
 	" \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
-	"\tapprovals\x18\v \x01(\x03R\tapprovals\"Y\n" +
+	"\tapprovals\x18\v \x01(\x03R\tapprovals\x12+\n" +
+	"\x11require_principal\x18\f \x01(\bR\x10requirePrincipal\"Y\n" +
 	"\x06Leases\x12\x1d\n" +
 	"\n" +
 	"default_ms\x18\x01 \x01(\x03R\tdefaultMs\x12\x15\n" +

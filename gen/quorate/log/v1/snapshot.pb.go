@@ -1879,10 +1879,12 @@ type TreeUndo struct {
 	Leases     *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
 	OvertakeMs int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Since format 7.
-	TenantsSee    uint32 `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals     int64  `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TenantsSee uint32 `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals  int64  `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Since format 8.
+	RequirePrincipal bool `protobuf:"varint,15,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TreeUndo) Reset() {
@@ -2011,6 +2013,13 @@ func (x *TreeUndo) GetApprovals() int64 {
 		return x.Approvals
 	}
 	return 0
+}
+
+func (x *TreeUndo) GetRequirePrincipal() bool {
+	if x != nil {
+		return x.RequirePrincipal
+	}
+	return false
 }
 
 // AllocationRecord is one allocation.
@@ -3301,7 +3310,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
-	"\x05added\x18\x02 \x01(\bR\x05added\"\xf0\x03\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"\x9d\x04\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
@@ -3320,7 +3329,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"overtakeMs\x12\x1f\n" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
-	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\"\xc0\a\n" +
+	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xc0\a\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
