@@ -73,7 +73,7 @@ func eighthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{
 		"entry-v8-raise-level.bin": joined(t, RaiseLevel(eighthFormat)), "snapshot-v8.bin": snapshotOf(t, eighthFSM(t)),
-		"entry-v8-retired-items.bin": joined(t, partOf(t, nil, retiringTree)),
+		"entry-v8-retired-items.bin":     joined(t, partOf(t, nil, retiringTree)),
 		"entry-v8-require-principal.bin": joined(t, partOf(t, evaCaller, requiringTree)),
 	}
 	for name, c := range holdingChanges() {

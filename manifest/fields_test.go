@@ -17,6 +17,7 @@ const allFields = `trees:
     policy: capped
     forest: shop
     require-reason: true
+    require-principal: true
     maintenance: true
     tenants-see: names
     labels: {team: it}
@@ -60,7 +61,8 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*quoratev1.Tree{{
-		Name: "queues", Policy: "capped", Forest: "shop", RequireReason: true, Maintenance: true,
+		Name: "queues", Policy: "capped", Forest: "shop", RequireReason: true, RequirePrincipal: true,
+		Maintenance:  true,
 		TenantsSee:   quoratev1.TenantsSee_TENANTS_SEE_NAMES,
 		Labels:       map[string]string{"team": "it"},
 		Resources:    []*quoratev1.Resource{{Name: "memory", Unit: octet}, {Name: "vcore", Unit: milli}},

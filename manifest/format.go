@@ -78,6 +78,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addText("policy", t.GetPolicy())
 	v.addText("forest", t.GetForest())
 	v.addFlag("require-reason", t.GetRequireReason())
+	v.addFlag("require-principal", t.GetRequirePrincipal())
 	v.addFlag("maintenance", t.GetMaintenance())
 	if see := t.GetTenantsSee(); see != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
 		v.addText("tenants-see", tenantsSee[see])

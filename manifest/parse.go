@@ -35,7 +35,8 @@ func Parse(file string, text []byte) (*Manifest, error) {
 // The keys of a tree and of a node, in the order in which errors list them.
 var (
 	treeKeys = strings.Fields("admins applications approvals auto-approve bindings defaults forest labels leases " +
-		"limits maintenance moves nodes overtake policy principals queueing require-reason resources tenants-see")
+		"limits maintenance moves nodes overtake policy principals queueing require-principal require-reason " +
+		"resources tenants-see")
 	nodeKeys = strings.Fields(
 		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals queueing",
 	)
@@ -103,26 +104,27 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 	resources, units := p.parseResources(what, sections["resources"])
 	root := p.parseShared(what, sections, units)
 	t := &quoratev1.Tree{
-		Name:          e.key,
-		Resources:     resources,
-		Forest:        p.parseWord(what, "forest", sections),
-		RequireReason: p.parseFlag(what, "require-reason", sections),
-		Maintenance:   p.parseFlag(what, "maintenance", sections),
-		Leases:        p.parseLeases(what, sections),
-		OvertakeMs:    p.parseSpan(what, "overtake", sections, maxOvertake),
-		TenantsSee:    p.parseTenantsSee(what, sections),
-		Approvals:     p.parseApprovals(what, sections),
-		Queueing:      root.GetQueueing(),
-		AutoApprove:   root.GetAutoApprove(),
-		Policy:        root.GetPolicy(),
-		Limits:        root.GetLimits(),
-		Labels:        root.GetLabels(),
-		Principals:    root.GetPrincipals(),
-		Defaults:      root.GetDefaults(),
-		Applications:  root.GetApplications(),
-		Admins:        root.GetAdmins(),
-		Bindings:      root.GetBindings(),
-		Moves:         p.parseMoves(sections["moves"]),
+		Name:             e.key,
+		Resources:        resources,
+		Forest:           p.parseWord(what, "forest", sections),
+		RequireReason:    p.parseFlag(what, "require-reason", sections),
+		RequirePrincipal: p.parseFlag(what, "require-principal", sections),
+		Maintenance:      p.parseFlag(what, "maintenance", sections),
+		Leases:           p.parseLeases(what, sections),
+		OvertakeMs:       p.parseSpan(what, "overtake", sections, maxOvertake),
+		TenantsSee:       p.parseTenantsSee(what, sections),
+		Approvals:        p.parseApprovals(what, sections),
+		Queueing:         root.GetQueueing(),
+		AutoApprove:      root.GetAutoApprove(),
+		Policy:           root.GetPolicy(),
+		Limits:           root.GetLimits(),
+		Labels:           root.GetLabels(),
+		Principals:       root.GetPrincipals(),
+		Defaults:         root.GetDefaults(),
+		Applications:     root.GetApplications(),
+		Admins:           root.GetAdmins(),
+		Bindings:         root.GetBindings(),
+		Moves:            p.parseMoves(sections["moves"]),
 	}
 	w := &nodeParser{parser: p, units: units, tree: t}
 	w.parseNodes("", 1, sections["nodes"])

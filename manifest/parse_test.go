@@ -107,12 +107,12 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
 		"a tree is a number": {
 			"trees: {t: 5}",
-			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, tenants-see, not "5"`,
+			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, not "5"`,
 		},
 		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
 		"an unknown key": {
 			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
-			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, tenants-see`,
+			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see`,
 		},
 		"a node's unknown key": {
 			tree("      a: {resources: {}}\n"),

@@ -47,7 +47,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
 			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 			TenantsSee: quota.TenantsSee(t.GetTenantsSee()),
-			Approvals:  int(t.GetApprovals()),
+			Approvals:  int(t.GetApprovals()), RequirePrincipal: t.GetRequirePrincipal(),
 		},
 	}
 	for _, m := range t.GetMoves() { // they are done in this order
@@ -185,7 +185,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
 		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
 		TenantsSee: quoratev1.TenantsSee(spec.TenantsSee),
-		Approvals:  int32(spec.Approvals),
+		Approvals:  int32(spec.Approvals), RequirePrincipal: spec.RequirePrincipal,
 	}
 	for _, n := range spec.Nodes {
 		node := fromNodeSpec(n)

@@ -1018,9 +1018,12 @@ type Tree struct {
 	// How many different users must approve a request for limits before it is carried out; 0 means 1.
 	Approvals int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// A rule that approves requests for limits of the children of the root, see Node.
-	AutoApprove   *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AutoApprove *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced requests
+	// and those in maintenance are no exception.
+	RequirePrincipal bool `protobuf:"varint,22,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
@@ -1200,6 +1203,13 @@ func (x *Tree) GetAutoApprove() *AutoApprove {
 	return nil
 }
 
+func (x *Tree) GetRequirePrincipal() bool {
+	if x != nil {
+		return x.RequirePrincipal
+	}
+	return false
+}
+
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1276,8 +1286,8 @@ type Change struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
 	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason", "tenants_see" or "path". Without a tree: "policy NAME" for a definition that was added or removed,
-	// "policy NAME base" or "policy NAME SWITCH" for a changed one.
+	// "maintenance", "require_reason", "require_principal", "tenants_see" or "path". Without a tree: "policy NAME" for a
+	// definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
 	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
@@ -4212,7 +4222,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xc3\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xf6\n" +
 	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
@@ -4243,7 +4253,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"tenantsSee\x12+\n" +
 	"\tapprovals\x18\x14 \x01(\x05B\r\xbaH\x06\x1a\x04\x18\n" +
 	"(\x00\xb0\xa0\x19\aR\tapprovals\x12@\n" +
-	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x1aL\n" +
+	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x121\n" +
+	"\x11require_principal\x18\x16 \x01(\bB\x04\xb0\xa0\x19\bR\x10requirePrincipal\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
