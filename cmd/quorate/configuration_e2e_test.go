@@ -67,7 +67,7 @@ func TestExportRoundTrip(t *testing.T) {
 	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f " +
-			"../../examples/borrowing.yaml --actor ann", 0, "(revision 1)"},
+			"../../examples/borrowing.yaml -f ../../examples/cohort.yaml --actor ann", 0, "(revision 1)"},
 	})
 	first := runCommand(t, "export", "--server", f.baseURL())
 	file := filepath.Join(t.TempDir(), "all.yaml")

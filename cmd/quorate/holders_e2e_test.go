@@ -1,10 +1,6 @@
 package main_test
 
-import (
-	"os"
-	"path/filepath"
-	"testing"
-)
+import "testing"
 
 func TestPreemptionOverTheRealThing(t *testing.T) {
 	t.Parallel()
@@ -69,25 +65,17 @@ func TestCohortsOverTheRealThing(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
-	file := filepath.Join(t.TempDir(), "cohort.yaml")
-	if err := os.WriteFile(file, []byte(`trees:
-  shop:
-    policy: cohort
-    resources: {cores: {unit: count}}
-    nodes:
-      a: {limits: {cores: 10}, lend: {cores: 6}}
-      b: {limits: {cores: 10}, borrow: {cores: 4}}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	const file = "../../examples/cohort.yaml"
 	playSteps(t, f, []step{
 		{"apply -f " + file, 0, "(revision 1)"},
-		{"allocate --id loan --at shop:b --amount cores=14", 0, "granted"},
-		{"allocate --id more --at shop:b --amount cores=1", 3, "shop:b  borrowed cores: limit 4"},
-		{"explain more", 0, "shop:b"},
-		{"allocate --id own --at shop:a --amount cores=7", 3, "shop"},
+		{"allocate --id loan --at gpus:speech --amount gpu=8", 0, "granted"},
+		{"allocate --id more --at gpus:speech --amount gpu=1", 3, "gpus:speech  borrowed gpu: limit 4"},
+		{"explain more", 0, "# gpus:speech  borrowed gpu: 4 -> 5"},
+		{"allocate --id rest --at gpus:robots/arms --amount gpu=7", 3, "missing 1"},
+		{"allocate --id rest --at gpus:robots/arms --amount gpu=6", 0, "granted"},
+		{"allocate --id own --at gpus:vision --amount gpu=3", 3, "gpus"},
 		{"release loan", 0, "released"},
-		{"allocate --id own --at shop:a --amount cores=7", 0, "granted"},
+		{"allocate --id own --at gpus:vision --amount gpu=3", 0, "granted"},
 		{"plan -f " + file, 0, "nothing to change"},
 	})
 }
