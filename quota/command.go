@@ -259,8 +259,9 @@ type ApplyTrees struct {
 	Access *access.Section
 	// Prune also removes all trees and defined policies that are not named; then Trees may be empty.
 	Prune bool
-	// KeepAccess keeps the bindings of the nodes that exist, by their paths, and what tenants see of the trees that exist:
-	// for texts of other systems, which cannot say it. The specifications then have neither. It does not go with At.
+	// KeepAccess keeps the bindings of the nodes that exist, by their paths, and of the trees that exist what tenants see
+	// and whether requests need a user: for texts of other systems, which cannot say it. The specifications then have none
+	// of it. It does not go with At.
 	KeepAccess bool
 	// At, if not nil, limits the change to one subtree, whose node exists; the rest stays as it is. Trees then has one
 	// specification, of its tree, and the fields after Trees are empty. Unless the subtree is the whole tree, the

@@ -7,14 +7,17 @@ import (
 )
 
 // keepAccess completes the text of a tree by the bindings and the rules auto-approve that its nodes have now, under the
-// same paths, and by what tenants see of it and the approvals that it needs. The text must not have any of its own:
-// which of the two counts would depend on what exists.
+// same paths, and by what tenants see of it, the approvals that it needs, and whether requests need a user. The text
+// must not have any of its own: which of the two counts would depend on what exists.
 func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if w.spec.TenantsSee != quota.SeeTotals {
 		return quota.Errorf(quota.Invalid, w.field+".tenants_see", "it is kept as it is with keep_access; leave it out")
 	}
 	if w.spec.Approvals != 0 {
 		return quota.Errorf(quota.Invalid, w.field+".approvals", "they are kept as they are with keep_access; leave them out")
+	}
+	if w.spec.RequirePrincipal {
+		return quota.Errorf(quota.Invalid, w.field+".require_principal", "it is kept as it is with keep_access; leave it out")
 	}
 	for i, n := range w.spec.Nodes {
 		if len(n.Bindings) > 0 {
@@ -31,6 +34,7 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 		return nil
 	}
 	w.spec.TenantsSee, w.spec.Approvals = t.settings.TenantsSee, t.settings.Approvals
+	w.spec.RequirePrincipal = t.settings.RequirePrincipal
 	w.spec.Nodes = slices.Clone(w.spec.Nodes)
 	for i := range w.spec.Nodes {
 		if n := t.byPath[w.spec.Nodes[i].Path]; n != nil && !n.dynamic {

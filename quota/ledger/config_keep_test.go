@@ -10,7 +10,9 @@ import (
 
 // TestTextsWithoutAccessKeepIt: a text that cannot say who may do what takes no bindings away, and gives none.
 func TestTextsWithoutAccessKeepIt(t *testing.T) {
-	g := newGuarded(t, seenTree(0, quota.SeeNames), "reader", "other")
+	is := seenTree(0, quota.SeeNames)
+	is[0].RequirePrincipal = true
+	g := newGuarded(t, is, "reader", "other")
 	text := seenTree(0, quota.SeeTotals)
 	nodes := text[0].Nodes
 	for i := range nodes {
@@ -27,7 +29,8 @@ func TestTextsWithoutAccessKeepIt(t *testing.T) {
 		t.Errorf("the changes are %q, want %q", fields, want)
 	}
 	spec, _ := g.ledger.View().Tree("t")
-	if spec.TenantsSee != quota.SeeNames || len(spec.Nodes[0].Bindings) != 1 || len(spec.Nodes[2].Bindings) != 1 {
+	if spec.TenantsSee != quota.SeeNames || !spec.RequirePrincipal || len(spec.Nodes[0].Bindings) != 1 ||
+		len(spec.Nodes[2].Bindings) != 1 {
 		t.Errorf("the tree is %+v", spec)
 	}
 	if out := g.apply("reader", claimAt("v", "lab/a", 1)); out.Refused != nil {
@@ -36,6 +39,7 @@ func TestTextsWithoutAccessKeepIt(t *testing.T) {
 
 	for field, change := range map[string]func(*quota.TreeSpec){
 		"trees[0].tenants_see":       func(s *quota.TreeSpec) { s.TenantsSee = quota.SeeNothing },
+		"trees[0].require_principal": func(s *quota.TreeSpec) { s.RequirePrincipal = true },
 		"trees[0].bindings":          func(s *quota.TreeSpec) { s.Nodes[0].Bindings = []access.Binding{bind("root", "other")} },
 		"trees[0].nodes[1].bindings": func(s *quota.TreeSpec) { s.Nodes[2].Bindings = []access.Binding{bind("holder", "other")} },
 	} {

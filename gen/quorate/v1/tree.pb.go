@@ -1019,8 +1019,8 @@ type Tree struct {
 	Approvals int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// A rule that approves requests for limits of the children of the root, see Node.
 	AutoApprove *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
-	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced requests
-	// and those in maintenance are no exception.
+	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced
+	// requests and those in maintenance are no exception.
 	RequirePrincipal bool `protobuf:"varint,22,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1568,8 +1568,8 @@ type ApplyTreesRequest struct {
 	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
 	// nodes of the subtree, the node itself included, moves within it, and nothing else.
 	Subtree *Tree `protobuf:"bytes,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
-	// Nodes and trees that exist keep their bindings and what tenants see; the trees of the request have neither. For
-	// texts of other systems, which cannot say it. Refused with at.
+	// Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the request
+	// have none of it. For texts of other systems, which cannot say it. Refused with at.
 	KeepAccess    bool `protobuf:"varint,13,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -31,8 +31,8 @@ allocations is not removed. A policy with other rules is checked against all tre
 replaces that of the cluster; without one, with --prune too, it stays as it is.
 
 Files of other systems (--from) cannot say who may do what: nodes that exist keep their bindings, and trees what
-tenants see. Queue configurations of YuniKorn do not say what is counted: trees keep the resources they have, and
---count adds others.
+tenants see and whether requests need a user. Queue configurations of YuniKorn do not say what is counted: trees keep
+the resources they have, and --count adds others.
 
 With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate export --at" prints
 it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
