@@ -23,8 +23,8 @@ const (
 	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
 	// limits.
 	seventhFormat uint32 = 7
-	// eighthFormat adds changes of what an allocation holds, states of items that are to be removed, and trees that require
-	// a user.
+	// eighthFormat adds changes of what an allocation holds, states of items that are to be removed, and trees that
+	// require a user.
 	eighthFormat uint32 = 8
 )
 
