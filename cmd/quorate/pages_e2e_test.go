@@ -24,6 +24,7 @@ import (
 var pages = []string{
 	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
 	"docs/from-boskos.md", "docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
+	"docs/features.md",
 }
 
 // quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
