@@ -45,20 +45,13 @@ func (s *timeline) checkFencedByTime(v *Verdict) {
 	}
 }
 
-// checkAllOrNothing (P6): an allocation holds all claims that were requested, and a read shows all limits that one
-// change sets together or none of them.
+// checkAllOrNothing (P6): an allocation holds all claims that were requested until a change asks for others, and then
+// exactly those, and a read shows all limits that one change sets together or none of them.
 func (s *timeline) checkAllOrNothing() *Verdict {
 	v := &Verdict{Promise: "P6", Title: "all or nothing", Counts: map[string]int{}}
 	for _, l := range s.byFence {
-		for _, seen := range l.observations {
-			if !seen.isHeld() || seen.claims == nil {
-				continue
-			}
-			v.Count("claims", len(seen.claims))
-			if why := claimDifference(l.firstRequest().Claims, seen.claims); why != "" {
-				v.AddViolation("%s at index %d: %s", l.id, seen.index, why)
-			}
-		}
+		s.checkHeldClaims(v, l)
+		l.checkRefusedChanges(v)
 	}
 	var changes [][]history.Limit
 	for i := range s.ops {

@@ -23,7 +23,7 @@ func TestIndexChainKeepsResults(t *testing.T) {
 		trees := map[string]bool{"t": true}
 		model := newModelContext(s.limits, trees)
 		model.checkReasons = true
-		plain, bound := stepsOf(t, s, trees), stepsOf(t, s, trees)
+		plain, bound := stepsOf(t, s, model, trees), stepsOf(t, s, model, trees)
 		for _, o := range plain {
 			o.Input.(*modelStep).maxPredecessors = math.MaxInt //nolint:forcetypeassert // it is one
 		}
@@ -42,9 +42,9 @@ func TestIndexChainKeepsResults(t *testing.T) {
 	}
 }
 
-func stepsOf(t *testing.T, s *timeline, trees map[string]bool) []porcupine.Operation {
+func stepsOf(t *testing.T, s *timeline, model *modelContext, trees map[string]bool) []porcupine.Operation {
 	t.Helper()
-	steps, why := s.modelSteps(trees)
+	steps, why := s.modelSteps(model, trees)
 	if why != "" {
 		t.Fatal(why)
 	}

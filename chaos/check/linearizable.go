@@ -68,7 +68,7 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 		trees[tree] = true
 	}
 	model := newModelContext(s.limits, trees)
-	steps, why := s.modelSteps(trees)
+	steps, why := s.modelSteps(model, trees)
 	if why != "" {
 		if why != unseenEnds {
 			v.Undecided = strings.Join(group, ", ") + ": " + why

@@ -22,6 +22,9 @@ const (
 	opDeny
 	opRead
 	opSetLimits
+	// opChange and opDenyChange replace what a tracked allocation holds, or would have.
+	opChange
+	opDenyChange
 )
 
 // modelStep is one operation of the model.
@@ -42,6 +45,11 @@ type modelStep struct {
 	doubtBit uint64
 	// optional is true if the step may not have taken effect at all.
 	optional bool
+	// tracked is the number of a tracked allocation, see modelContext; 0 for all others. version is that which a change
+	// makes.
+	tracked, version int
+	// onlyIfHeld is true for the end of a tracked allocation that may never have been granted.
+	onlyIfHeld bool
 }
 
 // hasKnownIndex reports whether the step certainly took effect at a known index.
@@ -64,17 +72,26 @@ type modelState struct {
 	// doubtBits are the bits of uncertain allocations that are held.
 	doubtBits    uint64
 	used, limits []int64
+	// held are the tracked allocations that are held.
+	held []heldVersion
 }
+
+// heldVersion says which version of a tracked allocation is in force.
+type heldVersion struct{ tracked, version int }
 
 // modelContext is what all model states of one group share.
 type modelContext struct {
 	limitKeys    []limitKey
 	indexOf      map[limitKey]int
 	checkReasons bool
+	// tracked are allocations whose holding changes. The state says which version of each is in force, and versions has
+	// what each version holds at each limit, by the number of the allocation less one.
+	tracked  map[*allocationHistory]int
+	versions [][][]int64
 }
 
 func newModelContext(limits limitHistory, trees map[string]bool) *modelContext {
-	g := &modelContext{indexOf: map[limitKey]int{}}
+	g := &modelContext{indexOf: map[limitKey]int{}, tracked: map[*allocationHistory]int{}}
 	for p := range limits {
 		if trees[p.tree] {
 			g.limitKeys = append(g.limitKeys, p)
@@ -111,7 +128,7 @@ func equalModelStates(a, b any) bool {
 	x, _ := a.(modelState)
 	y, _ := b.(modelState)
 	return x.key == y.key && x.chainedSteps == y.chainedSteps && x.fence == y.fence && x.doubtBits == y.doubtBits &&
-		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits)
+		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits) && slices.Equal(x.held, y.held)
 }
 
 // nextStates returns the states that may follow.
@@ -128,7 +145,7 @@ func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 	if g.applyStep(&next, s) {
 		follow = append(follow, next)
 	}
-	if s.optional || s.kind == opEnd && s.doubtBit&^from.doubtBits != 0 {
+	if s.optional || s.kind == opEnd && (s.doubtBit&^from.doubtBits != 0 || s.onlyIfHeld && from.versionOf(s) < 0) {
 		follow = append(follow, from)
 	}
 	return follow
@@ -143,13 +160,19 @@ func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 		}
 		to.fence, to.doubtBits = max(to.fence, s.fence), to.doubtBits|s.doubtBit
 		to.used = g.addClaims(to.used, s.claims, 1)
+		to.setVersion(s.tracked, 0)
 	case opEnd:
-		if s.doubtBit&^to.doubtBits != 0 {
+		if s.doubtBit&^to.doubtBits != 0 || s.tracked > 0 && to.versionOf(s) < 0 {
 			return false
 		}
 		to.doubtBits &^= s.doubtBit
-		to.used = g.addClaims(to.used, s.claims, -1)
-	case opDeny:
+		g.endHolding(to, s)
+	case opChange:
+		return g.applyChange(to, s)
+	case opDeny, opDenyChange:
+		if s.kind == opDenyChange && to.versionOf(s) < 0 {
+			return false
+		}
 		why := g.exceededLimits(*to, s)
 		return len(why) > 0 && (!g.checkReasons || g.hasReasons(*to, s, why))
 	case opRead:
@@ -180,7 +203,7 @@ func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 		if of.limits[i] == history.Unlimited {
 			continue
 		}
-		if more := amountAt(s.claims, p); more > 0 && of.used[i]+more > of.limits[i] {
+		if more := amountAt(s.claims, p) - g.amountReplaced(of, s, i); more > 0 && of.used[i]+more > of.limits[i] {
 			all = append(all, i)
 		}
 	}
@@ -221,6 +244,10 @@ func (s *modelStep) String() string {
 		fmt.Fprintf(&b, "end %s", s.id)
 	case opDeny:
 		fmt.Fprintf(&b, "deny %s because %v", s.id, s.reasons)
+	case opChange:
+		fmt.Fprintf(&b, "change %s to version %d:", s.id, s.version)
+	case opDenyChange:
+		fmt.Fprintf(&b, "deny the change of %s because %v", s.id, s.reasons)
 	case opRead:
 		used := map[string]int64{}
 		for _, u := range s.usage {

@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkNeverOver (P1): at every grant, what is certainly held at each node on the path to the root, the grant
-// included, is within the highest limit that may have been in force there. No read shows usage above a limit that was
-// never lowered.
+// checkNeverOver (P1): at every grant, and at every change that raises what is held, what is certainly held at each
+// node on the path to the root, the new amounts included, is within the highest limit that may have been in force
+// there. No read shows usage above a limit that was never lowered.
 func (s *timeline) checkNeverOver() *Verdict {
 	v := &Verdict{Promise: "P1", Title: "never over a limit", Counts: map[string]int{}}
 	var held []*allocationHistory
@@ -22,6 +22,7 @@ func (s *timeline) checkNeverOver() *Verdict {
 		s.checkGrant(v, l, held)
 		held = append(held, l)
 	}
+	s.checkChangesInLimits(v)
 	for i := range s.ops {
 		if o := &s.ops[i]; o.Kind == history.ReadUsage {
 			s.checkUsage(v, o.Usage, o.Index)
@@ -46,26 +47,37 @@ func (l *allocationHistory) heldClaims() []history.Claim {
 
 func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocationHistory) {
 	v.Count("grants", 1)
-	for _, claim := range l.heldClaims() {
+	claims := l.firstRequest().Claims
+	for _, at := range levelsOf(claims) {
+		limit, known := s.limits.highestBetween(at, l.minGrantIndex, l.maxGrantIndex)
+		if !known || limit == history.Unlimited {
+			continue
+		}
+		v.Count("limits", 1)
+		used := amountAt(claims, at)
+		for _, other := range held {
+			used += other.leastHeld(at, l.minGrantIndex, l.maxGrantIndex)
+		}
+		if used > limit {
+			v.AddViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
+				l.id, l.fence, l.minGrantIndex, l.maxGrantIndex, used, at.resource, at.tree, at.node, limit)
+		}
+	}
+}
+
+// levelsOf returns the limits that apply to claims: those of the claimed nodes and of everything above them.
+func levelsOf(claims []history.Claim) []limitKey {
+	var all []limitKey
+	for _, claim := range claims {
 		for resource := range claim.Amounts {
 			for _, node := range pathToRoot(claim.Node) {
-				at := limitKey{claim.Tree, node, resource}
-				limit, known := s.limits.highestBetween(at, l.minGrantIndex, l.maxGrantIndex)
-				if !known || limit == history.Unlimited {
-					continue
-				}
-				v.Count("limits", 1)
-				used := amountAt(l.heldClaims(), at)
-				for _, other := range held {
-					used += amountAt(other.heldClaims(), at)
-				}
-				if used > limit {
-					v.AddViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
-						l.id, l.fence, l.minGrantIndex, l.maxGrantIndex, used, resource, at.tree, at.node, limit)
+				if at := (limitKey{claim.Tree, node, resource}); !slices.Contains(all, at) {
+					all = append(all, at)
 				}
 			}
 		}
 	}
+	return all
 }
 
 // pathToRoot returns a node and everything above it, the root last.

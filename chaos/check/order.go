@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/quorate/quorate/chaos/history"
@@ -85,7 +86,8 @@ func (s *timeline) checkExplained() *Verdict {
 	v := &Verdict{Promise: "P10", Title: "explained: denials name limits", Counts: map[string]int{}}
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Kind != history.Allocate || o.Outcome != history.Refused || o.Reason != history.Denied {
+		if o.Kind != history.Allocate && !o.ChangesHolding() || o.Outcome != history.Refused ||
+			o.Reason != history.Denied {
 			continue
 		}
 		v.Count("denials", 1)
@@ -110,13 +112,29 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 		return "it does not add up"
 	case x.Kind != "":
 		return ""
-	case amountAt(o.Claims, at) != x.Requested:
+	case !s.mayRequest(o, at, x.Requested):
 		return "something else was requested there"
 	case s.limits[at] != nil && !slices.ContainsFunc(s.limits[at],
 		func(c limitValue) bool { return c.amount == x.Limit }):
 		return "the limit never was that"
 	}
 	return ""
+}
+
+// mayRequest reports whether a call asks for an amount more at a node than it has there: a change of what is held asks
+// for the difference to what the allocation holds when the change is decided.
+func (s *timeline) mayRequest(o *history.Op, at limitKey, amount int64) bool {
+	l := s.allocations[o.ID]
+	if !o.ChangesHolding() || l == nil {
+		return amountAt(o.Claims, at) == amount
+	}
+	from, to := o.Index, o.Index
+	if o.Index == 0 {
+		to = math.MaxUint64
+	}
+	return slices.ContainsFunc(l.versionsBetween(from, to), func(v *holdingVersion) bool {
+		return v.generation < o.Generation && amountAt(o.Claims, at)-amountAt(v.claims, at) == amount
+	})
 }
 
 // checkLive: after healing, all nodes reached one index, and no request waits that is first in its queue and fits.

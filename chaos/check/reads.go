@@ -29,7 +29,7 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 			}
 		case o.IsRead():
 			checkReadIndex(v, o, floor)
-		case isDecisive(o):
+		case isDecisive(o), o.ChangesHolding() && !o.Repeated:
 			v.Count("writes", 1)
 			if o.Index <= floor {
 				v.AddViolation("%s of %s took effect at index %d, but index %d had been answered before it was called",

@@ -18,14 +18,17 @@ const unseenEnds = "allocations end by themselves"
 type modelBuilder struct {
 	*timeline
 
+	model  *modelContext
 	trees  map[string]bool
 	steps  []porcupine.Operation
 	doubts int
 }
 
 // modelSteps returns the model steps of a group of trees, or why the group cannot be searched.
-func (s *timeline) modelSteps(trees map[string]bool) (steps []porcupine.Operation, why string) {
-	b := &modelBuilder{timeline: s, trees: trees}
+func (s *timeline) modelSteps(
+	model *modelContext, trees map[string]bool,
+) (steps []porcupine.Operation, why string) {
+	b := &modelBuilder{timeline: s, model: model, trees: trees}
 	for _, id := range slices.Sorted(maps.Keys(s.allocations)) {
 		l := s.allocations[id]
 		if !slices.ContainsFunc(l.firstRequest().Claims, func(c history.Claim) bool { return trees[c.Tree] }) {
@@ -62,8 +65,9 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 	}
 	grant := &modelStep{
 		kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence,
-		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64,
+		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64, tracked: b.trackedNumber(l),
 	}
+	b.addChanges(l)
 	if l.wasGranted() {
 		grant.maxKey = logKey(l.maxGrantIndex, false)
 		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.grantedAt)
@@ -103,7 +107,7 @@ func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 	}
 	s := &modelStep{
 		kind: opEnd, id: l.id, claims: l.firstRequest().Claims, minKey: logKey(l.heldIndex, false),
-		maxKey: math.MaxUint64, doubtBit: bit,
+		maxKey: math.MaxUint64, doubtBit: bit, tracked: b.trackedNumber(l),
 	}
 	client := l.firstRequest().Client
 	switch called := min(l.endAskedAt, l.goneAt); {

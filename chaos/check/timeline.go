@@ -19,6 +19,8 @@ type observation struct {
 	fence    uint64
 	claims   []history.Claim
 	expires  int64
+	// generation is that of the last change of what is held.
+	generation uint64
 	// called and returned are the times of the call.
 	called, returned int64
 	// decisive is true if the answer is of the very entry that brought the allocation into this state.
@@ -38,7 +40,10 @@ type allocationHistory struct {
 	requests     []*history.Op // Allocate
 	endCalls     []*history.Op // Release and Cancel that may have been carried out
 	renewCalls   []*history.Op
+	changeCalls  []*history.Op // Resize, Transfer and Split
 	observations []observation // by index
+	// versions is what it holds from its grant on, and after each change.
+	versions []*holdingVersion
 	// restored is true if the allocation was held again after it had ended, as the API allows.
 	restored bool
 
@@ -104,6 +109,7 @@ func newTimeline(h history.History, f Finals) *timeline {
 	}
 	slices.SortFunc(s.byFence, func(a, b *allocationHistory) int { return cmp.Compare(a.fence, b.fence) })
 	s.boundGrantIndexes()
+	s.addVersions()
 	s.changes = changesOf(s.ops, s.indexFloors)
 	s.limits = newLimitHistory(s.changes)
 	return s
@@ -141,7 +147,7 @@ func (s *timeline) addOp(o *history.Op) {
 	l.restored = l.restored || o.Change == "RESTORED"
 	l.observations = append(l.observations, observation{
 		index: o.Index, position: o.Position, state: o.State, fence: o.Fence, claims: o.Granted, expires: o.Expires,
-		called: o.Call, returned: o.Return,
+		generation: o.Generation, called: o.Call, returned: o.Return,
 		decisive: isDecisive(o), op: o,
 	})
 }
@@ -157,6 +163,9 @@ func (l *allocationHistory) addCall(o *history.Op) {
 	if endsIt(o) {
 		l.endCalls = append(l.endCalls, o)
 	}
+	if o.ChangesHolding() {
+		l.changeCalls = append(l.changeCalls, o)
+	}
 }
 
 func endsIt(o *history.Op) bool { return o.Kind == history.Release || o.Kind == history.Cancel }
@@ -171,7 +180,7 @@ func isDecisive(o *history.Op) bool {
 }
 
 func (s *timeline) addRecord(r history.Record, at observation) {
-	at.state, at.fence, at.claims, at.expires = r.State, r.Fence, r.Claims, r.Expires
+	at.state, at.fence, at.claims, at.expires, at.generation = r.State, r.Fence, r.Claims, r.Expires, r.Generation
 	l := s.allocationOf(r.ID)
 	l.observations = append(l.observations, at)
 }

@@ -11,11 +11,16 @@ type Kind string
 
 // All kinds.
 const (
-	Allocate       Kind = "allocate"
-	Renew          Kind = "renew"
-	Release        Kind = "release"
-	Confirm        Kind = "confirm"
-	Cancel         Kind = "cancel"
+	Allocate Kind = "allocate"
+	Renew    Kind = "renew"
+	Release  Kind = "release"
+	Confirm  Kind = "confirm"
+	Cancel   Kind = "cancel"
+	// Resize, Transfer and Split have in Claims everything that the allocation shall hold afterwards. Records is the
+	// allocation as the answer shows it and, after a Split, its parts.
+	Resize         Kind = "resize"
+	Transfer       Kind = "transfer"
+	Split          Kind = "split"
 	Configure      Kind = "configure"       // SetLimits or ApplyTrees; Limits are those requested
 	ReadUsage      Kind = "read-usage"      // Usage is what it read
 	ReadAllocation Kind = "read-allocation" // Records has one allocation
@@ -126,6 +131,14 @@ type Record struct {
 	Priority int64   `json:"priority,omitempty"`
 	// Place is the position of a waiting request in its queue, from 1.
 	Place int64 `json:"place,omitempty"`
+	// Generation is that of the last change of what is held.
+	Generation uint64 `json:"generation,omitempty"`
+}
+
+// Part is an allocation that a Split wants to make.
+type Part struct {
+	ID     string  `json:"id"`
+	Claims []Claim `json:"claims"`
 }
 
 // Op is one call with its answer, or one message of a watch.
@@ -150,6 +163,11 @@ type Op struct {
 	Claims   []Claim `json:"claims,omitempty"`
 	Mode     string  `json:"mode,omitempty"`
 	Priority int64   `json:"priority,omitempty"`
+	// Generation is that which a Resize, Transfer or Split names, else that which the answer shows. All calls that name
+	// one generation of an allocation want the same.
+	Generation uint64 `json:"generation,omitempty"`
+	// Parts are the allocations that a Split wants to make.
+	Parts []Part `json:"parts,omitempty"`
 	// TTL is the TTL of a lease or the time of a reservation, in milliseconds.
 	TTL int64 `json:"ttl,omitempty"`
 	// Session links the requests of one batch, or the messages of one watch.
@@ -190,3 +208,6 @@ type Op struct {
 func (o *Op) IsRead() bool {
 	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits}, o.Kind)
 }
+
+// ChangesHolding reports whether the operation changes what an allocation holds.
+func (o *Op) ChangesHolding() bool { return slices.Contains([]Kind{Resize, Transfer, Split}, o.Kind) }

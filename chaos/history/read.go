@@ -15,8 +15,8 @@ type History struct {
 
 var (
 	allKinds = []Kind{
-		Allocate, Renew, Release, Confirm, Cancel, Configure, ReadUsage, ReadAllocation, ListHeld, ListWaiting,
-		ReadLimits, Change, BoskosAcquire, BoskosRelease, BoskosUpdate,
+		Allocate, Renew, Release, Confirm, Cancel, Resize, Transfer, Split, Configure, ReadUsage, ReadAllocation,
+		ListHeld, ListWaiting, ReadLimits, Change, BoskosAcquire, BoskosRelease, BoskosUpdate,
 	}
 	allOutcomes = []Outcome{OK, Refused, Failed, Unknown}
 )

@@ -39,7 +39,7 @@ func (h *holder) acquireMany(ctx context.Context, count int) {
 	for i, o := range h.batchAllocate(ctx, wants) {
 		switch o.Outcome {
 		case history.OK:
-			h.held = append(h.held, holding{wants[i].id, wants[i].claims})
+			h.held = append(h.held, holding{id: wants[i].id, claims: wants[i].claims})
 		case history.Unknown:
 			h.acquireOne(ctx, wants[i])
 		case history.Refused, history.Failed:

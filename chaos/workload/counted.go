@@ -10,8 +10,16 @@ import (
 
 // holding is an allocation that a client may hold.
 type holding struct {
-	id     string
+	id string
+	// claims are those that were requested; none if it is a part of another allocation.
 	claims []history.Claim
+	// has are the claims that it has by now, as far as this client knows. isUncertain is true if a change of them was
+	// not decided, and fence is 0 unless an answer told it.
+	has         []history.Claim
+	isUncertain bool
+	fence       uint64
+	// generation is that of the last change that was tried.
+	generation uint64
 }
 
 // holder allocates and releases, and repeats unanswered calls.
@@ -27,7 +35,7 @@ type holder struct {
 func (h *holder) acquireOne(ctx context.Context, w requestSpec) {
 	o := h.retryUntilDecided(ctx, func() history.Op { return h.callAllocate(ctx, w) })
 	if o.Outcome != history.Refused && o.Outcome != history.Failed {
-		h.held = append(h.held, holding{w.id, w.claims})
+		h.held = append(h.held, holding{id: w.id, claims: w.claims, has: w.claims, fence: o.Fence})
 	}
 }
 
@@ -39,17 +47,19 @@ func (h *holder) releaseOne(ctx context.Context) {
 	h.retryUntilDecided(ctx, func() history.Op { return h.callRelease(ctx, id) })
 }
 
-// nextStep makes one random call: a new request, a release, a repeated request, or a read.
+// nextStep makes one random call: a new request, a release, a change of what is held, a repeated request, or a read.
 func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tree string) {
-	switch dice := h.random.IntN(10); {
+	switch dice := h.random.IntN(13); {
 	case len(h.held) == 0 || dice < 4 && len(h.held) < h.maxHeld:
 		h.acquireOne(ctx, requestSpec{id: h.newID(), claims: claims()})
 	case dice < 7:
 		h.releaseOne(ctx)
-	case dice < 8:
+	case dice < 10:
+		h.resizeOne(ctx, &h.held[h.random.IntN(len(h.held))])
+	case dice < 11:
 		old := h.held[h.random.IntN(len(h.held))]
 		h.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims})
-	case dice < 9:
+	case dice < 12:
 		h.readAllocation(ctx, h.held[h.random.IntN(len(h.held))].id, h.randomReadMode())
 	default:
 		h.readUsage(ctx, tree, readMode{})

@@ -84,7 +84,7 @@ func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 		return
 	}
 	r := RecordOf(a)
-	o.Fence, o.State, o.Expires, o.Granted = r.Fence, r.State, r.Expires, r.Claims
+	o.Fence, o.State, o.Expires, o.Granted, o.Generation = r.Fence, r.State, r.Expires, r.Claims, r.Generation
 }
 
 func (c *caller) callRelease(ctx context.Context, id string) history.Op {
@@ -147,8 +147,8 @@ func (c *caller) callCancel(ctx context.Context, id string) history.Op {
 func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
 		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(),
-		Priority: a.GetPriority(),
-		Expires:  max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
+		Priority: a.GetPriority(), Generation: a.GetGeneration(),
+		Expires: max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
 	}
 	if a.GetWaiting() != nil {
 		r.Expires = a.GetWaiting().GetUntilLedgerMs()
