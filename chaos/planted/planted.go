@@ -50,6 +50,10 @@ var allBugs = []Bug{
 	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second, VirtualTime: true},
 	{Name: "early-expiry", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 	{
+		Name: "early-free", Faults: []string{"kill-leader"}, Workloads: []string{"pair", "read", "watch"},
+		Length: 20 * time.Second, VirtualTime: true,
+	},
+	{
 		Name: "early-permission", Faults: []string{"delay", "slow-disk"}, Workloads: []string{"deep", "read"},
 		Length: 30 * time.Second, VirtualTime: true, Guarded: true,
 	},
