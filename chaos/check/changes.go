@@ -74,8 +74,17 @@ func (s *timeline) checkChangeInLimits(v *Verdict, c holdingChange, held []*allo
 	}
 }
 
-// after returns everything that the change holds.
-func (v *holdingVersion) after() []history.Claim { return v.claims }
+// after returns everything that is held after the change, by the allocation and by the parts that it makes.
+func (v *holdingVersion) after() []history.Claim { return claimsWith(v.claims, v.parts) }
+
+// claimsWith returns the claims of an allocation and of its parts.
+func claimsWith(claims []history.Claim, parts []history.Part) []history.Claim {
+	all := slices.Clone(claims)
+	for _, p := range parts {
+		all = append(all, p.Claims...)
+	}
+	return all
+}
 
 // raises reports whether the change certainly raises the use at a node.
 func (c *holdingChange) raises(at limitKey) bool {
@@ -108,7 +117,7 @@ func (s *timeline) checkHeldClaims(v *Verdict, l *allocationHistory) {
 }
 
 // checkRefusedChanges: a change is not refused as outdated unless a later one was asked for, nor as one of another
-// grant.
+// grant, and a repeated split not as another one.
 func (l *allocationHistory) checkRefusedChanges(v *Verdict) {
 	for i, o := range l.changeCalls { // by generation
 		if o.Outcome != history.Refused {
@@ -118,8 +127,8 @@ func (l *allocationHistory) checkRefusedChanges(v *Verdict) {
 		later := slices.ContainsFunc(l.changeCalls[i+1:], func(later *history.Op) bool {
 			return later.Generation > o.Generation && later.Call < o.Return
 		})
-		if o.Reason == "FENCE_MISMATCH" || o.Reason == "GENERATION_MISMATCH" && !later {
-			v.AddViolation("change %d of %s was the last one and named the fence of the only grant, but was refused: %s",
+		if o.Reason == "FENCE_MISMATCH" || o.Reason == "ID_TAKEN" || o.Reason == "GENERATION_MISMATCH" && !later {
+			v.AddViolation("change %d of %s was the last one, of the only grant and with new ids, but was refused: %s",
 				o.Generation, l.id, o.Reason)
 		}
 	}

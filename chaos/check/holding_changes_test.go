@@ -6,58 +6,6 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// change adds a call that changes what the allocation x, of fence 1, holds. Without an index it is unanswered.
-func (s *script) change(
-	from, to int64, kind history.Kind, generation, index uint64, claims []history.Claim,
-) *script {
-	o := history.Op{Kind: kind, ID: "x", Claims: claims, Generation: generation, Index: index}
-	if index == 0 {
-		o.Outcome = history.Unknown
-	} else {
-		o.Records = []history.Record{changedRecord(generation, claims)}
-	}
-	return s.addOp(from, to, o)
-}
-
-func (s *script) resize(from, to int64, generation, index uint64, amount int64) *script {
-	return s.change(from, to, history.Resize, generation, index, claimOf("a", amount))
-}
-
-func changedRecord(generation uint64, claims []history.Claim) history.Record {
-	return history.Record{ID: "x", State: history.Held, Fence: 1, Claims: claims, Generation: generation}
-}
-
-// denyResize adds a resize that was denied at an index.
-func (s *script) denyResize(
-	from, to int64, generation, index uint64, amount int64, why ...history.Violation,
-) *script {
-	return s.refuseChange(from, to, generation, index, claimOf("a", amount), history.Denied, why...)
-}
-
-func (s *script) refuseChange(
-	from, to int64, generation, index uint64, claims []history.Claim, reason string, why ...history.Violation,
-) *script {
-	return s.addOp(from, to, history.Op{
-		Kind: history.Resize, ID: "x", Claims: claims, Generation: generation, Index: index,
-		Outcome: history.Refused, Reason: reason, Violations: why,
-	})
-}
-
-// readChanged reads x as it is after a change.
-func (s *script) readChanged(from, to int64, generation, index uint64, claims []history.Claim) *script {
-	return s.addOp(from, to, history.Op{
-		Kind: history.ReadAllocation, ID: "x", Index: index, ServedBy: "n1",
-		Records: []history.Record{changedRecord(generation, claims)},
-	})
-}
-
-// setLimit sets the limit of a.
-func (s *script) setLimit(from, to int64, index uint64, amount int64) *script {
-	return s.addOp(from, to, history.Op{
-		Kind: history.Configure, ID: "c", Index: index, Limits: []history.Limit{limitOf("a", amount)},
-	})
-}
-
 // TestValidChangesPass: no check reports a change of what is held that a correct cluster may make.
 func TestValidChangesPass(t *testing.T) {
 	x := func(amount int64) *script { return treeScript().grant(2, 3, "x", "a", amount, 2, 1) }
@@ -93,6 +41,35 @@ func TestValidChangesPass(t *testing.T) {
 		"neither the request nor its resize was answered": treeScript().unanswered(2, 3, history.Allocate, "x", "a", 1).
 			resize(4, 5, 1, 0, 5).deny(6, 7, "y", "a", 2, violationAt("a", 6, 5, 2)).
 			unanswered(8, 9, history.Release, "x", "", 0),
+		"moved below a limit that both places share": x(4).grant(4, 5, "y", "b", 2, 3, 2).grant(6, 7, "z", "", 4, 4, 3).
+			transfer(8, 9, 1, 5, 4).readUsage(10, 11, 5, 10, 0, 6).addFinal(9, usageOf(10, 0, 6),
+			changedRecord(1, claimOf("b", 4)), heldRecord("y", "b", 2, 2), heldRecord("z", "", 4, 3)),
+		"a transfer whose answer was lost": x(4).transfer(4, 5, 1, 0, 4).grant(6, 7, "y", "a", 6, 5, 2).
+			readUsage(8, 9, 6, 10, 6, 4),
+		"a transfer is denied": x(4).grant(4, 5, "y", "b", 3, 3, 2).setIndex(3).addOp(6, 7, history.Op{
+			Kind: history.Transfer, ID: "x", Claims: claimOf("b", 4), Generation: 1, Index: 4, Outcome: history.Refused,
+			Reason: history.Denied, Violations: []history.Violation{violationAt("b", 6, 3, 4)},
+		}).readUsage(8, 9, 4, 7, 4, 3),
+		"split at one node, which is full and above its limit": x(6).setLimit(4, 5, 3, 1).split(6, 7, 1, 4, 4, "a", 2).
+			release(8, 9, "p", 5, 7).readUsageWith(10, 11, 5, 4, 1),
+		"split to another node, and both ended": x(6).split(4, 5, 1, 3, 4, "b", 2).readUsage(6, 7, 3, 6, 4, 2).
+			release(8, 9, "p", 4, 7).readUsage(10, 11, 4, 4, 4, 0).release(12, 13, "x", 5, 1).
+			readUsage(14, 15, 5, 0, 0, 0).addFinal(9, usageOf(0, 0, 0)),
+		"a repeated split": x(6).split(4, 5, 1, 0, 4, "b", 2).split(6, 7, 1, 5, 4, "b", 2).markRepeated().
+			readUsage(8, 9, 5, 6, 4, 2),
+		"a split that shows in its part only": x(6).split(4, 5, 1, 0, 4, "b", 2).
+			addChange(6, "GRANTED", "p", history.Held, 4, 1, 7, 0).grant(8, 9, "y", "a", 2, 5, 8).
+			readUsage(10, 11, 5, 8, 6, 2),
+		"a split that was never made": x(6).split(4, 5, 1, 0, 4, "b", 2).grant(6, 7, "y", "b", 6, 4, 2).
+			unanswered(8, 9, history.Release, "p", "", 0).readUsage(10, 11, 5, 12, 6, 6).
+			setLimitOf("", 20).addFinal(9, nil, changedRecord(0, claimOf("a", 6)), heldRecord("y", "b", 6, 2)),
+		"a split and the release of its part, both lost, and done": x(6).split(4, 5, 1, 0, 4, "b", 2).
+			unanswered(6, 7, history.Release, "p", "", 0).readUsage(8, 9, 5, 4, 4, 0),
+		"a denied split": x(6).grant(4, 5, "y", "b", 4, 3, 2).
+			denySplit(6, 7, 1, 4, 3, "b", 3, violationAt("b", 6, 4, 3)).readUsage(8, 9, 4, 10, 6, 4),
+		"a part has ended when its split arrives again": x(6).split(4, 5, 1, 3, 4, "b", 2).release(6, 7, "p", 4, 7).
+			refuseChange(8, 9, 1, 0, claimOf("a", 4), "ENDED").asSplit().readChanged(10, 11, 1, 5, claimOf("a", 4)).
+			readUsage(12, 13, 5, 4, 4, 0),
 		"a read of the past": x(2).resize(4, 5, 1, 3, 6).readUsage(6, 7, 2, 2, 2, 0).markStale(),
 	}
 	for name, s := range tests {
@@ -155,6 +132,51 @@ func TestWrongChangesAreFound(t *testing.T) {
 		},
 		"the only fence is refused": {
 			x(2).refuseChange(4, 5, 1, 0, claimOf("a", 3), "FENCE_MISMATCH"), "P6", "FENCE_MISMATCH",
+		},
+		"moved over the limit": {x(4).grant(4, 5, "y", "b", 4, 3, 2).transfer(6, 7, 1, 4, 4).
+			regrant(8, 9, "y", "b", 4, 5, 2), "P1", "with change 1 of x (index 4 to 4) 8 units are held at t:b"},
+		"moved, and still counted at its old place": {
+			x(4).transfer(4, 5, 1, 3, 4).readUsage(6, 7, 3, 8, 4, 4),
+			"linearizable", "no order",
+		},
+		"a split of more than there is, over the limit": {x(4).grant(4, 5, "y", "a", 2, 3, 2).split(6, 7, 1, 4, 4, "a", 2).
+			regrant(8, 9, "y", "a", 2, 5, 2), "P1", "with change 1 of x (index 4 to 4) 8 units are held at t:a"},
+		"a part over the limit of its node": {x(6).grant(4, 5, "y", "b", 5, 3, 2).split(6, 7, 1, 4, 4, "b", 2).
+			regrant(8, 9, "y", "b", 5, 5, 2), "P1", "7 units are held at t:b"},
+		"over the limit with a part": {x(6).split(4, 5, 1, 3, 4, "b", 2).grant(6, 7, "y", "b", 5, 4, 8).
+			readPart(8, 9, 5, 2), "P1", "7 units are held at t:b"},
+		"a part with less than was split": {
+			x(6).split(4, 5, 1, 3, 4, "b", 2).readPart(6, 7, 4, 1), "P6",
+			"p at index 4, generation 0: the amount held",
+		},
+		"split without giving up what the part has": {x(6).split(4, 5, 1, 3, 4, "b", 2).
+			readUsage(6, 7, 3, 8, 6, 2), "linearizable", "no order"},
+		"a split part is lost": {
+			x(6).split(4, 5, 1, 3, 4, "b", 2).
+				addFinal(9, usageOf(4, 4, 0), changedRecord(1, claimOf("a", 4))), "P3",
+			"p was granted with fence 7 and is not held",
+		},
+		"a repeated split is taken for another": {x(6).split(4, 5, 1, 0, 4, "b", 2).
+			refuseChange(6, 7, 1, 0, claimOf("a", 4), "ID_TAKEN").asSplit(), "P6", "ID_TAKEN"},
+		"a part without the change of what it was split from": {
+			x(6).split(4, 5, 1, 0, 4, "b", 2).
+				addChange(6, "GRANTED", "p", history.Held, 4, 1, 7, 0).readChanged(8, 9, 0, 5, claimOf("a", 6)), "P6",
+			"x at index 5 has generation 0",
+		},
+		"a part has the fence of another": {
+			x(6).grant(4, 5, "y", "b", 1, 3, 7).split(6, 7, 1, 4, 4, "b", 2), "P2",
+			"fence 7 was given",
+		},
+		"a part has a fence below that of an earlier grant": {x(6).grant(4, 7, "y", "b", 1, 3, 9).
+			split(4, 7, 1, 4, 4, "b", 2), "P5", "but p already had fence 7 at index 4"},
+		"the end of a part that was never made frees nothing": {
+			x(6).grant(4, 5, "y", "b", 2, 3, 2).
+				split(6, 7, 1, 0, 4, "b", 2).unanswered(8, 9, history.Release, "p", "", 0).readUsage(10, 11, 4, 6, 6, 0),
+			"linearizable", "no order",
+		},
+		"a denied split that fits": {
+			x(6).denySplit(4, 5, 1, 3, 3, "b", 3, violationAt("b", 6, 4, 3)), "linearizable",
+			"no order",
 		},
 		"another fence after a resize": {x(2).addOp(4, 5, history.Op{
 			Kind: history.Resize, ID: "x", Claims: claimOf("a", 3), Generation: 1, Index: 3, Records: []history.Record{

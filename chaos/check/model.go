@@ -48,6 +48,8 @@ type modelStep struct {
 	// tracked is the number of a tracked allocation, see modelContext; 0 for all others. version is that which a change
 	// makes.
 	tracked, version int
+	// parts are the numbers of the tracked allocations that a split makes.
+	parts []int
 	// onlyIfHeld is true for the end of a tracked allocation that may never have been granted.
 	onlyIfHeld bool
 }

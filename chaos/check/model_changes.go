@@ -68,6 +68,9 @@ func (g *modelContext) applyChange(to *modelState, s *modelStep) bool {
 	}
 	to.used = used
 	to.setVersion(s.tracked, s.version)
+	for _, part := range s.parts {
+		to.setVersion(part, 0)
+	}
 	return true
 }
 

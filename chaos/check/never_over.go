@@ -19,7 +19,9 @@ func (s *timeline) checkNeverOver() *Verdict {
 			func(s observation) bool { return s.claims == nil && s.isHeld() }) {
 			continue
 		}
-		s.checkGrant(v, l, held)
+		if l.splitBy == nil { // a split is checked as the change that it is
+			s.checkGrant(v, l, held)
+		}
 		held = append(held, l)
 	}
 	s.checkChangesInLimits(v)

@@ -124,16 +124,17 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 // mayRequest reports whether a call asks for an amount more at a node than it has there: a change of what is held asks
 // for the difference to what the allocation holds when the change is decided.
 func (s *timeline) mayRequest(o *history.Op, at limitKey, amount int64) bool {
+	wanted := amountAt(wantedAfter(o), at)
 	l := s.allocations[o.ID]
 	if !o.ChangesHolding() || l == nil {
-		return amountAt(o.Claims, at) == amount
+		return wanted == amount
 	}
 	from, to := o.Index, o.Index
 	if o.Index == 0 {
 		to = math.MaxUint64
 	}
 	return slices.ContainsFunc(l.versionsBetween(from, to), func(v *holdingVersion) bool {
-		return v.generation < o.Generation && amountAt(o.Claims, at)-amountAt(v.claims, at) == amount
+		return v.generation < o.Generation && wanted-amountAt(v.claims, at) == amount
 	})
 }
 

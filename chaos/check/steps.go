@@ -67,6 +67,10 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 		kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence,
 		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64, tracked: b.trackedNumber(l),
 	}
+	if l.splitBy != nil {
+		b.addPart(l)
+		return
+	}
 	b.addChanges(l)
 	if l.wasGranted() {
 		grant.maxKey = logKey(l.maxGrantIndex, false)
@@ -108,6 +112,7 @@ func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 	s := &modelStep{
 		kind: opEnd, id: l.id, claims: l.firstRequest().Claims, minKey: logKey(l.heldIndex, false),
 		maxKey: math.MaxUint64, doubtBit: bit, tracked: b.trackedNumber(l),
+		onlyIfHeld: l.splitBy != nil && !l.wasGranted(),
 	}
 	client := l.firstRequest().Client
 	switch called := min(l.endAskedAt, l.goneAt); {

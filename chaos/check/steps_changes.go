@@ -8,7 +8,7 @@ import (
 
 // trackedNumber returns the number of an allocation whose holding changes, or 0 if no call asked for a change.
 func (b *modelBuilder) trackedNumber(l *allocationHistory) int {
-	if len(l.changeCalls) == 0 {
+	if len(l.changeCalls) == 0 && l.splitBy == nil {
 		return 0
 	}
 	return b.model.track(l)
@@ -26,6 +26,9 @@ func (b *modelBuilder) addChanges(l *allocationHistory) {
 		}
 		if s.optional {
 			b.doubts++
+		}
+		for _, part := range v.parts {
+			s.parts = append(s.parts, b.trackedNumber(b.allocations[part.ID]))
 		}
 		b.addStep(s, v.client, v.askedAt, v.seenAt)
 	}
@@ -49,4 +52,11 @@ func (b *modelBuilder) addDeniedChange(o *history.Op, tracked int) {
 }
 
 // wantedAfter returns everything that a change asks for.
-func wantedAfter(o *history.Op) []history.Claim { return o.Claims }
+func wantedAfter(o *history.Op) []history.Claim { return claimsWith(o.Claims, o.Parts) }
+
+// addPart adds the end of an allocation that a split made. The split itself is a step of the allocation that it was
+// made from.
+func (b *modelBuilder) addPart(l *allocationHistory) {
+	b.addChanges(l)
+	b.addEnd(l, 0)
+}

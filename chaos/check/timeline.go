@@ -42,6 +42,8 @@ type allocationHistory struct {
 	renewCalls   []*history.Op
 	changeCalls  []*history.Op // Resize, Transfer and Split
 	observations []observation // by index
+	// splitBy is the call that made the allocation, if it is a part of another one; it is the first request too.
+	splitBy *history.Op
 	// versions is what it holds from its grant on, and after each change.
 	versions []*holdingVersion
 	// restored is true if the allocation was held again after it had ended, as the API allows.
@@ -127,9 +129,12 @@ func (s *timeline) allocationOf(id string) *allocationHistory {
 
 // addOp adds one operation.
 func (s *timeline) addOp(o *history.Op) {
-	for _, r := range o.Records {
-		s.addRecord(r, observation{index: o.Index, called: o.Call, returned: o.Return, op: o})
+	for i, r := range o.Records {
+		at := observation{index: o.Index, called: o.Call, returned: o.Return, op: o}
+		at.decisive = i > 0 && o.Kind == history.Split && !o.Repeated // the grant of a part
+		s.addRecord(r, at)
 	}
+	s.addParts(o)
 	if o.ID == "" || o.Kind == history.BoskosAcquire || o.Kind == history.BoskosRelease ||
 		o.Kind == history.BoskosUpdate || o.Kind == history.Configure {
 		return
@@ -138,7 +143,7 @@ func (s *timeline) addOp(o *history.Op) {
 	if o.Outcome != history.Failed {
 		l.addCall(o)
 	}
-	if o.Outcome == history.Refused && o.Reason == "ENDED" {
+	if o.Outcome == history.Refused && o.Reason == "ENDED" && o.Kind != history.Split { // a part may have ended
 		l.goneAt = min(l.goneAt, o.Return)
 	}
 	if o.State == "" {

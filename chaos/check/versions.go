@@ -12,6 +12,8 @@ import (
 type holdingVersion struct {
 	generation uint64
 	claims     []history.Claim
+	// parts are what the change makes other allocations of.
+	parts []history.Part
 	// minIndex and maxIndex bound the index of the change that made this version.
 	minIndex, maxIndex uint64
 	// certain is false if no answer says whether the change was made.
@@ -29,6 +31,7 @@ func (s *timeline) addVersions() {
 			if v := newHoldingVersion(calls); v != nil {
 				v.minIndex = max(v.minIndex, l.minGrantIndex, s.indexFloors.highestBefore(v.askedAt)+1)
 				v.narrowBySight(l)
+				s.narrowByParts(v)
 				l.versions = append(l.versions, v)
 			}
 		}
@@ -52,8 +55,8 @@ func (l *allocationHistory) callsByGeneration() [][]*history.Op {
 // newHoldingVersion joins all attempts to make one change; nil if it was certainly refused.
 func newHoldingVersion(calls []*history.Op) *holdingVersion {
 	v := &holdingVersion{
-		generation: calls[0].Generation, claims: calls[0].Claims, maxIndex: math.MaxUint64, client: calls[0].Client,
-		askedAt: never, seenAt: never,
+		generation: calls[0].Generation, claims: calls[0].Claims, parts: calls[0].Parts, maxIndex: math.MaxUint64,
+		client: calls[0].Client, askedAt: never, seenAt: never,
 	}
 	refused := 0
 	for _, o := range calls {
@@ -86,6 +89,32 @@ func (v *holdingVersion) narrowBySight(l *allocationHistory) {
 	}
 	if l.endIndex > 0 { // what has ended is not changed, so the search need not look for the change behind the end
 		v.maxIndex = min(v.maxIndex, l.endIndex)
+	}
+}
+
+// narrowByParts narrows the bounds of a split by the grants of its parts, which are of the same entry.
+func (s *timeline) narrowByParts(v *holdingVersion) {
+	for _, part := range v.parts {
+		if p := s.allocations[part.ID]; p != nil && p.wasGranted() {
+			v.certain = true
+			v.minIndex, v.maxIndex = max(v.minIndex, p.minGrantIndex), min(v.maxIndex, p.maxGrantIndex)
+			v.seenAt = min(v.seenAt, p.grantedAt)
+		}
+	}
+}
+
+// addParts adds a split that may have been made to the allocations that it makes, as the request for them.
+func (s *timeline) addParts(o *history.Op) {
+	if o.Outcome == history.Failed || o.Outcome == history.Refused {
+		return
+	}
+	for _, part := range o.Parts {
+		l := s.allocationOf(part.ID)
+		l.splitBy = o
+		l.requests = append(l.requests, &history.Op{
+			Kind: history.Allocate, ID: part.ID, Claims: part.Claims, Workload: o.Workload, Client: o.Client,
+			Call: o.Call, Return: o.Return, Outcome: o.Outcome,
+		})
 	}
 }
 

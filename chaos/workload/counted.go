@@ -17,7 +17,9 @@ type holding struct {
 	// not decided, and fence is 0 unless an answer told it.
 	has         []history.Claim
 	isUncertain bool
-	fence       uint64
+	// isMoved is true if nodes of the claims depend on a change that was not decided.
+	isMoved bool
+	fence   uint64
 	// generation is that of the last change that was tried.
 	generation uint64
 }
@@ -29,6 +31,8 @@ type holder struct {
 	held []holding
 	// maxHeld is how many allocations it holds at once.
 	maxHeld int
+	// nodes are where it may claim, by tree.
+	nodes map[string][]string
 }
 
 // acquireOne repeats a request until it is decided, and remembers the allocation if it may be held.
@@ -55,10 +59,11 @@ func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tr
 	case dice < 7:
 		h.releaseOne(ctx)
 	case dice < 10:
-		h.resizeOne(ctx, &h.held[h.random.IntN(len(h.held))])
+		h.changeOne(ctx, h.random.IntN(len(h.held)))
 	case dice < 11:
-		old := h.held[h.random.IntN(len(h.held))]
-		h.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims})
+		if old := h.held[h.random.IntN(len(h.held))]; old.claims != nil {
+			h.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims})
+		}
 	case dice < 12:
 		h.readAllocation(ctx, h.held[h.random.IntN(len(h.held))].id, h.randomReadMode())
 	default:
@@ -83,8 +88,8 @@ func deepTrees() []treeSpec {
 }
 
 func startDeep(c *caller) func(context.Context) {
-	h := &holder{caller: c, maxHeld: 6}
 	nodes := []string{deepPath + "/hot", fmt.Sprintf("%s/own%d", deepPath, c.number%8), "a/b/c", "wide/x", "wide/y"}
+	h := &holder{caller: c, maxHeld: 6, nodes: map[string][]string{"deep": nodes}}
 	claims := func() []history.Claim {
 		return []history.Claim{claimAt("deep", nodes[c.random.IntN(len(nodes))], 1+c.random.Int64N(5))}
 	}
@@ -97,7 +102,7 @@ func pairTrees() []treeSpec {
 }
 
 func startPair(c *caller) func(context.Context) {
-	h := &holder{caller: c, maxHeld: 5}
+	h := &holder{caller: c, maxHeld: 5, nodes: map[string][]string{"left": {"x", "y"}, "right": {"x", "y"}}}
 	claims := func() []history.Claim {
 		all := []history.Claim{claimAt("left", "x", 1+c.random.Int64N(3)), claimAt("right", "y", 1+c.random.Int64N(3))}
 		if c.oneIn(3) {
@@ -135,8 +140,8 @@ func startRetry(c *caller) func(context.Context) {
 func limitTrees() []treeSpec { return []treeSpec{newTreeSpec("limits", "", 30, "x", 15, "y", 15)} }
 
 func startLimits(c *caller) func(context.Context) {
-	h := &holder{caller: c, maxHeld: 6}
 	nodes := []string{"x", "y"}
+	h := &holder{caller: c, maxHeld: 6, nodes: map[string][]string{"limits": nodes}}
 	claims := func() []history.Claim {
 		return []history.Claim{claimAt("limits", nodes[c.random.IntN(2)], 1+c.random.Int64N(5))}
 	}

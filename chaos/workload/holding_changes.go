@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/quorate/quorate/chaos/history"
@@ -16,6 +17,9 @@ type changeSpec struct {
 	generation uint64
 	// claims is everything that the allocation shall hold afterwards.
 	claims []history.Claim
+	// moves are those of a transfer, and parts those of a split.
+	moves []*quoratev1.ClaimMove
+	parts []*quoratev1.Part
 }
 
 // changeAnswer is what the answers of all changes have in common.
@@ -24,6 +28,65 @@ type changeAnswer interface {
 	GetIndex() uint64
 	GetLedgerTimeMs() int64
 	GetRepeated() bool
+}
+
+// changeOne resizes one allocation, moves one of its claims to another node, or splits a part from it. Only a resize
+// has the same result whether an earlier change was made or not.
+func (h *holder) changeOne(ctx context.Context, i int) {
+	one := &h.held[i]
+	at := h.random.IntN(len(one.has))
+	claim := one.has[at]
+	nodes := h.nodes[claim.Tree]
+	to := nodes[h.random.IntN(len(nodes))]
+	isTaken := slices.ContainsFunc(one.has, func(c history.Claim) bool { return c.Tree == claim.Tree && c.Node == to })
+	switch dice := h.random.IntN(4); {
+	case one.isMoved:
+		h.readAllocation(ctx, one.id, h.randomReadMode())
+	case dice == 0 && !one.isUncertain && !isTaken:
+		h.transferOne(ctx, one, at, to)
+	case dice == 1 && !one.isUncertain && claim.Amounts[countedResource] > 1:
+		h.splitOne(ctx, one, at, to)
+	default:
+		h.resizeOne(ctx, one)
+	}
+}
+
+// transferOne moves one claim of an allocation.
+func (h *holder) transferOne(ctx context.Context, one *holding, at int, to string) {
+	w := one.nextChange(history.Transfer)
+	moved := one.has[at]
+	w.moves = []*quoratev1.ClaimMove{{Tree: moved.Tree, From: moved.Node, To: to}}
+	moved.Node = to
+	w.claims = slices.Clone(one.has)
+	w.claims[at] = moved
+	switch o, decided := h.tryChange(ctx, w); {
+	case o.Outcome == history.OK:
+		one.has = w.claims
+	case !decided:
+		one.isMoved = true
+	}
+}
+
+// splitOne makes an allocation of half of a claim, at the same or another node.
+func (h *holder) splitOne(ctx context.Context, one *holding, at int, to string) {
+	w := one.nextChange(history.Split)
+	from := one.has[at]
+	taken := from.Amounts[countedResource] / 2
+	part := holding{id: h.newID(), has: []history.Claim{claimAt(from.Tree, to, taken)}}
+	w.parts = []*quoratev1.Part{{Id: part.id, Claims: []*quoratev1.PartClaim{
+		{Tree: from.Tree, From: from.Node, To: to, Amounts: part.has[0].Amounts},
+	}}}
+	w.claims = slices.Clone(one.has)
+	w.claims[at] = claimAt(from.Tree, from.Node, from.Amounts[countedResource]-taken)
+	switch o, decided := h.tryChange(ctx, w); {
+	case o.Outcome == history.OK:
+		one.has = w.claims
+		part.fence = o.Records[1].Fence
+		h.held = append(h.held, part)
+	case !decided:
+		one.isMoved, part.isMoved = true, true // a resize would not have the same result with the part and without it
+		h.held = append(h.held, part)
+	}
 }
 
 // resizeOne gives every claim of an allocation another amount, so that the result does not depend on earlier changes
@@ -73,6 +136,9 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(w.kind, s)
 	o.ID, o.Claims, o.Generation = w.id, w.claims, w.generation
+	for _, p := range w.parts {
+		o.Parts = append(o.Parts, history.Part{ID: p.GetId(), Claims: partClaims(p)})
+	}
 	var answer changeAnswer
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = w.send(ctx, s)
@@ -81,12 +147,36 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	if err == nil {
 		o.Index, o.Ledger, o.Repeated = answer.GetIndex(), answer.GetLedgerTimeMs(), answer.GetRepeated()
 		o.Records = []history.Record{RecordOf(answer.GetAllocation())}
+		if split, isSplit := answer.(*quoratev1.SplitResponse); isSplit {
+			for _, p := range split.GetParts() {
+				o.Records = append(o.Records, RecordOf(p))
+			}
+		}
 	}
 	return c.endOp(o, err)
 }
 
+// partClaims returns what a part holds.
+func partClaims(p *quoratev1.Part) []history.Claim {
+	var all []history.Claim
+	for _, c := range p.GetClaims() {
+		all = append(all, history.Claim{Tree: c.GetTree(), Node: c.GetTo(), Amounts: c.GetAmounts()})
+	}
+	return all
+}
+
 // send makes the call.
 func (w *changeSpec) send(ctx context.Context, s *server) (changeAnswer, error) {
+	if w.kind == history.Transfer {
+		return s.allocations.Transfer(ctx, &quoratev1.TransferRequest{
+			Id: w.id, Fence: w.fence, Generation: w.generation, Moves: w.moves,
+		})
+	}
+	if w.kind == history.Split {
+		return s.allocations.Split(ctx, &quoratev1.SplitRequest{
+			Id: w.id, Fence: w.fence, Generation: w.generation, Parts: w.parts,
+		})
+	}
 	request := &quoratev1.ResizeRequest{Id: w.id, Fence: w.fence, Generation: w.generation}
 	for _, claim := range w.claims {
 		request.Claims = append(request.Claims, &quoratev1.ClaimChange{

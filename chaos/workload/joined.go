@@ -24,7 +24,7 @@ func startJoined(c *caller) func(context.Context) {
 		own := *c
 		own.number = c.number*joinedAtOnce + i
 		own.random = rand.New(rand.NewPCG(c.random.Uint64(), uint64(i)))
-		holders[i] = &holder{caller: &own, maxHeld: 3}
+		holders[i] = &holder{caller: &own, maxHeld: 3, nodes: map[string][]string{"joined": {"x", "y"}}}
 	}
 	return func(ctx context.Context) {
 		s := *servers[c.random.IntN(len(servers))]
