@@ -125,10 +125,11 @@ func (h *holder) tryChange(ctx context.Context, w changeSpec) (o history.Op, dec
 	return o, o.Outcome == history.OK || !lost
 }
 
-// isNotUpgraded reports whether the cluster does not know such calls yet.
+// isNotUpgraded reports whether the cluster does not know such calls yet: an upgraded member says that they need a
+// feature level, and an earlier version does not know the method.
 func isNotUpgraded(o history.Op) bool {
 	return o.Outcome == history.Failed &&
-		(strings.HasPrefix(o.Reason, "failed_precondition") || strings.HasPrefix(o.Reason, "unimplemented"))
+		(strings.Contains(o.Reason, "feature level") || strings.HasPrefix(o.Reason, "unimplemented"))
 }
 
 // callChange makes one attempt.
