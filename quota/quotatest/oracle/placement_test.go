@@ -48,7 +48,7 @@ func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 	// The reasons are those of the ledger as it is; if it has none, those of the trial.
 	o.restorePlaces(before)
 	all := append(o.violations(plain.claims, plain.placed), inTheWay()...)
-	all = append(all, o.inTheWayBehind(a, unplaced, before)...)
+	all = append(all, o.inTheWayBehind(a, unplaced)...)
 	if all = append(all, rest(nil)...); len(all) == 0 {
 		all = tried
 	}
@@ -56,13 +56,13 @@ func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 }
 
 // inTheWayBehind is what is in the way of the borrowing claims behind the first that has no placement, each alone.
-func (o *oracle) inTheWayBehind(a *allocation, unplaced int, before places) []quota.Violation {
+func (o *oracle) inTheWayBehind(a *allocation, unplaced int) []quota.Violation {
 	var list []quota.Violation
 	for i, c := range a.request.Claims {
 		if unplaced < 0 || i <= unplaced || o.isForced(a.asked, c) || !o.borrows(c.Tree, a.claimed[i]) {
 			continue
 		}
-		t := &placementTrial{oracle: o}
+		t, before := &placementTrial{oracle: o}, o.savePlaces()
 		o.allocations = append(o.allocations, a)
 		for j := range a.request.Claims {
 			o.excluded = append(o.excluded, claimRef{a, j})
