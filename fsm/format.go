@@ -8,7 +8,7 @@ import (
 )
 
 // EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 8
+const EntryFormat uint32 = 9
 
 const (
 	firstFormat  uint32 = 1
@@ -26,6 +26,8 @@ const (
 	// eighthFormat adds changes of what an allocation holds, states of items that are to be removed, and trees that
 	// require a user.
 	eighthFormat uint32 = 8
+	// ninthFormat adds changes and limits that depend on time, and what is told about them.
+	ninthFormat uint32 = 9
 )
 
 // CallerFormat is the first format whose entries say who asks for their commands.

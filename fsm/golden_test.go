@@ -58,6 +58,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	if format == eighthFormat {
 		return eighthGoldens(t)
 	}
+	if format == ninthFormat {
+		return ninthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM

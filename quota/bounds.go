@@ -135,3 +135,7 @@ const LevelFive uint32 = 5
 // LevelEight is the feature level from which a denial names the limits in the way in all trees with soft borrowing, and
 // not only in the first.
 const LevelEight uint32 = 8
+
+// LevelNine is the feature level from which the ledger knows civil time, limits that hold for a while, holds of nodes,
+// ranges of amounts, and thresholds.
+const LevelNine uint32 = 9
