@@ -53,11 +53,35 @@ var fixtureLife = []string{
 	"rollback 3 --actor eva --reason mistake",
 }
 
+// laterLife is what servers of later versions than v0.4.0 do besides.
+var laterLife = []string{
+	"allocate --id grows --at cern:atlas/operations/web --amount cores=2 --user ann",
+	"resize grows --amount cores=3 --generation 5",
+	"split grows part --at cern:atlas/operations/web --amount cores=1",
+	"transfer part cern:atlas/operations/web cern:atlas/operations/workflow",
+	"access account add robot --description runs",
+	"access token add robot --description one",
+}
+
 // fixtureQuestions are read-only commands, run against the server that wrote the folder and against this version.
 var fixtureQuestions = []string{
 	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data",
 	"history", "events",
 	"principals cern", "allocation short", "explain waits",
+}
+
+// laterQuestions are asked besides where laterLife happened.
+var laterQuestions = []string{
+	"allocation part", "allocation grows", "access account list",
+	"access token list robot", "limits get cern:atlas/physics",
+}
+
+// fixtureOf returns what the server of a fixture does, and what is asked about it.
+func fixtureOf(version string) (life, questions []string) {
+	if version == "v0.4.0" {
+		return fixtureLife, fixtureQuestions
+	}
+	return append(slices.Clone(fixtureLife), laterLife...), append(slices.Clone(fixtureQuestions), laterQuestions...)
 }
 
 // remembered is the part of a fixture that is stored beside its folder.
@@ -89,7 +113,8 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 					applied, chain, state, was.Applied, was.Chain, was.State)
 			}
 			startServer(t, f)
-			for _, question := range fixtureQuestions {
+			_, questions := fixtureOf(version)
+			for _, question := range questions {
 				var before any
 				if err := json.Unmarshal(was.Answers[question], &before); err != nil {
 					t.Fatalf("what %s answered to %s: %v", version, question, err)
@@ -255,7 +280,8 @@ func newFixture(t *testing.T, version string) {
 	source, program := new(release).buildOnce(t, version)
 	f := singleServer(t, "--snapshot-every", "6", "--snapshot-check", "50ms", "--snapshot-trail", "2")
 	p := startVersion(t, program, f)
-	for _, line := range fixtureLife {
+	life, questions := fixtureOf(version)
+	for _, line := range life {
 		line = strings.ReplaceAll(line, "%s", source)
 		end := startCommand(t, commandOf(program, append(strings.Fields(line), "--server", f.baseURL())...)).awaitEnd(t)
 		if !slices.Contains([]int{0, 3, 9}, end.code) {
@@ -264,7 +290,7 @@ func newFixture(t *testing.T, version string) {
 		time.Sleep(100 * time.Millisecond) // snapshots are to come between them
 	}
 	was := remembered{Version: version, Answers: map[string]json.RawMessage{}}
-	for _, question := range fixtureQuestions {
+	for _, question := range questions {
 		answer, err := json.Marshal(answerTo(t, f, question)) // asked by this version, answered by that one
 		if err != nil {
 			t.Fatal(err)
