@@ -26,6 +26,7 @@ const shortSpan = 45 * time.Second
 // calls still succeed.
 func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	verify.Only(t) // waits until certificates end
+	t.Parallel()
 	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 100)
 	ends := time.Now().Add(shortSpan)
@@ -66,6 +67,7 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 // and serves again as soon as there is a new one.
 func TestExpiredCertificateIsReported(t *testing.T) {
 	verify.Only(t) // waits until a certificate ends
+	t.Parallel()
 	c := startCluster(t, clusterOptions{encrypted: true})
 	_, follower := c.findLeader(t)
 	ends := time.Now().Add(shortSpan / 2)

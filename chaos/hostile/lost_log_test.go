@@ -17,6 +17,7 @@ import (
 // log must not elect a leader: together they do not have the writes.
 func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	verify.Only(t) // waits for several elections
+	t.Parallel()
 	c := startCluster(t, clusterOptions{args: []string{
 		"--snapshot-every", "50", "--snapshot-check", "50ms",
 		"--snapshot-trail", "5",

@@ -36,6 +36,7 @@ func TestSharesOfPausedAndKilledHolders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes")
 	}
+	t.Parallel() // mostly waits
 	c := startCluster(t, clusterOptions{size: 1})
 	c.applyTree(t, 20)
 	if most := c.playHolders(t, "yes"); most > 20 || most < 10 {
