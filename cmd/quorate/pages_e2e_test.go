@@ -22,8 +22,8 @@ import (
 // complete output, and "[exit N]" is its exit code if it is not 0. Run the tests with -args -rewrite to rewrite the
 // transcripts, and review the diff.
 var pages = []string{
-	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
-	"docs/from-boskos.md", "docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
+	"docs/from-zuul.md", "docs/zuul-waiting.md", "docs/from-keystone.md", "docs/from-yunikorn.md",
+	"docs/from-quota-manager.md", "docs/from-boskos.md", "docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
 	"docs/features.md",
 }
 

@@ -10,6 +10,8 @@ A launcher asks before it boots the nodes of a request, and says when they are g
     ...
     quota.release(request.id)
 
+With wait=SECONDS a request that does not fit waits in the queue instead, see docs/zuul-waiting.md.
+
 The id of the node request is the id of the allocation: asking twice holds once, also after a crash of the launcher.
 Each allocation is a lease, which a thread renews; if the launcher dies, it ends after the TTL. A new launcher process
 calls resume() with the requests whose nodes still exist.
@@ -178,25 +180,43 @@ def quota_of(amounts):
             for resource, amount in amounts.items()}
 
 
+def queue_priority(request_id, relative_priority=0):
+    """Returns the priority of a node request, below 0. Higher ones are granted first.
+
+    request_id begins with the precedence of the pipeline, such as 100-0000000007. Lower numbers come first in Zuul, of
+    relative_priority too, which decides between requests of equal precedence and is counted up to 999.
+    """
+    precedence, dash, _ = request_id.partition("-")
+    if not dash or not precedence.isdecimal():
+        raise ValueError("request_id is %r: it begins with the precedence, as 100-0000000007 does" % request_id)
+    return -(1000 * int(precedence) + min(max(int(relative_priority), 0), 999))
+
+
 class TenantQuota:
     """Holds the quota of node requests. It may be used by several threads."""
 
-    def __init__(self, client, launcher, tree="tenants", ttl=300.0, on_lost=None):
+    def __init__(self, client, launcher, tree="tenants", ttl=300.0, on_lost=None, on_granted=None, poll=5.0):
         """launcher names this launcher, and is in the label zuul/launcher of its allocations.
 
         An allocation ends ttl seconds after its last renewal, 1 to 604800. on_lost is called, in the thread that
-        renews, with the id of a request whose quota ended although it was not released: retire its nodes.
+        renews, with the id of a request whose quota ended although it was not released, or that has left the queue:
+        retire its nodes. on_granted is called there with the id of a request that has waited and is granted. While
+        requests wait, the thread asks for them every poll seconds, 0.1 to 30.
         """
         if not 1 <= ttl <= 604800:
             raise ValueError("ttl is %r: allowed are 1 to 604800 seconds" % ttl)
+        if not 0.1 <= poll <= 30:
+            raise ValueError("poll is %r: allowed are 0.1 to 30 seconds" % poll)
         self.client = client
         self.launcher = launcher
         self.tree = tree
         self.ttl = ttl
+        self.poll = poll
         self.on_lost = on_lost or (lambda request_id: None)
+        self.on_granted = on_granted or (lambda request_id: None)
         self._lock = threading.Lock()
         self._ends = {}  # when an allocation ends if it is not renewed, by request id; a time of time.monotonic
-        self._granted = set()
+        self._granted, self._waiting = set(), set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep_renewing, name="quorate-quota", daemon=True)
         self._thread.start()
@@ -211,8 +231,9 @@ class TenantQuota:
 
         tenant is the tenant's name, or None: then only limits of all tenants together apply. provider is (tree, node)
         of the pool that shall serve the request, if pools are in Quorate too: both are granted, or none. With wait, in
-        seconds, a request that does not fit waits in the queue, by priority and arrival, and the answer is False: ask
-        again, or call is_granted. Without it, it raises Denied. A request that can never fit always raises Denied.
+        seconds, a request that does not fit waits in the queue, by priority (see queue_priority) and arrival, and the
+        answer is False: on_granted is called later, or call is_granted. Without it, it raises Denied. A request that
+        can never fit always raises Denied.
         """
         message = {
             "id": request_id, "claims": self._claims(tenant, needed, provider), "priority": str(priority),
@@ -230,6 +251,15 @@ class TenantQuota:
         """Returns whether the quota of a request is held, as of the last renewal."""
         with self._lock:
             return request_id in self._granted and self._ends[request_id] > time.monotonic()
+
+    def waiting(self):
+        """Returns what waits in the tree of tenants, in the order of the queue: a dictionary for each request.
+
+        Its keys are id, position (among those that wait for the same limit) and violations, as those of Denied.
+        """
+        return [{"id": request["allocation"]["id"], "position": int(request["allocation"]["waiting"]["position"]),
+                 "violations": request["decision"].get("violations", [])}
+                for request in self._pages("AllocationService/ListWaiting", {"tree": self.tree}, "requests")]
 
     def release(self, request_id):
         """Gives the quota of a request back, or takes it out of the queue. Releasing twice is harmless."""
@@ -311,11 +341,13 @@ class TenantQuota:
         return node
 
     def _allocations(self, labels):
+        return self._pages("AllocationService/ListAllocations", {"labels": labels}, "allocations")
+
+    def _pages(self, method, message, records):
         token = ""
         while True:
-            page = self.client.call("AllocationService/ListAllocations",
-                                    {"labels": labels, "pageSize": 1000, "pageToken": token})
-            yield from page["allocations"]
+            page = self.client.call(method, dict(message, pageSize=1000, pageToken=token))
+            yield from page[records]
             token = page["nextPageToken"]
             if not token:
                 return
@@ -326,29 +358,50 @@ class TenantQuota:
         with self._lock:
             if not is_new and request_id not in self._ends:
                 return  # it was released while it was renewed
+            has_waited = request_id in self._waiting
             if allocation["state"] == "ALLOCATION_STATE_HELD":
+                self._waiting.discard(request_id)
                 self._granted.add(request_id)
                 self._ends[request_id] = sent + left
-            else:  # it waits: the servers keep its place for two minutes
+            else:  # the servers keep its place for two minutes
+                self._waiting.add(request_id)
                 self._ends[request_id] = math.inf
+            is_granted = has_waited and request_id not in self._waiting
+        if is_granted and not is_new:  # request() has told its caller
+            self.on_granted(request_id)
 
     def _forget(self, request_id):
         self._granted.discard(request_id)
+        self._waiting.discard(request_id)
         return self._ends.pop(request_id, None) is not None
 
     def _keep_renewing(self):
-        while not self._stop.wait(min(self.ttl / 3, 30.0)):
+        every = min(self.ttl / 3, 30.0)
+        due = time.monotonic() + every
+        while not self._stop.wait(min(self.poll, max(due - time.monotonic(), 0))):
             try:
+                if time.monotonic() < due:
+                    self._renew_waiting()
+                    continue
+                due = time.monotonic() + every
                 self.renew()
             except Unavailable as failure:  # the next round tries again, and reports what has ended by then
                 log.warning("the quota of node requests is not renewed: %s", failure)
-            except Exception:  # of on_lost, for example: it must not end the renewals of all others
+            except Exception:  # of on_lost or on_granted, for example: it must not end the renewals of all others
                 log.exception("the quota of node requests is not renewed")
 
     def renew(self):
         """Renews everything that is held or waits. The thread of this object calls it three times in a TTL."""
         with self._lock:
             ids = list(self._ends)
+        self._renew_all(ids)
+
+    def _renew_waiting(self):
+        with self._lock:
+            ids = list(self._waiting)
+        self._renew_all(ids)
+
+    def _renew_all(self, ids):
         try:
             for start in range(0, len(ids), RENEWALS_AT_ONCE):
                 self._renew_batch(ids[start:start + RENEWALS_AT_ONCE])

@@ -12,7 +12,8 @@ import threading
 import time
 import unittest
 
-from quorate_quota import Client, Denied, QuorateError, TenantQuota, Unavailable, amounts_of, node_name
+from quorate_quota import Client, Denied, QuorateError, TenantQuota, Unavailable, amounts_of, node_name, \
+    queue_priority
 
 SERVER = os.environ.get("QUORATE_SERVER", "")
 
@@ -44,11 +45,24 @@ class Conversions(unittest.TestCase):
         self.assertEqual(amounts_of({"compute": TWO_NODES, "volumes": math.inf, "L-1": None, "volume_gb": 1.5}),
                          dict(want, **{"volume-gb": 2}))
 
+    def test_priorities(self):
+        first_to_last = [queue_priority(*request) for request in (
+            ("100-0000000009", 0), ("100-0000000008", 7), ("100-0000000007", 999), ("200-0000000006", 0),
+            ("300-0000000005", 0), ("300-0000000004", 1))]
+        self.assertEqual(first_to_last, sorted(set(first_to_last), reverse=True))
+        self.assertEqual(queue_priority("300-1", 5000), queue_priority("300-1", 999))
+        self.assertEqual(queue_priority("100-1"), -100000)
+        for request_id in "", "r1", "x-1", "-1":
+            with self.assertRaisesRegex(ValueError, "begins with the precedence"):
+                queue_priority(request_id)
+
     def test_wrong_arguments(self):
         with self.assertRaisesRegex(ValueError, "servers is empty"):
             Client([])
         with self.assertRaisesRegex(ValueError, "ttl is 0: allowed are 1 to 604800"):
             TenantQuota(None, "nl01", ttl=0)
+        with self.assertRaisesRegex(ValueError, "poll is 60: allowed are 0.1 to 30"):
+            TenantQuota(None, "nl01", poll=60)
 
 
 @unittest.skipUnless(SERVER, "QUORATE_SERVER is not set")
@@ -117,6 +131,34 @@ class AgainstAServer(unittest.TestCase):
         self.quota.release(first)
         self.quota.renew()
         self.assertTrue(self.quota.is_granted(second))
+
+    def test_gate_is_granted_before_check(self):
+        granted = []
+        quota = TenantQuota(Client([SERVER]), "nl08", poll=0.1, on_granted=granted.append, on_lost=self.lost.append)
+        self.addCleanup(self.end, quota)
+        quota.request(self.prefix + "held", "tenant-1", TWO_NODES)
+        for name, zuul_id, relative in ("second", "300-2", 1), ("check", "300-3", 0), ("gate", "100-4", 0):
+            self.assertFalse(quota.request(self.prefix + name, "tenant-1", TWO_NODES, wait=600,
+                                           priority=queue_priority(zuul_id, relative)))
+        mine = [request for request in quota.waiting() if request["id"].startswith(self.prefix)]
+        self.assertEqual([(request["id"], request["position"]) for request in mine], [
+            (self.prefix + "gate", 1), (self.prefix + "check", 2), (self.prefix + "second", 3)])
+        self.assertEqual({v["resource"]: v["missing"] for v in mine[0]["violations"]}, {"servers": "2", "cores": "8"})
+        for name in "held", "gate", "check":
+            quota.release(self.prefix + name)
+            self.wait_until(lambda: len(granted) == ["held", "gate", "check"].index(name) + 1)
+            self.assertTrue(quota.is_granted(granted[-1]))
+        self.assertEqual(granted, [self.prefix + name for name in ("gate", "check", "second")])
+        self.assertEqual(quota.waiting(), [])
+        self.assertEqual(self.lost, [])
+
+    def test_a_request_leaves_the_queue(self):
+        quota = TenantQuota(Client([SERVER]), "nl09", poll=0.1, on_lost=self.lost.append)
+        self.addCleanup(self.end, quota)
+        quota.request(self.prefix + "held", "tenant-1", TWO_NODES)
+        self.assertFalse(quota.request(self.prefix + "late", "tenant-1", ONE_NODE, wait=1))
+        self.wait_until(lambda: self.lost == [self.prefix + "late"])
+        self.assertTrue(quota.is_granted(self.prefix + "held"))
 
     def test_the_thread_renews(self):
         quota = self.new_quota("nl02", ttl=4)
