@@ -23,6 +23,9 @@ func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outc
 	if _, isExpiry := c.(quota.Expire); isExpiry { // of requests for limits that were not decided in time
 		r, isChange = requestRecord("ExpireRequests", "", ""), true
 	}
+	if _, isProgress := c.(quota.AdvanceWebhooks); isProgress { // of webhooks that could not deliver for too long
+		r, isChange = requestRecord("FailWebhook", "", ""), true
+	}
 	if !isChange {
 		return
 	}
@@ -65,7 +68,7 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 func isRecorded(c quota.Command) bool {
 	switch c.(type) {
 	case quota.Allocate, quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.Confirm,
-		quota.Cancel, quota.Expire, quota.UpdateItems, quota.ResetItems:
+		quota.Cancel, quota.Expire, quota.UpdateItems, quota.ResetItems, quota.AdvanceWebhooks:
 		return false
 	default:
 		return true
@@ -199,10 +202,19 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return requestRecord("RejectRequest", c.Reason, fmt.Sprintf("request %d", c.Number)), true
 	case quota.WithdrawRequest:
 		return requestRecord("WithdrawRequest", "", fmt.Sprintf("request %d", c.Number)), true
+	case quota.SetWebhook:
+		return requestRecord("SetWebhook", c.Reason, "webhook "+c.Name), true
+	case quota.ManageWebhook:
+		return requestRecord(webhookActions[c.Action], c.Reason, "webhook "+c.Name), true
 	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
-		quota.ResetItems:
+		quota.ResetItems, quota.AdvanceWebhooks:
 	}
 	return changeDraft{}, false
+}
+
+// webhookActions are the words for what a ManageWebhook does.
+var webhookActions = map[quota.WebhookAction]string{
+	quota.RemoveWebhook: "RemoveWebhook", quota.ResumeWebhook: "ResumeWebhook",
 }
 
 // configurationRecord begins the record of a change of configuration. The actor of the request is the caller's word, so

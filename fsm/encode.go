@@ -185,6 +185,8 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_ChangeAccess{ChangeAccess: encodeChangeAccess(c)}}
 	case quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest, quota.WithdrawRequest:
 		return encodeRequestCommand(c)
+	case quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
+		return encodeWebhookCommand(c)
 	case quota.AdoptAllocations:
 		return &logv1.Command{Command: &logv1.Command_AdoptAllocations{AdoptAllocations: &logv1.AdoptAllocations{
 			Owner: c.Owner, Ids: c.IDs, Reason: c.Reason,

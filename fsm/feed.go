@@ -132,12 +132,13 @@ func (f *feed) growRing() {
 	f.ring, f.first = larger, 0
 }
 
-// restart drops all events, because a snapshot replaced the state.
-func (f *feed) restart(applied uint64, now quota.Instant) {
+// restart drops all events, because a snapshot replaced the state. forgotten is the index of the last entry that may
+// have had events.
+func (f *feed) restart(forgotten, applied uint64, now quota.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ring, f.first, f.count, f.bytes = nil, 0, 0, 0
-	f.forgotten, f.last, f.at = After(applied), After(applied), now
+	f.forgotten, f.last, f.at = After(forgotten), After(applied), now
 	f.notifyReaders()
 }
 

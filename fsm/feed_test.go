@@ -211,6 +211,26 @@ func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 	}
 }
 
+// TestARestoreRemembersTheLastEvent: since level 9 a reader that has seen the last event before a snapshot continues,
+// although entries without events follow. One that has not learns that it missed some.
+func TestARestoreRemembersTheLastEvent(t *testing.T) {
+	f := newTestFSM(t, Options{})
+	applyData(f, 9, joined(t, RaiseLevel(ninthFormat)))
+	applyData(f, 10, holdAndEnd(t, 0, 1))
+	applyData(f, 20, mustEncode(t, quota.Confirm{ID: "unknown"}))
+	g := restored(t, snapshotOf(t, f))
+	applyData(g, 21, holdAndEnd(t, 1, 2))
+	if got := endings(t, g, After(10)); len(got) != 1 || got[0].Index != 21 {
+		t.Errorf("behind the last event: %q", describeEvents(got))
+	}
+	if _, err := g.ReadFeed(Position{Index: 10, Number: 1}, 10); !errors.Is(err, ErrForgotten) {
+		t.Errorf("from before the last event: %v", err)
+	}
+	if again := restored(t, snapshotOf(t, restored(t, snapshotOf(t, f)))); again.lastEvent != 10 {
+		t.Errorf("a state that was restored twice has its last event at %d", again.lastEvent)
+	}
+}
+
 // TestChainCoversEvents: from the third format on, the chain digest covers the events of each entry.
 func TestChainCoversEvents(t *testing.T) {
 	fact := ledger.Fact{Kind: ledger.FactEnded, Allocation: &ledger.Allocation{}}

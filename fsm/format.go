@@ -56,6 +56,8 @@ func formatOf(c quota.Command) uint32 {
 		return seventhFormat
 	case quota.Resize, quota.Transfer, quota.Split:
 		return eighthFormat
+	case quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
+		return ninthFormat
 	case quota.ApplyTrees:
 		if slices.ContainsFunc(c.Trees, treeNeedsEighth) {
 			return eighthFormat

@@ -8,7 +8,22 @@ import (
 
 // ninthSamples are the commands of the ninth format, by the name of their golden file, with every field set.
 func ninthSamples() map[string]quota.Command {
-	return map[string]quota.Command{}
+	return map[string]quota.Command{
+		"set-webhook": quota.SetWebhook{
+			WebhookSpec: quota.WebhookSpec{
+				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
+				Node: "a", RetryFor: 60_000,
+			},
+			After: quota.EventPosition{Index: 3, Number: 1}, Reason: "on call",
+		},
+		"manage-webhook": quota.ManageWebhook{
+			Name: "pager", Action: quota.ResumeWebhook, After: &quota.EventPosition{Index: 9, Number: 2}, Reason: "repaired",
+		},
+		"advance-webhooks": quota.AdvanceWebhooks{Reports: []quota.WebhookReport{{
+			Name: "pager", Version: 4, Cursor: quota.EventPosition{Index: 8, Number: 1}, Delivered: 3, Gaps: 1,
+			Error: "no route",
+		}}},
+	}
 }
 
 // ninthFSM is a state machine with everything that commands of the ninth format leave in a snapshot.
@@ -16,7 +31,33 @@ func ninthFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := eighthFSM(t)
 	applyData(f, f.applied+1, joined(t, RaiseLevel(ninthFormat)))
+	addWebhooks(t, f)
 	return f
+}
+
+// addWebhooks leaves an active webhook that fails and one that is dead.
+func addWebhooks(t testing.TB, f *FSM) {
+	t.Helper()
+	active, dead := ninthSamples()["set-webhook"].(quota.SetWebhook), quota.SetWebhook{}
+	dead.WebhookSpec = quota.WebhookSpec{Name: "dead", URL: "http://127.0.0.1:1/", Secret: "pager", RetryFor: 1000}
+	failed := quota.AdvanceWebhooks{Reports: []quota.WebhookReport{
+		{
+			Name: "pager", Version: 1, Cursor: quota.EventPosition{Index: 7, Number: 1}, Delivered: 2, Gaps: 1,
+			Error: "no route",
+		},
+		{Name: "dead", Version: 2, Error: "no answer"},
+	}}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, active, dead, failed)))
+	later := quota.Stamp{At: f.ledger.View().Now() + 1000, Wall: 1}
+	data, err := JoinEntry(later, partOf(t, systemCaller, failed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applyData(f, f.applied+1, data)
+	list := f.ledger.View().Webhooks()
+	if len(list) != 2 || list[0].State != quota.WebhookDead || list[1].FailingSince.At == 0 {
+		t.Fatalf("the webhooks are %+v", list)
+	}
 }
 
 // ninthGoldens are the entries of the ninth format, and a snapshot with what they leave.

@@ -56,6 +56,9 @@ type FSM struct {
 	// feed remembers the watch events of applied entries; newEvents are those not yet appended to it.
 	feed      *feed
 	newEvents []WatchEvent
+	// lastEvent is the index of the last entry with an event since the ninth format; 0 for none. A feed that begins with a
+	// snapshot remembers from there on: between it and the snapshot nothing has happened.
+	lastEvent uint64
 	// appliedChanged is closed and replaced whenever applied grows, dueChanged whenever the time of the next Expire
 	// changes.
 	appliedChanged, dueChanged chan struct{}
@@ -174,6 +177,9 @@ func (f *FSM) apply(entry *raft.Log) any {
 	}
 	f.applied = entry.Index
 	f.setFormat(max(f.format, e.format, e.level))
+	if f.format >= ninthFormat && len(f.newEvents) > before {
+		f.lastEvent = entry.Index
+	}
 	f.extendChain(entry.Data, outcomes, f.newEvents[before:])
 	if e.checkpoint && f.options.OnCheckpoint != nil {
 		f.options.OnCheckpoint(&Checkpointed{snapshot: f.newSnapshot()})

@@ -47,6 +47,9 @@ func decodeRequestCommand(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_WithdrawRequest:
 		return quota.WithdrawRequest{Number: c.WithdrawRequest.GetNumber()}, nil
 	}
+	if command := decodeWebhookCommand(c); command != nil {
+		return command, nil
+	}
 	return nil, errors.New("this version does not know it; run a newer version")
 }
 

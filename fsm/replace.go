@@ -186,7 +186,8 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	// Watchers must read the whole state again, as after any snapshot.
 	clear(f.newEvents)
 	f.newEvents = f.newEvents[:0]
-	f.feed.restart(index, ledger.View().Now())
+	f.lastEvent = index // so that readers learn of the gap
+	f.feed.restart(index, index, ledger.View().Now())
 	return Replaced{Done: true, Header: ledger.Header(), level: header.GetEntryFormat()}, nil
 }
 

@@ -171,7 +171,8 @@ func (r *replayed) image(t *rapid.T) []byte {
 		t.Fatal(err)
 	}
 	frozen := s.(*snapshot)
-	frozen.header.Index, frozen.header.Chain, frozen.audit = 0, nil, nil // they follow the entries
+	frozen.header.Index, frozen.header.LastEvent = 0, 0
+	frozen.header.Chain, frozen.audit = nil, nil // they follow the entries
 	out := &sink{}
 	if err := frozen.Persist(out); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -42,7 +43,8 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	f.setFormat(max(firstFormat, header.GetEntryFormat()))
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
-	f.feed.restart(f.applied, f.ledger.View().Now())
+	f.lastEvent = header.GetLastEvent()
+	f.feed.restart(cmp.Or(f.lastEvent, f.applied), f.applied, f.ledger.View().Now())
 	f.publishBook()
 	f.notifyRecords(head)
 	f.notifyWaiters(before)
@@ -75,6 +77,7 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.Stat
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
 		TreeVersion: header.GetTreeVersion(), LimitRequest: header.GetLimitRequest(),
+		Webhook: header.GetWebhook(),
 	})
 	if err := r.readBody(loader); err != nil {
 		return loadedState{}, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -183,6 +186,8 @@ func (r *recordReader) addRecord(loader *ledger.Restorer, record *logv1.Record) 
 		return loader.AddRevision(decodeRevision(part.Revision))
 	case *logv1.Record_LimitRequest:
 		return loader.AddLimitRequest(decodeLimitRequest(part.LimitRequest))
+	case *logv1.Record_Webhook:
+		return loader.AddWebhook(decodeWebhook(part.Webhook))
 	case *logv1.Record_Item:
 		return loader.AddItem(decodeItem(part.Item))
 	case *logv1.Record_Held:

@@ -53,6 +53,7 @@ func (f *FSM) newSnapshot() *snapshot {
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
 		TreeVersion: image.Header.TreeVersion, LimitRequest: image.Header.LimitRequest,
+		Webhook: image.Header.Webhook, LastEvent: f.lastEvent,
 	}}
 }
 
@@ -134,6 +135,9 @@ func (s *snapshot) recordLists() []func(*recordWriter) error {
 		}),
 		writeAll(slices.Values(s.image.LimitRequests()), func(r *quota.LimitRequest) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_LimitRequest{LimitRequest: encodeLimitRequest(r)}}
+		}),
+		writeAll(slices.Values(s.image.Webhooks()), func(w *quota.Webhook) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Webhook{Webhook: encodeWebhook(w)}}
 		}),
 		writeAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}

@@ -319,6 +319,8 @@ const (
 	EventRevoked EventKind = 5
 	// EventDropped: a request left the queue, because its deadline passed or its caller stopped sending heartbeats.
 	EventDropped EventKind = 6
+	// EventWebhookDead: a webhook could not deliver an event for as long as it may try; the id is its name.
+	EventWebhookDead EventKind = 20
 )
 
 // Event is a change of one allocation. It is immutable.

@@ -62,7 +62,7 @@ type Change struct {
 	// "maintenance", "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease
 	// max", "lease grace", "overtake", "approvals", "tenants_see" or, for a moved node, "path". Without a tree it is
 	// "policy NAME", or with the definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit
-	// records it may also be "owner of ID" or "request NUMBER".
+	// records it may also be "owner of ID", "request NUMBER" or "webhook NAME".
 	Field string
 	// Before and After are texts; empty if the field is absent.
 	Before, After string

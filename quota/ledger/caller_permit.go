@@ -36,9 +36,11 @@ func (l guard) permit(c quota.Command) *quota.Error {
 	case quota.ResetItems:
 		return l.forbid(l.needVerb(access.ItemsReset, c.Tree, "", "tree"))
 	case quota.Expire:
-		if l.caller.rights.Kind() != access.System {
-			return l.forbid(quota.Errorf(quota.Forbidden, "", "only the cluster itself ends what is due"))
-		}
+		return l.forbid(l.permitSystem("ends what is due"))
+	case quota.AdvanceWebhooks:
+		return l.forbid(l.permitSystem("reports what webhooks have delivered"))
+	case quota.SetWebhook, quota.ManageWebhook:
+		return l.forbid(l.needCluster(access.AccessManage)) // a receiver learns of all that its webhook selects
 	case quota.ChangeAccess:
 		return l.forbid(l.permitAccess(c.Change))
 	case quota.AdoptAllocations:
@@ -341,7 +343,7 @@ func (l guard) completed(c quota.Command) quota.Command {
 	case quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.UpdateItems, quota.ResetItems,
 		quota.Confirm, quota.Cancel, quota.Expire,
 		quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
-		quota.WithdrawRequest:
+		quota.WithdrawRequest, quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
 	}
 	return c
 }

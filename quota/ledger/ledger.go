@@ -22,6 +22,7 @@ type Ledger struct {
 	queue       waitQueue
 	inventory   inventory
 	requests    limitRequests
+	webhooks    webhooks
 	// identified is the last identity of a caller.
 	identified identified
 	// reserved are the prefixes of ids in the bindings of the book and of all nodes.
@@ -68,6 +69,7 @@ func New(b quota.Bounds) *Ledger {
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
 	l.inventory.allocations, l.inventory.queue = &l.allocations, &l.queue
 	l.requests = limitRequests{environment: env, deadlines: &l.deadlines}
+	l.webhooks = webhooks{environment: env, journal: &l.journal}
 	return l
 }
 
@@ -166,6 +168,12 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return l.guard().rejectRequest(c, m)
 	case quota.WithdrawRequest:
 		return l.guard().withdrawRequest(c, m)
+	case quota.SetWebhook:
+		return l.webhooks.set(c, m)
+	case quota.ManageWebhook:
+		return l.webhooks.manage(c, m)
+	case quota.AdvanceWebhooks:
+		return l.webhooks.advance(c, m)
 	}
 	panic("ledger: a command outside the closed list")
 }
@@ -213,6 +221,8 @@ type Outcome struct {
 	Adopted int
 	// LimitRequest is set for commands about requests for limits: the request after the command.
 	LimitRequest *quota.LimitRequestInfo
+	// Webhook is set for a SetWebhook and a ManageWebhook: the webhook after the command, or the one that was removed.
+	Webhook *quota.Webhook
 	// WouldRefuse, in a watching ledger, is what a guarded one would have refused.
 	WouldRefuse *quota.Error
 	// Repeated is true if the command had been carried out before and changed nothing now.
@@ -225,13 +235,15 @@ func (l *Ledger) Header() Header {
 		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID,
 		Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
 		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
-		LimitRequest: l.requests.last,
+		LimitRequest: l.requests.last, Webhook: l.webhooks.version,
 	}
 }
 
 // Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former.
 // Time, revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so
 // that no fence that was assigned after the backup is assigned again.
+//
+// Webhooks begin anew with what is remembered of events, and tell their receivers of the gap.
 //
 // Open requests for limits become stale: nobody knows which of them were rejected or withdrawn after the backup.
 //
@@ -246,6 +258,8 @@ func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.queue.arrival, l.forest.version = max(l.queue.arrival, former.Arrival), max(l.forest.version, former.TreeVersion)
 	l.allocations.fence = max(l.allocations.fence, former.Fence) + gap
 	l.requests.last = max(l.requests.last, former.LimitRequest)
+	l.webhooks.version = max(l.webhooks.version, former.Webhook)
+	l.webhooks.restart()
 	l.requests.closeAll("the state was replaced by a backup; ask again")
 	l.extendDeadlines()
 	l.selfCheck()

@@ -276,6 +276,9 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 	if r.id == nil || r.id.Is(e.Owner) {
 		return true
 	}
+	if e.Kind == quota.EventWebhookDead {
+		return r.May(access.AuditRead, "", "")
+	}
 	if e.Request != nil {
 		return !slices.ContainsFunc(e.Request.Claims,
 			func(c quota.Claim) bool { return !r.May(access.HoldersRead, c.Tree, c.Node) })

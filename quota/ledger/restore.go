@@ -29,7 +29,7 @@ func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	l.now, l.history.revision, l.journal.lastEvent = h.Now, h.Revision, h.Event
 	l.forest.nodeID, l.allocations.fence, l.allocations.lastArrivalSeq = h.NodeID, h.Fence, h.Seat
 	l.inventory.lastStateSeq, l.queue.arrival, l.forest.version = h.Turn, h.Arrival, h.TreeVersion
-	l.requests.last = h.LimitRequest
+	l.requests.last, l.webhooks.version = h.LimitRequest, h.Webhook
 	return &Restorer{
 		ledger: l, nodes: map[uint64]*node{}, formerNodes: map[address]*node{},
 		formerResources: map[string]*resource{},

@@ -26,6 +26,7 @@ type Snapshot struct {
 	waiting   []snapshotWaiter
 	book      *access.Book
 	requests  []*quota.LimitRequest
+	webhooks  []*quota.Webhook
 }
 
 // Header is the part of a snapshot that is not a list.
@@ -38,6 +39,8 @@ type Header struct {
 	Turn, Arrival, TreeVersion uint64
 	// LimitRequest is the number of the last request for limits.
 	LimitRequest uint64
+	// Webhook is the version of the last change of a webhook.
+	Webhook uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -171,6 +174,7 @@ func (l *Ledger) Snapshot() *Snapshot {
 		waiting:   l.queue.snapshot(),
 		book:      l.book,
 		requests:  slices.Clone(l.requests.all),
+		webhooks:  l.webhooks.all,
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
 		image.trees = append(image.trees, l.forest.trees[name].snapshot())

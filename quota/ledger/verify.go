@@ -59,6 +59,9 @@ func (l *Ledger) Check() error {
 	if err := v.checkRequests(); err != nil {
 		return err
 	}
+	if err := v.checkWebhooks(); err != nil {
+		return err
+	}
 	return v.checkEnded()
 }
 

@@ -37,6 +37,11 @@ func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 			return nil, err
 		}
 	}
+	for _, w := range image.Webhooks() {
+		if err := restorer.AddWebhook(w); err != nil {
+			return nil, err
+		}
+	}
 	for it := range image.Items() {
 		if err := restorer.AddItem(it); err != nil {
 			return nil, err
@@ -72,6 +77,7 @@ func ImageText(image *ledger.Snapshot) string {
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 		"waiting": slices.Collect(image.Waiting()),
 		"items":   slices.Collect(image.Items()), "requests": image.LimitRequests(),
+		"webhooks": image.Webhooks(),
 	})
 	if err != nil {
 		panic(err)

@@ -44,6 +44,9 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 func MixedCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		id := fmt.Sprintf("b%d", Die(t, borrowers, "id"))
+		if Die(t, 30, "webhook") == 0 {
+			return WebhookCommands().Draw(t, "webhook")
+		}
 		switch n := Die(t, 70, "kind"); {
 		case n >= 60:
 			return holdingChange(t, id)

@@ -450,6 +450,9 @@ type Command struct {
 	//	*Command_Resize
 	//	*Command_Transfer
 	//	*Command_Split
+	//	*Command_SetWebhook
+	//	*Command_ManageWebhook
+	//	*Command_AdvanceWebhooks
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -699,6 +702,33 @@ func (x *Command) GetSplit() *Split {
 	return nil
 }
 
+func (x *Command) GetSetWebhook() *SetWebhook {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetWebhook); ok {
+			return x.SetWebhook
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetManageWebhook() *ManageWebhook {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ManageWebhook); ok {
+			return x.ManageWebhook
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetAdvanceWebhooks() *AdvanceWebhooks {
+	if x != nil {
+		if x, ok := x.Command.(*Command_AdvanceWebhooks); ok {
+			return x.AdvanceWebhooks
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -799,6 +829,19 @@ type Command_Split struct {
 	Split *Split `protobuf:"bytes,23,opt,name=split,proto3,oneof"`
 }
 
+type Command_SetWebhook struct {
+	// Since format 9.
+	SetWebhook *SetWebhook `protobuf:"bytes,40,opt,name=set_webhook,json=setWebhook,proto3,oneof"`
+}
+
+type Command_ManageWebhook struct {
+	ManageWebhook *ManageWebhook `protobuf:"bytes,41,opt,name=manage_webhook,json=manageWebhook,proto3,oneof"`
+}
+
+type Command_AdvanceWebhooks struct {
+	AdvanceWebhooks *AdvanceWebhooks `protobuf:"bytes,42,opt,name=advance_webhooks,json=advanceWebhooks,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -845,6 +888,422 @@ func (*Command_Transfer) isCommand_Command() {}
 
 func (*Command_Split) isCommand_Command() {}
 
+func (*Command_SetWebhook) isCommand_Command() {}
+
+func (*Command_ManageWebhook) isCommand_Command() {}
+
+func (*Command_AdvanceWebhooks) isCommand_Command() {}
+
+// Webhook says which events are delivered where. Since format 9.
+type Webhook struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Url    string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	Secret string                 `protobuf:"bytes,3,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Sorted.
+	Types         []string `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
+	Tree          string   `protobuf:"bytes,5,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string   `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
+	RetryForMs    int64    `protobuf:"varint,7,opt,name=retry_for_ms,json=retryForMs,proto3" json:"retry_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Webhook) Reset() {
+	*x = Webhook{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Webhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Webhook) ProtoMessage() {}
+
+func (x *Webhook) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
+func (*Webhook) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Webhook) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Webhook) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Webhook) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *Webhook) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Webhook) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Webhook) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Webhook) GetRetryForMs() int64 {
+	if x != nil {
+		return x.RetryForMs
+	}
+	return 0
+}
+
+// EventPosition is a place behind an event of an entry. Since format 9.
+type EventPosition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventPosition) Reset() {
+	*x = EventPosition{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventPosition) ProtoMessage() {}
+
+func (x *EventPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventPosition.ProtoReflect.Descriptor instead.
+func (*EventPosition) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *EventPosition) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *EventPosition) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// SetWebhook adds or changes a webhook. Since format 9.
+type SetWebhook struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Of a new webhook: it gets the events behind this position.
+	After         *EventPosition `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Reason        string         `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetWebhook) Reset() {
+	*x = SetWebhook{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetWebhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetWebhook) ProtoMessage() {}
+
+func (x *SetWebhook) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetWebhook.ProtoReflect.Descriptor instead.
+func (*SetWebhook) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SetWebhook) GetWebhook() *Webhook {
+	if x != nil {
+		return x.Webhook
+	}
+	return nil
+}
+
+func (x *SetWebhook) GetAfter() *EventPosition {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *SetWebhook) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ManageWebhook removes or resumes a webhook. Since format 9.
+type ManageWebhook struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 1 remove, 2 resume.
+	Action uint32 `protobuf:"varint,2,opt,name=action,proto3" json:"action,omitempty"`
+	// Where it continues; absent for where it stopped.
+	After         *EventPosition `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Reason        string         `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ManageWebhook) Reset() {
+	*x = ManageWebhook{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ManageWebhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ManageWebhook) ProtoMessage() {}
+
+func (x *ManageWebhook) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ManageWebhook.ProtoReflect.Descriptor instead.
+func (*ManageWebhook) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ManageWebhook) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ManageWebhook) GetAction() uint32 {
+	if x != nil {
+		return x.Action
+	}
+	return 0
+}
+
+func (x *ManageWebhook) GetAfter() *EventPosition {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *ManageWebhook) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// AdvanceWebhooks reports deliveries. Since format 9.
+type AdvanceWebhooks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reports       []*WebhookReport       `protobuf:"bytes,1,rep,name=reports,proto3" json:"reports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdvanceWebhooks) Reset() {
+	*x = AdvanceWebhooks{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdvanceWebhooks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdvanceWebhooks) ProtoMessage() {}
+
+func (x *AdvanceWebhooks) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdvanceWebhooks.ProtoReflect.Descriptor instead.
+func (*AdvanceWebhooks) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AdvanceWebhooks) GetReports() []*WebhookReport {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+// WebhookReport is the progress of one webhook. Since format 9.
+type WebhookReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Cursor        *EventPosition         `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Delivered     uint64                 `protobuf:"varint,4,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	Gaps          uint64                 `protobuf:"varint,5,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookReport) Reset() {
+	*x = WebhookReport{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookReport) ProtoMessage() {}
+
+func (x *WebhookReport) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookReport.ProtoReflect.Descriptor instead.
+func (*WebhookReport) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WebhookReport) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookReport) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *WebhookReport) GetCursor() *EventPosition {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
+func (x *WebhookReport) GetDelivered() uint64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *WebhookReport) GetGaps() uint64 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
+}
+
+func (x *WebhookReport) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // Resize changes amounts of an allocation. Since format 8.
 type Resize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -858,7 +1317,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1329,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1342,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Resize) GetId() string {
@@ -926,7 +1385,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1397,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1410,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -988,7 +1447,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1459,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1472,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Transfer) GetId() string {
@@ -1056,7 +1515,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1527,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1540,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -1118,7 +1577,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1589,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1602,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Split) GetId() string {
@@ -1185,7 +1644,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1656,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1669,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Part) GetId() string {
@@ -1240,7 +1699,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1711,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1724,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -1312,7 +1771,7 @@ type RequestLimits struct {
 
 func (x *RequestLimits) Reset() {
 	*x = RequestLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1783,7 @@ func (x *RequestLimits) String() string {
 func (*RequestLimits) ProtoMessage() {}
 
 func (x *RequestLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1796,7 @@ func (x *RequestLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestLimits.ProtoReflect.Descriptor instead.
 func (*RequestLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RequestLimits) GetTree() string {
@@ -1387,7 +1846,7 @@ type ApproveRequest struct {
 
 func (x *ApproveRequest) Reset() {
 	*x = ApproveRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1858,7 @@ func (x *ApproveRequest) String() string {
 func (*ApproveRequest) ProtoMessage() {}
 
 func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1871,7 @@ func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRequest.ProtoReflect.Descriptor instead.
 func (*ApproveRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ApproveRequest) GetNumber() uint64 {
@@ -1440,7 +1899,7 @@ type RejectRequest struct {
 
 func (x *RejectRequest) Reset() {
 	*x = RejectRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1911,7 @@ func (x *RejectRequest) String() string {
 func (*RejectRequest) ProtoMessage() {}
 
 func (x *RejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1924,7 @@ func (x *RejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRequest.ProtoReflect.Descriptor instead.
 func (*RejectRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RejectRequest) GetNumber() uint64 {
@@ -1492,7 +1951,7 @@ type WithdrawRequest struct {
 
 func (x *WithdrawRequest) Reset() {
 	*x = WithdrawRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1963,7 @@ func (x *WithdrawRequest) String() string {
 func (*WithdrawRequest) ProtoMessage() {}
 
 func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1976,7 @@ func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WithdrawRequest) GetNumber() uint64 {
@@ -1539,7 +1998,7 @@ type AdoptAllocations struct {
 
 func (x *AdoptAllocations) Reset() {
 	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +2010,7 @@ func (x *AdoptAllocations) String() string {
 func (*AdoptAllocations) ProtoMessage() {}
 
 func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +2023,7 @@ func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
 func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdoptAllocations) GetOwner() string {
@@ -1599,7 +2058,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +2070,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +2083,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Amount) GetResource() string {
@@ -1660,7 +2119,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +2131,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +2144,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Claim) GetTree() string {
@@ -1752,7 +2211,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +2223,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +2236,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pick) GetResource() string {
@@ -1827,7 +2286,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +2298,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +2311,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Principal) GetUser() string {
@@ -1887,7 +2346,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2358,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2371,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Label) GetKey() string {
@@ -1954,7 +2413,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2425,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2438,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Allocate) GetId() string {
@@ -2071,7 +2530,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2542,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2555,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Release) GetId() string {
@@ -2132,7 +2591,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2603,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2616,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ItemName) GetTree() string {
@@ -2195,7 +2654,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2666,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2679,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -2259,7 +2718,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2730,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2743,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Renew) GetId() string {
@@ -2332,7 +2791,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2803,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2816,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -2381,7 +2840,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2852,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2865,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -2454,7 +2913,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2925,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2938,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Confirm) GetId() string {
@@ -2499,7 +2958,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2970,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2983,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Cancel) GetId() string {
@@ -2545,7 +3004,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +3016,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +3029,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -2593,7 +3052,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +3064,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +3077,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Limit) GetResource() string {
@@ -2656,7 +3115,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +3127,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +3140,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Resource) GetName() string {
@@ -2729,7 +3188,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +3200,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +3213,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -2853,7 +3312,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3324,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3337,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Turn) GetFrom() string {
@@ -2933,7 +3392,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3404,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3417,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Node) GetPath() string {
@@ -3071,7 +3530,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3542,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3555,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -3135,7 +3594,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3606,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3619,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -3209,7 +3668,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3221,7 +3680,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3234,7 +3693,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Move) GetFrom() string {
@@ -3278,7 +3737,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3749,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3762,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Tree) GetName() string {
@@ -3402,7 +3861,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3873,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3886,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -3466,7 +3925,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3937,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3950,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -3552,7 +4011,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +4023,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +4036,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -3648,7 +4107,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3660,7 +4119,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3673,7 +4132,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Subtree) GetTree() string {
@@ -3710,7 +4169,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +4181,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +4194,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Policy) GetName() string {
@@ -3821,7 +4280,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3833,7 +4292,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3846,7 +4305,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -3889,7 +4348,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +4360,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +4373,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -3949,7 +4408,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3961,7 +4420,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3974,7 +4433,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -4004,7 +4463,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4475,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4488,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -4071,7 +4530,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4542,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4555,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -4149,7 +4608,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\x99\v\n" +
+	"\x04step\"\xee\f\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -4178,8 +4637,43 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequest\x120\n" +
 	"\x06resize\x18\x15 \x01(\v2\x16.quorate.log.v1.ResizeH\x00R\x06resize\x126\n" +
 	"\btransfer\x18\x16 \x01(\v2\x18.quorate.log.v1.TransferH\x00R\btransfer\x12-\n" +
-	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05splitB\t\n" +
-	"\acommand\"\x83\x01\n" +
+	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x12=\n" +
+	"\vset_webhook\x18( \x01(\v2\x1a.quorate.log.v1.SetWebhookH\x00R\n" +
+	"setWebhook\x12F\n" +
+	"\x0emanage_webhook\x18) \x01(\v2\x1d.quorate.log.v1.ManageWebhookH\x00R\rmanageWebhook\x12L\n" +
+	"\x10advance_webhooks\x18* \x01(\v2\x1f.quorate.log.v1.AdvanceWebhooksH\x00R\x0fadvanceWebhooksB\t\n" +
+	"\acommand\"\xa7\x01\n" +
+	"\aWebhook\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12\x16\n" +
+	"\x06secret\x18\x03 \x01(\tR\x06secret\x12\x14\n" +
+	"\x05types\x18\x04 \x03(\tR\x05types\x12\x12\n" +
+	"\x04tree\x18\x05 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x06 \x01(\tR\x04node\x12 \n" +
+	"\fretry_for_ms\x18\a \x01(\x03R\n" +
+	"retryForMs\"=\n" +
+	"\rEventPosition\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"\x8c\x01\n" +
+	"\n" +
+	"SetWebhook\x121\n" +
+	"\awebhook\x18\x01 \x01(\v2\x17.quorate.log.v1.WebhookR\awebhook\x123\n" +
+	"\x05after\x18\x02 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x05after\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x88\x01\n" +
+	"\rManageWebhook\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06action\x18\x02 \x01(\rR\x06action\x123\n" +
+	"\x05after\x18\x03 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x05after\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"J\n" +
+	"\x0fAdvanceWebhooks\x127\n" +
+	"\areports\x18\x01 \x03(\v2\x1d.quorate.log.v1.WebhookReportR\areports\"\xbc\x01\n" +
+	"\rWebhookReport\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x125\n" +
+	"\x06cursor\x18\x03 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x06cursor\x12\x1c\n" +
+	"\tdelivered\x18\x04 \x01(\x04R\tdelivered\x12\x12\n" +
+	"\x04gaps\x18\x05 \x01(\x04R\x04gaps\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"\x83\x01\n" +
 	"\x06Resize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -4462,141 +4956,155 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
 	(*Caller)(nil),           // 2: quorate.log.v1.Caller
 	(*Replacement)(nil),      // 3: quorate.log.v1.Replacement
 	(*Command)(nil),          // 4: quorate.log.v1.Command
-	(*Resize)(nil),           // 5: quorate.log.v1.Resize
-	(*ClaimChange)(nil),      // 6: quorate.log.v1.ClaimChange
-	(*Transfer)(nil),         // 7: quorate.log.v1.Transfer
-	(*ClaimMove)(nil),        // 8: quorate.log.v1.ClaimMove
-	(*Split)(nil),            // 9: quorate.log.v1.Split
-	(*Part)(nil),             // 10: quorate.log.v1.Part
-	(*PartClaim)(nil),        // 11: quorate.log.v1.PartClaim
-	(*RequestLimits)(nil),    // 12: quorate.log.v1.RequestLimits
-	(*ApproveRequest)(nil),   // 13: quorate.log.v1.ApproveRequest
-	(*RejectRequest)(nil),    // 14: quorate.log.v1.RejectRequest
-	(*WithdrawRequest)(nil),  // 15: quorate.log.v1.WithdrawRequest
-	(*AdoptAllocations)(nil), // 16: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),           // 17: quorate.log.v1.Amount
-	(*Claim)(nil),            // 18: quorate.log.v1.Claim
-	(*Pick)(nil),             // 19: quorate.log.v1.Pick
-	(*Principal)(nil),        // 20: quorate.log.v1.Principal
-	(*Label)(nil),            // 21: quorate.log.v1.Label
-	(*Allocate)(nil),         // 22: quorate.log.v1.Allocate
-	(*Release)(nil),          // 23: quorate.log.v1.Release
-	(*ItemName)(nil),         // 24: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 25: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 26: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 27: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 28: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 29: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 30: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 31: quorate.log.v1.Expire
-	(*Limit)(nil),            // 32: quorate.log.v1.Limit
-	(*Resource)(nil),         // 33: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 34: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 35: quorate.log.v1.Turn
-	(*Node)(nil),             // 36: quorate.log.v1.Node
-	(*AutoApprove)(nil),      // 37: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 38: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 39: quorate.log.v1.Move
-	(*Tree)(nil),             // 40: quorate.log.v1.Tree
-	(*Leases)(nil),           // 41: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 42: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 43: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 44: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 45: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 46: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 47: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 48: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 49: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 50: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 51: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 52: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 53: quorate.log.v1.AccessSection
+	(*Webhook)(nil),          // 5: quorate.log.v1.Webhook
+	(*EventPosition)(nil),    // 6: quorate.log.v1.EventPosition
+	(*SetWebhook)(nil),       // 7: quorate.log.v1.SetWebhook
+	(*ManageWebhook)(nil),    // 8: quorate.log.v1.ManageWebhook
+	(*AdvanceWebhooks)(nil),  // 9: quorate.log.v1.AdvanceWebhooks
+	(*WebhookReport)(nil),    // 10: quorate.log.v1.WebhookReport
+	(*Resize)(nil),           // 11: quorate.log.v1.Resize
+	(*ClaimChange)(nil),      // 12: quorate.log.v1.ClaimChange
+	(*Transfer)(nil),         // 13: quorate.log.v1.Transfer
+	(*ClaimMove)(nil),        // 14: quorate.log.v1.ClaimMove
+	(*Split)(nil),            // 15: quorate.log.v1.Split
+	(*Part)(nil),             // 16: quorate.log.v1.Part
+	(*PartClaim)(nil),        // 17: quorate.log.v1.PartClaim
+	(*RequestLimits)(nil),    // 18: quorate.log.v1.RequestLimits
+	(*ApproveRequest)(nil),   // 19: quorate.log.v1.ApproveRequest
+	(*RejectRequest)(nil),    // 20: quorate.log.v1.RejectRequest
+	(*WithdrawRequest)(nil),  // 21: quorate.log.v1.WithdrawRequest
+	(*AdoptAllocations)(nil), // 22: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),           // 23: quorate.log.v1.Amount
+	(*Claim)(nil),            // 24: quorate.log.v1.Claim
+	(*Pick)(nil),             // 25: quorate.log.v1.Pick
+	(*Principal)(nil),        // 26: quorate.log.v1.Principal
+	(*Label)(nil),            // 27: quorate.log.v1.Label
+	(*Allocate)(nil),         // 28: quorate.log.v1.Allocate
+	(*Release)(nil),          // 29: quorate.log.v1.Release
+	(*ItemName)(nil),         // 30: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 31: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 32: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 33: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 34: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 35: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 36: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 37: quorate.log.v1.Expire
+	(*Limit)(nil),            // 38: quorate.log.v1.Limit
+	(*Resource)(nil),         // 39: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 40: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 41: quorate.log.v1.Turn
+	(*Node)(nil),             // 42: quorate.log.v1.Node
+	(*AutoApprove)(nil),      // 43: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 44: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 45: quorate.log.v1.Move
+	(*Tree)(nil),             // 46: quorate.log.v1.Tree
+	(*Leases)(nil),           // 47: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 48: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 49: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 50: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 51: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 52: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 53: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 54: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 55: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 56: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 57: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 58: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 59: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	22, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	23, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	43, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	49, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	50, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	29, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	30, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	31, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	46, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	47, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	48, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	26, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	27, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	28, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	51, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	16, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	12, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	13, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	14, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	15, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	5,  // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
-	7,  // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
-	9,  // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
-	6,  // 27: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
-	17, // 28: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
-	8,  // 29: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
-	10, // 30: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
-	11, // 31: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
-	17, // 32: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	32, // 33: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	17, // 34: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	19, // 35: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	18, // 36: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	21, // 37: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	20, // 38: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	21, // 39: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	24, // 40: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	24, // 41: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	21, // 42: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	21, // 43: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	25, // 44: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	25, // 45: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	34, // 46: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	35, // 47: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	32, // 48: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	21, // 49: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	38, // 50: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	32, // 51: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	32, // 52: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	32, // 53: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	52, // 54: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	37, // 55: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	17, // 56: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	33, // 57: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	36, // 58: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	39, // 59: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	41, // 60: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	42, // 61: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	40, // 62: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	45, // 63: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	53, // 64: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	44, // 65: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	42, // 66: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	42, // 67: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	42, // 68: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	42, // 69: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	32, // 70: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	42, // 71: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	28, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	29, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	49, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	55, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	56, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	35, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	36, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	37, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	52, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	53, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	54, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	32, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	33, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	34, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	57, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	22, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	18, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	19, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	20, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	21, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	11, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	13, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	15, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	7,  // 27: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
+	8,  // 28: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
+	9,  // 29: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
+	5,  // 30: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
+	6,  // 31: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
+	6,  // 32: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
+	10, // 33: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
+	6,  // 34: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
+	12, // 35: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	23, // 36: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	14, // 37: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	16, // 38: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	17, // 39: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	23, // 40: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	38, // 41: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	23, // 42: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	25, // 43: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	24, // 44: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	27, // 45: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	26, // 46: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	27, // 47: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	30, // 48: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	30, // 49: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	27, // 50: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	27, // 51: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	31, // 52: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	31, // 53: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	40, // 54: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	41, // 55: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	38, // 56: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	27, // 57: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	44, // 58: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	38, // 59: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	38, // 60: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	38, // 61: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	58, // 62: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	43, // 63: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	23, // 64: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	39, // 65: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	42, // 66: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	45, // 67: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	47, // 68: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	48, // 69: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	46, // 70: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	51, // 71: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	59, // 72: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	50, // 73: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	48, // 74: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	48, // 75: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	48, // 76: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	48, // 77: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	38, // 78: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	48, // 79: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -4635,15 +5143,18 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Resize)(nil),
 		(*Command_Transfer)(nil),
 		(*Command_Split)(nil),
+		(*Command_SetWebhook)(nil),
+		(*Command_ManageWebhook)(nil),
+		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[42].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[48].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

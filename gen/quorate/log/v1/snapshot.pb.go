@@ -22,7 +22,7 @@ const (
 )
 
 // Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
-// revisions, requests for limits, items, held and ended allocations, waiting requests, events, audit records, then a
+// revisions, requests for limits, webhooks, items, held and ended allocations, waiting requests, events, audit records, then a
 // trailer.
 // Each is written with its length in front.
 type Record struct {
@@ -45,6 +45,7 @@ type Record struct {
 	//	*Record_Refused
 	//	*Record_Audit
 	//	*Record_LimitRequest
+	//	*Record_Webhook
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -231,6 +232,15 @@ func (x *Record) GetLimitRequest() *LimitRequestRecord {
 	return nil
 }
 
+func (x *Record) GetWebhook() *WebhookRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Webhook); ok {
+			return x.Webhook
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -305,6 +315,11 @@ type Record_LimitRequest struct {
 	LimitRequest *LimitRequestRecord `protobuf:"bytes,16,opt,name=limit_request,json=limitRequest,proto3,oneof"`
 }
 
+type Record_Webhook struct {
+	// Since format 9: by name.
+	Webhook *WebhookRecord `protobuf:"bytes,26,opt,name=webhook,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -336,6 +351,8 @@ func (*Record_Refused) isRecord_Record() {}
 func (*Record_Audit) isRecord_Record() {}
 
 func (*Record_LimitRequest) isRecord_Record() {}
+
+func (*Record_Webhook) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -369,7 +386,11 @@ type Header struct {
 	// Last version assigned to a tree. Since format 5.
 	TreeVersion uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
 	// Number of the last request for limits. Since format 7.
-	LimitRequest  uint64 `protobuf:"varint,15,opt,name=limit_request,json=limitRequest,proto3" json:"limit_request,omitempty"`
+	LimitRequest uint64 `protobuf:"varint,15,opt,name=limit_request,json=limitRequest,proto3" json:"limit_request,omitempty"`
+	// Version of the last change of a webhook. Since format 9.
+	Webhook uint64 `protobuf:"varint,60,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Index of the last entry with a watch event since format 9; 0 for none.
+	LastEvent     uint64 `protobuf:"varint,61,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +530,130 @@ func (x *Header) GetLimitRequest() uint64 {
 	return 0
 }
 
+func (x *Header) GetWebhook() uint64 {
+	if x != nil {
+		return x.Webhook
+	}
+	return 0
+}
+
+func (x *Header) GetLastEvent() uint64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
+}
+
+// WebhookRecord is a webhook with its progress. Since format 9.
+type WebhookRecord struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	Version uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Cursor  *EventPosition         `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// 1 active, 2 dead.
+	State              uint32 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
+	Delivered          uint64 `protobuf:"varint,5,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	Gaps               uint64 `protobuf:"varint,6,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	FailingSinceMs     int64  `protobuf:"varint,7,opt,name=failing_since_ms,json=failingSinceMs,proto3" json:"failing_since_ms,omitempty"`
+	FailingSinceWallMs int64  `protobuf:"varint,8,opt,name=failing_since_wall_ms,json=failingSinceWallMs,proto3" json:"failing_since_wall_ms,omitempty"`
+	LastError          string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *WebhookRecord) Reset() {
+	*x = WebhookRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookRecord) ProtoMessage() {}
+
+func (x *WebhookRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookRecord.ProtoReflect.Descriptor instead.
+func (*WebhookRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WebhookRecord) GetWebhook() *Webhook {
+	if x != nil {
+		return x.Webhook
+	}
+	return nil
+}
+
+func (x *WebhookRecord) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetCursor() *EventPosition {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
+func (x *WebhookRecord) GetState() uint32 {
+	if x != nil {
+		return x.State
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetDelivered() uint64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetGaps() uint64 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetFailingSinceMs() int64 {
+	if x != nil {
+		return x.FailingSinceMs
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetFailingSinceWallMs() int64 {
+	if x != nil {
+		return x.FailingSinceWallMs
+	}
+	return 0
+}
+
+func (x *WebhookRecord) GetLastError() string {
+	if x != nil {
+		return x.LastError
+	}
+	return ""
+}
+
 // AccessRecord is the access book but for its long lists. It is left out if access was never changed. Since format 7.
 type AccessRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -527,7 +672,7 @@ type AccessRecord struct {
 
 func (x *AccessRecord) Reset() {
 	*x = AccessRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +684,7 @@ func (x *AccessRecord) String() string {
 func (*AccessRecord) ProtoMessage() {}
 
 func (x *AccessRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +697,7 @@ func (x *AccessRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecord.ProtoReflect.Descriptor instead.
 func (*AccessRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AccessRecord) GetMode() uint32 {
@@ -610,7 +755,7 @@ type AccessRecovery struct {
 
 func (x *AccessRecovery) Reset() {
 	*x = AccessRecovery{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +767,7 @@ func (x *AccessRecovery) String() string {
 func (*AccessRecovery) ProtoMessage() {}
 
 func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +780,7 @@ func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecovery.ProtoReflect.Descriptor instead.
 func (*AccessRecovery) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AccessRecovery) GetMember() string {
@@ -687,7 +832,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +844,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +857,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TokenRecord) GetId() []byte {
@@ -791,7 +936,7 @@ type TreeRecord struct {
 
 func (x *TreeRecord) Reset() {
 	*x = TreeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +948,7 @@ func (x *TreeRecord) String() string {
 func (*TreeRecord) ProtoMessage() {}
 
 func (x *TreeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +961,7 @@ func (x *TreeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeRecord.ProtoReflect.Descriptor instead.
 func (*TreeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TreeRecord) GetTree() *Tree {
@@ -872,7 +1017,7 @@ type RaiseByRule struct {
 
 func (x *RaiseByRule) Reset() {
 	*x = RaiseByRule{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1029,7 @@ func (x *RaiseByRule) String() string {
 func (*RaiseByRule) ProtoMessage() {}
 
 func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1042,7 @@ func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
 func (*RaiseByRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RaiseByRule) GetNodeId() uint64 {
@@ -940,7 +1085,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1097,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1110,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1072,7 +1217,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1229,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1242,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1176,7 +1321,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1333,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1346,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1269,7 +1414,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1426,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1439,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1367,7 +1512,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1524,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1537,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1505,7 +1650,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1662,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1675,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -1588,7 +1733,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1745,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1758,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -1754,7 +1899,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1911,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1924,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -1815,7 +1960,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1972,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1985,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -1889,7 +2034,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2046,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2059,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2083,7 +2228,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2240,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2253,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2326,7 +2471,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2483,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2496,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -2401,7 +2546,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2558,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2571,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2462,7 +2607,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2619,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2632,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2528,7 +2673,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2685,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2698,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2597,7 +2742,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +2754,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +2767,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2658,7 +2803,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2815,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2828,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2725,7 +2870,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2882,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2895,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Displacement) GetId() string {
@@ -2816,7 +2961,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2973,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2986,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -2932,7 +3077,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +3089,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +3102,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -3050,7 +3195,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3207,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3220,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3103,7 +3248,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3260,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3273,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -3142,7 +3287,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\x86\a\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\xc1\a\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -3160,8 +3305,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05token\x18\r \x01(\v2\x1b.quorate.log.v1.TokenRecordH\x00R\x05token\x123\n" +
 	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefused\x123\n" +
 	"\x05audit\x18\x0f \x01(\v2\x1b.quorate.log.v1.AuditRecordH\x00R\x05audit\x12I\n" +
-	"\rlimit_request\x18\x10 \x01(\v2\".quorate.log.v1.LimitRequestRecordH\x00R\flimitRequestB\b\n" +
-	"\x06record\"\x8c\x03\n" +
+	"\rlimit_request\x18\x10 \x01(\v2\".quorate.log.v1.LimitRequestRecordH\x00R\flimitRequest\x129\n" +
+	"\awebhook\x18\x1a \x01(\v2\x1d.quorate.log.v1.WebhookRecordH\x00R\awebhookB\b\n" +
+	"\x06record\"\xc5\x03\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -3178,7 +3324,21 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
 	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\x12#\n" +
-	"\rlimit_request\x18\x0f \x01(\x04R\flimitRequest\"\xe9\x01\n" +
+	"\rlimit_request\x18\x0f \x01(\x04R\flimitRequest\x12\x18\n" +
+	"\awebhook\x18< \x01(\x04R\awebhook\x12\x1d\n" +
+	"\n" +
+	"last_event\x18= \x01(\x04R\tlastEvent\"\xd7\x02\n" +
+	"\rWebhookRecord\x121\n" +
+	"\awebhook\x18\x01 \x01(\v2\x17.quorate.log.v1.WebhookR\awebhook\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x125\n" +
+	"\x06cursor\x18\x03 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x06cursor\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\rR\x05state\x12\x1c\n" +
+	"\tdelivered\x18\x05 \x01(\x04R\tdelivered\x12\x12\n" +
+	"\x04gaps\x18\x06 \x01(\x04R\x04gaps\x12(\n" +
+	"\x10failing_since_ms\x18\a \x01(\x03R\x0efailingSinceMs\x121\n" +
+	"\x15failing_since_wall_ms\x18\b \x01(\x03R\x12failingSinceWallMs\x12\x1d\n" +
+	"\n" +
+	"last_error\x18\t \x01(\tR\tlastError\"\xe9\x01\n" +
 	"\fAccessRecord\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1e\n" +
@@ -3448,107 +3608,113 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),             // 0: quorate.log.v1.Record
 	(*Header)(nil),             // 1: quorate.log.v1.Header
-	(*AccessRecord)(nil),       // 2: quorate.log.v1.AccessRecord
-	(*AccessRecovery)(nil),     // 3: quorate.log.v1.AccessRecovery
-	(*TokenRecord)(nil),        // 4: quorate.log.v1.TokenRecord
-	(*TreeRecord)(nil),         // 5: quorate.log.v1.TreeRecord
-	(*RaiseByRule)(nil),        // 6: quorate.log.v1.RaiseByRule
-	(*ItemRecord)(nil),         // 7: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),      // 8: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),         // 9: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),       // 10: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),     // 11: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),    // 12: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil), // 13: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),     // 14: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),         // 15: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),           // 16: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),   // 17: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),    // 18: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),        // 19: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),        // 20: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),         // 21: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),     // 22: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),    // 23: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),       // 24: quorate.log.v1.Displacement
-	(*EventRecord)(nil),        // 25: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),    // 26: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),            // 27: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),        // 28: quorate.log.v1.AuditRecord
-	(*Policy)(nil),             // 29: quorate.log.v1.Policy
-	(*Account)(nil),            // 30: quorate.log.v1.Account
-	(*Refused)(nil),            // 31: quorate.log.v1.Refused
-	(*AccessSection)(nil),      // 32: quorate.log.v1.AccessSection
-	(*Tree)(nil),               // 33: quorate.log.v1.Tree
-	(*Label)(nil),              // 34: quorate.log.v1.Label
-	(*Subtree)(nil),            // 35: quorate.log.v1.Subtree
-	(*Limit)(nil),              // 36: quorate.log.v1.Limit
-	(*Resource)(nil),           // 37: quorate.log.v1.Resource
-	(*Node)(nil),               // 38: quorate.log.v1.Node
-	(*Move)(nil),               // 39: quorate.log.v1.Move
-	(*Leases)(nil),             // 40: quorate.log.v1.Leases
-	(*Allocate)(nil),           // 41: quorate.log.v1.Allocate
-	(*Claim)(nil),              // 42: quorate.log.v1.Claim
+	(*WebhookRecord)(nil),      // 2: quorate.log.v1.WebhookRecord
+	(*AccessRecord)(nil),       // 3: quorate.log.v1.AccessRecord
+	(*AccessRecovery)(nil),     // 4: quorate.log.v1.AccessRecovery
+	(*TokenRecord)(nil),        // 5: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),         // 6: quorate.log.v1.TreeRecord
+	(*RaiseByRule)(nil),        // 7: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),         // 8: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),      // 9: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),         // 10: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),       // 11: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),     // 12: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),    // 13: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil), // 14: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),     // 15: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),         // 16: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),           // 17: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),   // 18: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),    // 19: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),        // 20: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),        // 21: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),         // 22: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),     // 23: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),    // 24: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),       // 25: quorate.log.v1.Displacement
+	(*EventRecord)(nil),        // 26: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),    // 27: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),            // 28: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),        // 29: quorate.log.v1.AuditRecord
+	(*Policy)(nil),             // 30: quorate.log.v1.Policy
+	(*Account)(nil),            // 31: quorate.log.v1.Account
+	(*Refused)(nil),            // 32: quorate.log.v1.Refused
+	(*Webhook)(nil),            // 33: quorate.log.v1.Webhook
+	(*EventPosition)(nil),      // 34: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),      // 35: quorate.log.v1.AccessSection
+	(*Tree)(nil),               // 36: quorate.log.v1.Tree
+	(*Label)(nil),              // 37: quorate.log.v1.Label
+	(*Subtree)(nil),            // 38: quorate.log.v1.Subtree
+	(*Limit)(nil),              // 39: quorate.log.v1.Limit
+	(*Resource)(nil),           // 40: quorate.log.v1.Resource
+	(*Node)(nil),               // 41: quorate.log.v1.Node
+	(*Move)(nil),               // 42: quorate.log.v1.Move
+	(*Leases)(nil),             // 43: quorate.log.v1.Leases
+	(*Allocate)(nil),           // 44: quorate.log.v1.Allocate
+	(*Claim)(nil),              // 45: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	5,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	11, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	17, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	17, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	27, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	25, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	7,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	8,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	29, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
-	2,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	30, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
-	4,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	31, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	28, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	13, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
-	32, // 16: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	3,  // 17: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	33, // 18: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	6,  // 19: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
-	34, // 20: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	17, // 21: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	9,  // 22: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	10, // 23: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	16, // 24: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	15, // 25: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	32, // 26: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	35, // 27: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	12, // 28: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	36, // 29: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	14, // 30: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	29, // 31: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	37, // 32: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	38, // 33: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	39, // 34: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	40, // 35: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	41, // 36: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	23, // 37: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	24, // 38: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	34, // 39: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	22, // 40: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	18, // 41: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	42, // 42: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	19, // 43: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	20, // 44: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	21, // 45: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	7,  // 46: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	41, // 47: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	26, // 48: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	6,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	12, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	18, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	18, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	28, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	26, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	8,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	9,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	30, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	3,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
+	31, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	5,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
+	32, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	29, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	14, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	2,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
+	33, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	34, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	35, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	4,  // 20: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
+	36, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	7,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	37, // 23: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	18, // 24: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	10, // 25: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	11, // 26: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	17, // 27: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	16, // 28: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	35, // 29: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	38, // 30: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	13, // 31: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	39, // 32: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	15, // 33: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	30, // 34: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	40, // 35: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	41, // 36: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	42, // 37: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	43, // 38: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	44, // 39: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	24, // 40: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	25, // 41: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	37, // 42: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	23, // 43: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	19, // 44: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	45, // 45: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	20, // 46: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	21, // 47: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	22, // 48: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	8,  // 49: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	44, // 50: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	27, // 51: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -3575,6 +3741,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Refused)(nil),
 		(*Record_Audit)(nil),
 		(*Record_LimitRequest)(nil),
+		(*Record_Webhook)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3582,7 +3749,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
