@@ -115,3 +115,39 @@ func TestPlansOfSmallTrees(t *testing.T) {
 		t.Error("a plan of one that has halted succeeds")
 	}
 }
+
+// TestWhatIfsCopyIfARequestWaits: what-ifs need a copy while a request waits, whatever the size of the trees, and leave
+// the state as it is.
+func TestWhatIfsCopyIfARequestWaits(t *testing.T) {
+	f := New(Options{})
+	applyData(f, 1, mustEncode(t, benchTree()))
+	for _, want := range []string{"", "waits"} {
+		wait := want != ""
+		if wait {
+			big := benchAllocate(1)
+			big.ID, big.Mode, big.Claims[0].Amounts[0].Amount = want, quota.Wait, 1_000_000
+			none := quota.SetLimits{
+				Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(1_000_000)}},
+			}
+			applyData(f, 2, mustEncode(t, none, benchAllocate(2), big))
+		}
+		before := f.ledger.View().Counts()
+		if _, err := f.WhatIfSandbox(func(v ledger.Sandbox) {
+			if isCopy := v != f.ledger.Sandbox(); isCopy != wait {
+				t.Errorf("%q: a copy is made: %t", want, isCopy)
+			}
+			more := quota.SetLimits{
+				Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9_000_000)}},
+			}
+			out := v.WhatIf(ledger.Origin{Index: 1}, more)
+			if list := out.Configuration.Effects.Queue.Granted.List; wait && (len(list) != 1 || list[0].ID != want) {
+				t.Errorf("%+v would be granted", list)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if after := f.ledger.View().Counts(); after != before {
+			t.Errorf("%q: %+v has become %+v", want, before, after)
+		}
+	}
+}

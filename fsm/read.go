@@ -38,12 +38,21 @@ func (f *FSM) Sandbox(fn func(ledger.Sandbox)) (uint64, error) {
 // the ledger. If copying that part blocks writers for a shorter time, fn gets a copy and writers wait only while it is
 // made.
 func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
+	return f.copySandbox(ledger.View.WorthCopying, fn)
+}
+
+// WhatIfSandbox is PlanSandbox for one [ledger.Sandbox.WhatIf], which needs a copy if there are requests to evaluate.
+func (f *FSM) WhatIfSandbox(fn func(ledger.Sandbox)) (uint64, error) {
+	return f.copySandbox(ledger.View.NeedsCopy, fn)
+}
+
+func (f *FSM) copySandbox(needsCopy func(ledger.View) bool, fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	if f.halted != nil {
 		f.mu.Unlock()
 		return 0, f.halted
 	}
-	if !f.ledger.View().WorthCopying() {
+	if !needsCopy(f.ledger.View()) {
 		defer f.mu.Unlock()
 		fn(f.ledger.Sandbox())
 		return f.applied, nil

@@ -20,7 +20,34 @@ type Effects struct {
 	Rooms []RoomChange
 	// Admitted are the ids of recently denied requests that would be granted, newest first, at most MaxOver.
 	Admitted []string
+	// Queue is what would become of waiting requests, and of those that would make room for them. Only a what-if sets it.
+	Queue *QueueEffects
+	// Unjudged is true for a what-if that did not evaluate waiting requests, because the ledger holds too much to be
+	// copied. Then Queue is nil, and Admitted lacks requests that may borrow softly or want items.
+	Unjudged bool
 }
+
+// QueueEffects is what a change of configuration would do at once to waiting requests, and to allocations that make
+// room for them.
+type QueueEffects struct {
+	// Granted are waiting requests that would be granted, in this order.
+	Granted Affected
+	// Preempted are allocations that would end, each in favour of the request By.
+	Preempted Affected
+	// Revoked are leases with a grace span whose revocation would be announced, in favour of the request By.
+	Revoked Affected
+	// Cancelled are waiting requests that the configuration would refuse, so they would leave the queue.
+	Cancelled Affected
+}
+
+// Affected are the first MaxOver allocations or requests to which something would happen, and the number of all.
+type Affected struct {
+	List  []AffectedRequest
+	Total int
+}
+
+// AffectedRequest is an allocation or request to which something would happen, By in favour of another one.
+type AffectedRequest struct{ ID, By string }
 
 // RoomChange is the headroom of a node for a resource before and after a change. An amount is meaningful only if it is
 // bounded.

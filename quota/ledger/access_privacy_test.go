@@ -189,6 +189,8 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		out := s.Explain(claimAt("probe", node, 12))
 		note("explain "+node, out.Decision, refusalText(out.Refused))
 	}
+	raised := whatIf(t, l, by, quota.SetLimits{Tree: "t", Node: "a/b", Limits: cores(30)})
+	note("what if", raised.Configuration, refusalText(raised.Refused))
 	for _, id := range ids {
 		info, err := r.Allocation(id)
 		note("allocation "+id, info, refusalText(err))

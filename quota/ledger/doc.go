@@ -17,7 +17,7 @@
 //	configuration: text to draft            config_draft.go, config_principals.go, inventory_config.go
 //	policies that a configuration defines   config_policies.go
 //	configuration: change, diff, install    config.go, config_change.go, config_diff.go, config_install.go, history.go
-//	what a dry run says about a change      config_rules.go (effects)
+//	what a dry run says about a change      config_rules.go (effects), what_if.go
 //	trees and nodes                         forest.go; tx.go charges claims, usage.go answers how much is used
 //	how a holding changes                   resize.go and split.go for its shape, holding_change.go, holding_commit.go,
 //	                                        holding_levels.go for the limits

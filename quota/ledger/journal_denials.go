@@ -14,6 +14,11 @@ type userDenials struct {
 	bytes   int64
 }
 
+// hasDenial is true if a denial is remembered.
+func (j *journal) hasDenial() bool {
+	return slices.ContainsFunc(j.events, func(e *quota.Event) bool { return e.Kind == quota.EventDenied })
+}
+
 // countDenial adds a new event to what its owner has, if it is a denial with an owner.
 func (j *journal) countDenial(e *quota.Event) {
 	if e.Owner == "" {

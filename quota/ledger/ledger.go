@@ -46,6 +46,8 @@ type environment struct {
 	// restoring is true while a snapshot is read: then nothing is dropped for its size, as it was not when the snapshot
 	// was taken.
 	restoring bool
+	// isCopy is true for one made by CopyForPlans.
+	isCopy bool
 }
 
 // New returns an empty ledger that follows the newest rules.

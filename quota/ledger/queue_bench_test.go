@@ -9,7 +9,7 @@ import (
 )
 
 // crowdedQueue is a full tree with two tenants, at which as many requests wait as said, each for so much.
-func crowdedQueue(b *testing.B, waiting int, amount quota.Amount, node string) *ledger.Ledger {
+func crowdedQueue(b testing.TB, waiting int, amount quota.Amount, node string) *ledger.Ledger {
 	b.Helper()
 	l := ledger.New(quota.DefaultBounds())
 	most := func(a quota.Amount) []quota.ResourceLimit {
