@@ -21,6 +21,8 @@ type ReadOptions struct {
 	// Plan, of a Sandbox, is for dry runs of configuration changes. It lends a copy of the state if copying blocks writers
 	// for a shorter time.
 	Plan bool
+	// WhatIf, of a Sandbox, is for one what-if, see [ledger.Sandbox.WhatIf].
+	WhatIf bool
 	// Admit, if not nil, is called when the state is fresh enough, before it is lent. It may block. Its error ends the
 	// read.
 	Admit func() error
@@ -57,7 +59,10 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 // are blocked meanwhile.
 func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbox)) (ReadInfo, error) {
 	access := n.ledger.Sandbox
-	if o.Plan {
+	switch {
+	case o.WhatIf:
+		access = n.ledger.WhatIfSandbox
+	case o.Plan:
 		access = n.ledger.PlanSandbox
 	}
 	return readState(ctx, n, o, access, func(s ledger.Sandbox) { fn(s.At(wallNow())) })

@@ -184,6 +184,31 @@ func TestAPlanTellsItsEffect(t *testing.T) {
 	}
 }
 
+// TestAPlanTellsWhoWouldBeGranted: the dry run of a change names the waiting request that fits after it, and grants it
+// not.
+func TestAPlanTellsWhoWouldBeGranted(t *testing.T) {
+	d := oneNode(t)
+	first, waits := request("first", "cern:physics/higgs", 10), request("waits", "cern:physics/higgs", 3)
+	waits.Mode = quoratev1.Mode_MODE_WAIT
+	for _, r := range []*quoratev1.AllocateRequest{first, waits} {
+		if _, err := d.allocations().Allocate(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raise := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics/higgs", Limits: cores(13), DryRun: true}
+	for range 2 {
+		plan, err := d.trees().SetLimits(t.Context(), raise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue := plan.GetResult().GetQueue()
+		if list := queue.GetGranted().GetRequests(); len(list) != 1 || list[0].GetId() != "waits" ||
+			queue.GetGranted().GetTotal() != 1 || plan.GetResult().GetQueueNotEvaluated() {
+			t.Errorf("got %v", plan.GetResult())
+		}
+	}
+}
+
 func TestOnlyAdminsSetLimits(t *testing.T) {
 	d := oneNode(t)
 	tree := cern()

@@ -213,7 +213,15 @@ func (n *fakeNode) Sandbox(
 ) (cluster.ReadInfo, error) {
 	return n.lend(ctx, o, func() {
 		n.alone = true
-		fn(n.ledger.Sandbox())
+		if !o.WhatIf || !n.ledger.View().NeedsCopy() {
+			fn(n.ledger.Sandbox())
+			return
+		}
+		scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), n.ledger.Level(), n.ledger.Snapshot())
+		if err != nil {
+			panic(err)
+		}
+		fn(scratch.Sandbox())
 	})
 }
 

@@ -27,6 +27,14 @@ func addPlanEffects(result *quoratev1.ConfigurationResult) {
 		{Tree: "cern", Resource: "cores", Before: proto.Int64(0)},
 	}
 	result.Admitted = []string{"big"}
+	affected := func(total int64, id, by string) *quoratev1.AffectedRequests {
+		return &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: id, By: by}}, Total: total}
+	}
+	result.Queue = &quoratev1.QueueEffects{
+		Granted: affected(250, "first", ""), Preempted: affected(1, "low", "first"),
+		Revoked: affected(1, "lease", "second"), Cancelled: affected(1, "gone", ""),
+	}
+	result.QueueNotEvaluated = true
 }
 
 func (f *fake) GetConfiguration(

@@ -16,7 +16,7 @@ func (s TreeService) decideChange(
 ) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
-		decide = s.planChanges
+		decide = s.whatIf
 	}
 	outcomes, index, err := decide(ctx, command)
 	if err != nil {

@@ -19,7 +19,7 @@ func (s LimitRequestService) decide(
 ) (ledger.Outcome, *quoratev1.LimitRequest, uint64, error) {
 	propose := s.proposeAll
 	if dry {
-		propose = s.tryCommands
+		propose = s.whatIf
 	}
 	outcomes, index, err := propose(ctx, command)
 	if err != nil {

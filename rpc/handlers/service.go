@@ -145,16 +145,25 @@ func unprovedUnder(ctx context.Context, book *access.Book) error {
 
 // tryCommands decides commands on the present state and changes nothing.
 func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.dryRun(ctx, cluster.ReadOptions{}, commands)
+	return c.dryRun(ctx, cluster.ReadOptions{}, ledger.Sandbox.DryRunFrom, commands)
 }
 
 // planChanges is tryCommands for changes of the configuration.
 func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
+	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, ledger.Sandbox.DryRunFrom, commands)
+}
+
+// whatIf decides a change of the configuration, changes nothing, and finds what it would do to requests.
+func (c Service) whatIf(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	if len(commands) != 1 {
+		return nil, 0, errors.New("a what-if is about one change; this is a bug of the server")
+	}
+	return c.dryRun(ctx, cluster.ReadOptions{WhatIf: true}, ledger.Sandbox.WhatIf, commands)
 }
 
 func (c Service) dryRun(
-	ctx context.Context, options cluster.ReadOptions, commands []quota.Command,
+	ctx context.Context, options cluster.ReadOptions,
+	decide func(ledger.Sandbox, ledger.Origin, quota.Command) ledger.Outcome, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
 	outcomes, from := make([]ledger.Outcome, len(commands)), ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendInTurn(ctx, c, options, c.Node.Sandbox, func(v ledger.Sandbox) error {
@@ -162,7 +171,7 @@ func (c Service) dryRun(
 			return err
 		}
 		for i, command := range commands {
-			outcomes[i] = v.DryRunFrom(from, command)
+			outcomes[i] = decide(v, from, command)
 		}
 		return nil
 	})

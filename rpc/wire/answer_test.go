@@ -178,10 +178,24 @@ func TestEffectsOfAChange(t *testing.T) {
 	got := FromConfiguration(quota.Configuration{Revision: 3, Effects: &quota.Effects{
 		Admitted: []string{"job"},
 		Rooms:    []quota.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: 0, BeforeBounded: true, After: 9}},
+		Unjudged: true,
+		Queue: &quota.QueueEffects{
+			Granted:   quota.Affected{List: []quota.AffectedRequest{{ID: "b"}}, Total: 200},
+			Preempted: quota.Affected{List: []quota.AffectedRequest{{ID: "c", By: "b"}}, Total: 1},
+			Revoked:   quota.Affected{List: []quota.AffectedRequest{{ID: "d", By: "e"}}, Total: 1},
+		},
 	}}, 5, false)
 	want := &quoratev1.ConfigurationResult{
 		Revision: 3, Index: 5, Admitted: []string{"job"}, Changes: []*quoratev1.Change{},
 		Rooms: []*quoratev1.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: new(int64(0))}},
+		Queue: &quoratev1.QueueEffects{
+			Granted: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "b"}}, Total: 200},
+			Preempted: &quoratev1.AffectedRequests{
+				Requests: []*quoratev1.AffectedRequest{{Id: "c", By: "b"}}, Total: 1,
+			},
+			Revoked: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "d", By: "e"}}, Total: 1},
+		},
+		QueueNotEvaluated: true,
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)

@@ -45,6 +45,29 @@ func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quor
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted
+		wire.Queue, wire.QueueNotEvaluated = fromQueueEffects(c.Effects.Queue), c.Effects.Unjudged
+	}
+	return wire
+}
+
+func fromQueueEffects(e *quota.QueueEffects) *quoratev1.QueueEffects {
+	if e == nil {
+		return nil
+	}
+	return &quoratev1.QueueEffects{
+		Granted: fromAffected(e.Granted), Preempted: fromAffected(e.Preempted), Revoked: fromAffected(e.Revoked),
+		Cancelled: fromAffected(e.Cancelled),
+	}
+}
+
+// fromAffected is nil for none.
+func fromAffected(a quota.Affected) *quoratev1.AffectedRequests {
+	if a.Total == 0 {
+		return nil
+	}
+	wire := &quoratev1.AffectedRequests{Total: int64(a.Total)}
+	for _, r := range a.List {
+		wire.Requests = append(wire.Requests, &quoratev1.AffectedRequest{Id: r.ID, By: r.By})
 	}
 	return wire
 }

@@ -1758,11 +1758,16 @@ type ConfigurationResult struct {
 	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// In a dry run: ids of recently denied requests that would be granted after the change; at most 100. Requests that
-	// borrow softly are not evaluated.
-	Admitted      []string `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// In a dry run: ids of recently denied requests that would be granted after the change; at most 100, newest first.
+	Admitted []string `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	// In a dry run: what would at once become of waiting requests, and of allocations that make room for them. Absent if
+	// queue_not_evaluated.
+	Queue *QueueEffects `protobuf:"bytes,70,opt,name=queue,proto3" json:"queue,omitempty"`
+	// In a dry run: waiting requests were not evaluated, nor denied ones that may borrow softly or want items, because
+	// more than 200,000 allocations, waiting requests and items exist.
+	QueueNotEvaluated bool `protobuf:"varint,71,opt,name=queue_not_evaluated,json=queueNotEvaluated,proto3" json:"queue_not_evaluated,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ConfigurationResult) Reset() {
@@ -1844,6 +1849,204 @@ func (x *ConfigurationResult) GetAdmitted() []string {
 	return nil
 }
 
+func (x *ConfigurationResult) GetQueue() *QueueEffects {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *ConfigurationResult) GetQueueNotEvaluated() bool {
+	if x != nil {
+		return x.QueueNotEvaluated
+	}
+	return false
+}
+
+// QueueEffects is what a change of configuration would do to waiting requests, and to allocations that make room for
+// them: those that the caller sees by its present rights.
+type QueueEffects struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Waiting requests that would be granted, in this order.
+	Granted *AffectedRequests `protobuf:"bytes,1,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Allocations that would be preempted.
+	Preempted *AffectedRequests `protobuf:"bytes,2,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	// Leases with a grace span whose revocation would be announced.
+	Revoked *AffectedRequests `protobuf:"bytes,3,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	// Waiting requests that would be cancelled, because the configuration would refuse them.
+	Cancelled     *AffectedRequests `protobuf:"bytes,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueEffects) Reset() {
+	*x = QueueEffects{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueEffects) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueEffects) ProtoMessage() {}
+
+func (x *QueueEffects) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueEffects.ProtoReflect.Descriptor instead.
+func (*QueueEffects) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *QueueEffects) GetGranted() *AffectedRequests {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+func (x *QueueEffects) GetPreempted() *AffectedRequests {
+	if x != nil {
+		return x.Preempted
+	}
+	return nil
+}
+
+func (x *QueueEffects) GetRevoked() *AffectedRequests {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
+}
+
+func (x *QueueEffects) GetCancelled() *AffectedRequests {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+// AffectedRequests are allocations or requests to which something would happen.
+type AffectedRequests struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first 100.
+	Requests []*AffectedRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	// The number of all.
+	Total         int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AffectedRequests) Reset() {
+	*x = AffectedRequests{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AffectedRequests) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AffectedRequests) ProtoMessage() {}
+
+func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AffectedRequests.ProtoReflect.Descriptor instead.
+func (*AffectedRequests) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AffectedRequests) GetRequests() []*AffectedRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *AffectedRequests) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// AffectedRequest is one allocation or request.
+type AffectedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The request that it makes room for; empty if it makes room for none.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AffectedRequest) Reset() {
+	*x = AffectedRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AffectedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AffectedRequest) ProtoMessage() {}
+
+func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AffectedRequest.ProtoReflect.Descriptor instead.
+func (*AffectedRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AffectedRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AffectedRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
 // RoomChange is a node whose headroom for a resource is created or removed by a change of configuration.
 type RoomChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1863,7 +2066,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2078,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2091,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1952,7 +2155,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2167,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2180,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -2047,7 +2250,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2262,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2275,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -2104,7 +2307,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2319,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2332,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -2185,7 +2388,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2400,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2413,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2233,7 +2436,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2448,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2461,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2292,7 +2495,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2507,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2520,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2359,7 +2562,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2574,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2587,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2413,7 +2616,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2628,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2641,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2496,7 +2699,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2711,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2724,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2580,7 +2783,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2795,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2808,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2669,7 +2872,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2884,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2897,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2758,7 +2961,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2973,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2986,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2860,7 +3063,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3075,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3088,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -2931,7 +3134,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3146,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3159,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -3007,7 +3210,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3222,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3235,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -3113,7 +3316,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3328,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3341,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApprovedRequest) GetId() uint64 {
@@ -3178,7 +3381,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3393,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3406,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3253,7 +3456,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3468,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3481,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3348,7 +3551,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3563,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3576,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3407,7 +3610,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3419,7 +3622,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3432,7 +3635,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3495,7 +3698,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +3710,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +3723,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3552,7 +3755,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +3767,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +3780,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3633,7 +3836,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3848,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3861,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3681,7 +3884,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +3896,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +3909,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3742,7 +3945,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +3957,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +3970,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3827,7 +4030,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3839,7 +4042,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3852,7 +4055,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3912,7 +4115,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4127,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4140,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3979,7 +4182,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4194,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4207,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4056,7 +4259,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4271,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4284,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4311,7 +4514,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xe4\x02\n" +
 	"\x13ConfigurationResult\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12'\n" +
@@ -4319,7 +4522,20 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12\x1a\n" +
 	"\brepeated\x18\x05 \x01(\bR\brepeated\x12,\n" +
 	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x12\x1a\n" +
-	"\badmitted\x18\a \x03(\tR\badmitted\"\x9d\x01\n" +
+	"\badmitted\x18\a \x03(\tR\badmitted\x12.\n" +
+	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
+	"\x13queue_not_evaluated\x18G \x01(\bR\x11queueNotEvaluated\"\xf6\x01\n" +
+	"\fQueueEffects\x126\n" +
+	"\agranted\x18\x01 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\agranted\x12:\n" +
+	"\tpreempted\x18\x02 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tpreempted\x126\n" +
+	"\arevoked\x18\x03 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\arevoked\x12:\n" +
+	"\tcancelled\x18\x04 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tcancelled\"a\n" +
+	"\x10AffectedRequests\x127\n" +
+	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AffectedRequestR\brequests\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\"1\n" +
+	"\x0fAffectedRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\x9d\x01\n" +
 	"\n" +
 	"RoomChange\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -4574,7 +4790,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -4595,177 +4811,186 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*ApplyTreesRequest)(nil),        // 16: quorate.v1.ApplyTreesRequest
 	(*ApplyTreesResponse)(nil),       // 17: quorate.v1.ApplyTreesResponse
 	(*ConfigurationResult)(nil),      // 18: quorate.v1.ConfigurationResult
-	(*RoomChange)(nil),               // 19: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 20: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 21: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 22: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 23: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 24: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 25: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 26: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 27: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 28: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 29: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 30: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 31: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 32: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 33: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 34: quorate.v1.Revision
-	(*ApprovedRequest)(nil),          // 35: quorate.v1.ApprovedRequest
-	(*ListRevisionsResponse)(nil),    // 36: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 37: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 38: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 39: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 40: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 41: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 42: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 43: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 44: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 45: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 46: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 47: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 48: quorate.v1.PrincipalNode
-	nil,                              // 49: quorate.v1.Node.LimitsEntry
-	nil,                              // 50: quorate.v1.Node.LabelsEntry
-	nil,                              // 51: quorate.v1.Node.DefaultsEntry
-	nil,                              // 52: quorate.v1.Node.BorrowEntry
-	nil,                              // 53: quorate.v1.Node.LendEntry
-	nil,                              // 54: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 55: quorate.v1.Tree.LimitsEntry
-	nil,                              // 56: quorate.v1.Tree.LabelsEntry
-	nil,                              // 57: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 58: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 59: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 60: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 61: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 62: quorate.v1.Binding
-	(TenantsSee)(0),                  // 63: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 64: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 65: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 66: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 67: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 68: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 69: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 70: google.protobuf.Timestamp
+	(*QueueEffects)(nil),             // 19: quorate.v1.QueueEffects
+	(*AffectedRequests)(nil),         // 20: quorate.v1.AffectedRequests
+	(*AffectedRequest)(nil),          // 21: quorate.v1.AffectedRequest
+	(*RoomChange)(nil),               // 22: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 23: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 24: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 25: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 26: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 27: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 28: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 29: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 30: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 31: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 32: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 33: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 34: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 35: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 36: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 37: quorate.v1.Revision
+	(*ApprovedRequest)(nil),          // 38: quorate.v1.ApprovedRequest
+	(*ListRevisionsResponse)(nil),    // 39: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 40: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 41: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 42: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 43: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 44: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 45: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 46: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 47: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 48: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 49: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 50: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 51: quorate.v1.PrincipalNode
+	nil,                              // 52: quorate.v1.Node.LimitsEntry
+	nil,                              // 53: quorate.v1.Node.LabelsEntry
+	nil,                              // 54: quorate.v1.Node.DefaultsEntry
+	nil,                              // 55: quorate.v1.Node.BorrowEntry
+	nil,                              // 56: quorate.v1.Node.LendEntry
+	nil,                              // 57: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 58: quorate.v1.Tree.LimitsEntry
+	nil,                              // 59: quorate.v1.Tree.LabelsEntry
+	nil,                              // 60: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 61: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 62: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 63: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 64: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 65: quorate.v1.Binding
+	(TenantsSee)(0),                  // 66: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 67: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 68: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 69: quorate.v1.AccessSection
+	(*ReadOptions)(nil),              // 70: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 71: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 72: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 73: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	4,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	3,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	49,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	50,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	52,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	53,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	51,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	52,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	53,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	54,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	55,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	56,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	62,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	65,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
-	54,  // 13: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	57,  // 13: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	5,   // 14: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	55,  // 15: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	58,  // 15: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	6,   // 16: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	56,  // 17: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	59,  // 17: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 18: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	57,  // 19: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	60,  // 19: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	10,  // 20: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	12,  // 21: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 22: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	62,  // 23: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	63,  // 24: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	65,  // 23: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	66,  // 24: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	7,   // 25: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
 	2,   // 26: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	64,  // 27: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	65,  // 28: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	67,  // 27: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	68,  // 28: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
 	11,  // 29: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	9,   // 30: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	66,  // 31: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	69,  // 31: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
 	15,  // 32: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
 	11,  // 33: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	18,  // 34: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
 	13,  // 35: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
 	14,  // 36: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	19,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	58,  // 38: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	18,  // 39: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 40: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	67,  // 41: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 42: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	68,  // 43: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 44: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	67,  // 45: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,   // 46: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 47: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	68,  // 48: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 49: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	67,  // 50: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 51: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,   // 52: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	69,  // 53: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	69,  // 54: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	30,  // 55: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	68,  // 56: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	67,  // 57: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	70,  // 58: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	13,  // 59: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	15,  // 60: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	35,  // 61: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
-	34,  // 62: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	68,  // 63: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	18,  // 64: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 65: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 66: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	67,  // 67: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	15,  // 68: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 69: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	68,  // 70: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 71: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	66,  // 72: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	65,  // 73: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	67,  // 74: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	47,  // 75: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	68,  // 76: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	59,  // 77: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	48,  // 78: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	60,  // 79: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	61,  // 80: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	69,  // 81: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	69,  // 82: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	69,  // 83: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	69,  // 84: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	69,  // 85: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	69,  // 86: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	69,  // 87: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	16,  // 88: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 89: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	37,  // 90: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	39,  // 91: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	41,  // 92: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	43,  // 93: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	45,  // 94: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 95: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 96: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 97: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 98: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	33,  // 99: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	17,  // 100: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 101: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	38,  // 102: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	40,  // 103: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	42,  // 104: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	44,  // 105: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	46,  // 106: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 107: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 108: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 109: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	32,  // 110: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	36,  // 111: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	100, // [100:112] is the sub-list for method output_type
-	88,  // [88:100] is the sub-list for method input_type
-	88,  // [88:88] is the sub-list for extension type_name
-	88,  // [88:88] is the sub-list for extension extendee
-	0,   // [0:88] is the sub-list for field type_name
+	22,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	19,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	20,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	20,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	20,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	20,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	21,  // 43: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	61,  // 44: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	18,  // 45: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 46: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	70,  // 47: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 48: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	71,  // 49: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 50: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	70,  // 51: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,   // 52: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	30,  // 53: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	71,  // 54: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 55: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	70,  // 56: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	34,  // 57: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,   // 58: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	72,  // 59: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	72,  // 60: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	33,  // 61: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	71,  // 62: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	70,  // 63: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	73,  // 64: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	13,  // 65: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	15,  // 66: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
+	38,  // 67: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
+	37,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	71,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	18,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 71: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18,  // 72: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	70,  // 73: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	15,  // 74: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 75: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	71,  // 76: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 77: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	69,  // 78: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	68,  // 79: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	70,  // 80: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	50,  // 81: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	71,  // 82: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	62,  // 83: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	51,  // 84: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	63,  // 85: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	64,  // 86: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	72,  // 87: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	72,  // 88: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	72,  // 89: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	72,  // 90: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	72,  // 91: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	72,  // 92: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	72,  // 93: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	16,  // 94: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	23,  // 95: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	40,  // 96: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	42,  // 97: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	44,  // 98: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	46,  // 99: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	48,  // 100: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	25,  // 101: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	27,  // 102: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	29,  // 103: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	32,  // 104: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	36,  // 105: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	17,  // 106: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	24,  // 107: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	41,  // 108: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	43,  // 109: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	45,  // 110: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	47,  // 111: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	49,  // 112: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	26,  // 113: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	28,  // 114: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	31,  // 115: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	35,  // 116: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	39,  // 117: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	106, // [106:118] is the sub-list for method output_type
+	94,  // [94:106] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4779,20 +5004,20 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_level_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[28].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[20].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[22].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[39].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[41].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   59,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

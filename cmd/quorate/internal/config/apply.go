@@ -95,7 +95,11 @@ func newPlanCmd(c *cli.Env) *cobra.Command {
   !  a node, user or group would use more than its new limit
   <  a node would lose its headroom
   >  a node would gain headroom
-  *  a request that was denied recently would be granted
+  *  a request that waits, or was denied recently, would be granted
+  !  also an allocation that would be preempted or revoked for such a request, and one that waits and would be cancelled
+
+Requests are evaluated in a copy of the ledger in which the change is made: what is shown is what would happen at once
+if it were applied now. The first 100 of each kind are listed, of those that you may see.
 
 The exit code is 0 whether or not there are changes, and 3 if the change would be refused; every rule that forbids it
 is named. Give the same --reason, --actor and --expected-revision as for apply, because a tree can require them. In

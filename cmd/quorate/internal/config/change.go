@@ -123,6 +123,32 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 	for _, id := range result.GetAdmitted() {
 		p.Linef("* %s: was denied recently and would be granted", id)
 	}
+	drawQueueEffects(p, result)
+}
+
+// drawQueueEffects writes a line for each waiting request, and each holder, to which the change would do something.
+func drawQueueEffects(p *cli.Page, result *quoratev1.ConfigurationResult) {
+	queue := result.GetQueue()
+	drawAffected(p, queue.GetGranted(), "*", "waits and would be granted")
+	drawAffected(p, queue.GetPreempted(), "!", "would be preempted")
+	drawAffected(p, queue.GetRevoked(), "!", "would be revoked after its grace span")
+	drawAffected(p, queue.GetCancelled(), "!", "waits and would be cancelled, because the request would be refused")
+	if result.GetQueueNotEvaluated() {
+		p.Linef("? waiting requests were not evaluated: the ledger holds more than is copied for a plan")
+	}
+}
+
+func drawAffected(p *cli.Page, affected *quoratev1.AffectedRequests, sign, what string) {
+	for _, r := range affected.GetRequests() {
+		favoured := ""
+		if r.GetBy() != "" {
+			favoured = " by " + r.GetBy()
+		}
+		p.Linef("%s %s: %s%s", sign, r.GetId(), what, favoured)
+	}
+	if more := affected.GetTotal() - int64(len(affected.GetRequests())); more > 0 {
+		p.Linef("%s and %d more: each %s", sign, more, what)
+	}
 }
 
 // headroomText writes how the headroom of a node changes: < is lost, > is gained.
