@@ -28,6 +28,8 @@ const (
 	AutoApproveField
 	// LabelsField is what describes the node.
 	LabelsField
+	// WarnAtField are the thresholds of the limits of the node and below.
+	WarnAtField
 	// BindingsField are bindings of roles without configuring verbs.
 	BindingsField
 	// ConfiguringField are bindings of roles with configuring verbs, and the older admins of a node.
@@ -37,7 +39,7 @@ const (
 // Differences of a tree, and beside all trees.
 const (
 	// ResourcesField and ItemsField are what is registered.
-	ResourcesField Field = iota + 17
+	ResourcesField Field = iota + 18
 	ItemsField
 	// LeasesField, OvertakeField, ForestField, RequireReasonField, ApprovalsField, TenantsSeeField and
 	// RequirePrincipalField are settings.
@@ -61,7 +63,7 @@ const (
 
 var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
-	"principals", "queueing", "auto-approve", "labels", "bindings", "configuring bindings", "resources", "items", "leases",
+	"principals", "queueing", "auto-approve", "labels", "warn-at", "bindings", "configuring bindings", "resources", "items", "leases",
 	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "maintenance", "tree added",
 	"tree removed", "access",
 }
@@ -164,6 +166,9 @@ var rules = [lastField + 1]rule{
 		root: []Ask{{LimitsSet, AtRoot}}, newTree: createTree,
 	},
 	LabelsField: {
+		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
+	},
+	WarnAtField: {
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	},
 	BindingsField: {

@@ -16,6 +16,9 @@ func (r *Recorder) recordEvents(events []cluster.WatchEvent, now stepNumber) {
 	known := map[ledger.ClaimsKey]*tally{}
 	var inOrder []*tally
 	for _, n := range events {
+		if n.Allocation == nil {
+			continue
+		}
 		key, comparable := n.Allocation.ClaimsKey()
 		t := known[key]
 		if !comparable || t == nil {
@@ -80,7 +83,7 @@ func (t *tally) addEvent(n cluster.WatchEvent) {
 		t.change.addChange(endCounts(n.Allocation.Fence(), state))
 		t.ended[state]++
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
-		ledger.FactResized:
+		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared:
 	}
 }
 

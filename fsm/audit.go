@@ -130,7 +130,7 @@ var endActions = map[quota.State]string{
 	quota.TimedOut: "timed-out", quota.Abandoned: "abandoned",
 }
 
-// AuditHold is the record of what has happened to an allocation. It has the amounts of each node, and none of the user
+// AuditHold is the record of what has happened to an allocation; the event must be about one. It has the amounts of each node, and none of the user
 // data. The system is the actor where time has caused it, and the caller who has taken the place of a lease where a
 // preemption has.
 func AuditHold(e WatchEvent) audit.Record {
@@ -145,7 +145,7 @@ func AuditHold(e WatchEvent) audit.Record {
 	case ledger.FactGranted:
 		r.WallMs = a.GrantedWall
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
-		ledger.FactResized:
+		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared:
 	}
 	if a.Owner != "" {
 		r.Detail += " of " + a.Owner

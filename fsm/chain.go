@@ -38,7 +38,7 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 	}
 	if f.format >= thirdFormat { // since this format one command may affect many allocations
 		for _, n := range news {
-			numbers = appendNumbers(numbers, uint64(n.Kind), n.Allocation.Fence())
+			numbers = appendNumbers(numbers, uint64(n.Kind), n.digestNumber())
 		}
 	}
 	if f.format >= seventhFormat {
@@ -50,6 +50,14 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 	h.Write(numbers)
 	h.Sum(f.chain[:0])
 	f.chainNumbers = numbers // at most some 40 bytes for each command and event of an entry
+}
+
+// digestNumber stands for what the event is about.
+func (n *WatchEvent) digestNumber() uint64 {
+	if n.Crossing != nil {
+		return uint64(n.Crossing.Used)
+	}
+	return n.Allocation.Fence()
 }
 
 // secondFormatNumbers are effects of commands of the second format. They are hashed only if not zero, which keeps the

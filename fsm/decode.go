@@ -255,7 +255,7 @@ func decodeNode(n *logv1.Node) quota.NodeSpec {
 		Borrow:   each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
 		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
 		Queueing: decodeQueueing(n.GetQueueing()), Bindings: each(n.GetBindings(), decodeBinding),
-		AutoApprove: decodeAutoApprove(n.GetAutoApprove()),
+		AutoApprove: decodeAutoApprove(n.GetAutoApprove()), WarnAt: decodeWarnAt(n.GetWarnAt()),
 	}
 }
 

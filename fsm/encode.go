@@ -295,6 +295,7 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: uint32(n.Queueing),
 		Bindings: each(n.Bindings, encodeBinding), AutoApprove: encodeAutoApprove(n.AutoApprove),
+		WarnAt: encodeWarnAt(n.WarnAt),
 	}
 }
 

@@ -44,7 +44,7 @@ func (p Position) Compare(other Position) int {
 	return cmp.Or(cmp.Compare(p.Index, other.Index), cmp.Compare(p.Number, other.Number))
 }
 
-// WatchEvent is a fact about an allocation with its place in the log.
+// WatchEvent is a fact about an allocation or a threshold with its place in the log.
 type WatchEvent struct {
 	Position
 	ledger.Fact

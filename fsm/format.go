@@ -59,6 +59,9 @@ func formatOf(c quota.Command) uint32 {
 	case quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
 		return ninthFormat
 	case quota.ApplyTrees:
+		if slices.ContainsFunc(c.Trees, treeNeedsNinth) {
+			return ninthFormat
+		}
 		if slices.ContainsFunc(c.Trees, treeNeedsEighth) {
 			return eighthFormat
 		}
@@ -129,6 +132,10 @@ func treeNeedsEighth(t quota.TreeSpec) bool {
 	return t.RequirePrincipal || slices.ContainsFunc(t.Resources, func(r quota.Resource) bool {
 		return r.Items != nil && (r.Items.Retired != "" || r.Items.Removed != "")
 	})
+}
+
+func treeNeedsNinth(t quota.TreeSpec) bool {
+	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return !n.WarnAt.IsZero() })
 }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,

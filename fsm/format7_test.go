@@ -311,7 +311,7 @@ func TestOwnersOfDenialsAreRestored(t *testing.T) {
 	if !bytes.Equal(snapshotOf(t, f), snapshotOf(t, g)) {
 		t.Error("the restored state goes on in another way")
 	}
-	page := g.ledger.View().Events(0, quota.EventDenied, "", 100)
+	page := g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 100)
 	for _, id := range []string{"denied/1", "denied/2"} {
 		if !slices.ContainsFunc(page.Events, func(e quota.Event) bool { return e.ID == id && e.Owner == evaCaller.User }) {
 			t.Errorf("%s has no owner in %+v", id, page.Events)

@@ -9,6 +9,7 @@ import (
 // ninthSamples are the commands of the ninth format, by the name of their golden file, with every field set.
 func ninthSamples() map[string]quota.Command {
 	return map[string]quota.Command{
+		"thresholds": warningTree,
 		"set-webhook": quota.SetWebhook{
 			WebhookSpec: quota.WebhookSpec{
 				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
@@ -26,12 +27,23 @@ func ninthSamples() map[string]quota.Command {
 	}
 }
 
+// warningTree is a configuration with thresholds.
+var warningTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "warned", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+	Nodes: []quota.NodeSpec{
+		{Policy: "open", WarnAt: quota.WarnAt{Percents: []int{80, 95}, Margin: 10}, Bindings: seventhBindings},
+		{Path: "a", WarnAt: quota.WarnAt{Off: true}},
+		{Path: "b", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}},
+	},
+}}}
+
 // ninthFSM is a state machine with everything that commands of the ninth format leave in a snapshot.
 func ninthFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := eighthFSM(t)
 	applyData(f, f.applied+1, joined(t, RaiseLevel(ninthFormat)))
 	addWebhooks(t, f)
+	crossThresholds(t, f)
 	return f
 }
 
@@ -57,6 +69,26 @@ func addWebhooks(t testing.TB, f *FSM) {
 	list := f.ledger.View().Webhooks()
 	if len(list) != 2 || list[0].State != quota.WebhookDead || list[1].FailingSince.At == 0 {
 		t.Fatalf("the webhooks are %+v", list)
+	}
+}
+
+// crossThresholds leaves a threshold that is crossed, and one that was.
+func crossThresholds(t testing.TB, f *FSM) {
+	t.Helper()
+	hold := func(id string, amount quota.Amount) quota.Command {
+		return quota.Allocate{ID: id, Claims: []quota.Claim{
+			{Tree: "warned", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}},
+		}}
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, warningTree)))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/most", 8), hold("ci/rest", 2),
+		quota.Release{ID: "ci/rest"})))
+	kinds := map[quota.EventKind]int{}
+	for _, e := range f.ledger.View().Events(quota.EventFilter{Tree: "warned"}, 100).Events {
+		kinds[e.Kind]++
+	}
+	if kinds[quota.EventCrossed] != 2 || kinds[quota.EventCleared] != 1 {
+		t.Fatalf("the events about thresholds are %v", kinds)
 	}
 }
 

@@ -27,6 +27,9 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 		if n.RaisedByRule != 0 {
 			record.Raises = append(record.Raises, &logv1.RaiseByRule{NodeId: n.ID, AtMs: int64(n.RaisedByRule)})
 		}
+		for _, c := range n.Crossed {
+			record.Crossed = append(record.Crossed, encodeCrossed(n.ID, c))
+		}
 	}
 	return record
 }
@@ -45,11 +48,15 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	for _, raise := range r.GetRaises() {
 		raises[raise.GetNodeId()] = quota.Instant(raise.GetAtMs())
 	}
+	crossed := map[uint64][]ledger.CrossedImage{}
+	for _, c := range r.GetCrossed() {
+		crossed[c.GetNodeId()] = append(crossed[c.GetNodeId()], decodeCrossed(c))
+	}
 	for i := range spec.Nodes {
 		n := ledger.NodeImage{Spec: &spec.Nodes[i]}
 		if i < len(r.GetNodeIds()) {
 			n.ID = r.GetNodeIds()[i]
-			n.Made, n.RaisedByRule = made[n.ID], raises[n.ID]
+			n.Made, n.RaisedByRule, n.Crossed = made[n.ID], raises[n.ID], crossed[n.ID]
 		}
 		image.Nodes = append(image.Nodes, n)
 	}
@@ -190,7 +197,7 @@ func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
 func encodeEvent(e *quota.Event) *logv1.EventRecord {
 	record := &logv1.EventRecord{
 		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
-		Owner: e.Owner,
+		Owner: e.Owner, Crossing: encodeCrossing(e.Crossing),
 	}
 	if e.Request != nil {
 		record.Request = encodeAllocate(*e.Request)
@@ -204,7 +211,7 @@ func encodeEvent(e *quota.Event) *logv1.EventRecord {
 func decodeEvent(r *logv1.EventRecord) *quota.Event {
 	e := &quota.Event{
 		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
-		Owner: r.GetOwner(),
+		Owner: r.GetOwner(), Crossing: decodeCrossing(r.GetCrossing()),
 		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {

@@ -319,11 +319,15 @@ const (
 	EventRevoked EventKind = 5
 	// EventDropped: a request left the queue, because its deadline passed or its caller stopped sending heartbeats.
 	EventDropped EventKind = 6
+	// EventCrossed: the use of a limit has reached a threshold.
+	EventCrossed EventKind = 7
+	// EventCleared: the use has fallen below a threshold by its margin, or the threshold is gone.
+	EventCleared EventKind = 8
 	// EventWebhookDead: a webhook could not deliver an event for as long as it may try; the id is its name.
 	EventWebhookDead EventKind = 20
 )
 
-// Event is a change of one allocation. It is immutable.
+// Event is a change of one allocation, or the crossing of a threshold. It is immutable.
 type Event struct {
 	// Number increases by one from event to event.
 	Number uint64
@@ -336,6 +340,19 @@ type Event struct {
 	// Request and Decision are set for a denial.
 	Request  *Allocate
 	Decision *Decision
+	// Crossing is set for events about a threshold, which have no id.
+	Crossing *Crossing
+}
+
+// EventFilter selects remembered events; all given conditions must hold.
+type EventFilter struct {
+	// After selects events with a higher number.
+	After uint64
+	// Kind and ID are those of the events; 0 and empty for any.
+	Kind EventKind
+	ID   string
+	// Tree, if not empty, selects events about that tree, and Node those about that node or below it.
+	Tree, Node string
 }
 
 // PrincipalUsage is the limits and usage of one user or group in a tree.

@@ -38,6 +38,8 @@ type NodeSpec struct {
 	Queueing Queueing
 	// AutoApprove approves requests for limits of the children without people. Since feature level 7.
 	AutoApprove AutoApprove
+	// WarnAt has the thresholds of the limits of the node and of everything below it. Since feature level 9.
+	WarnAt WarnAt
 }
 
 // AutoApprove is a rule that approves requests for higher limits of the children of a node at once. The zero value is

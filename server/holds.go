@@ -90,6 +90,9 @@ func (h *holdRecorder) follow(ctx context.Context) error {
 			return err
 		}
 		for _, e := range page.Events {
+			if e.Allocation == nil {
+				continue
+			}
 			h.note(cluster.AuditHold(e))
 		}
 		if h.position = page.Next; page.Behind > 0 {

@@ -168,7 +168,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	note("trees", r.Trees())
 	note("configuration", r.Configuration(), r.Policies(), r.Access())
 	note("revisions", r.Revisions(0, 100))
-	note("events", r.Events(0, 0, "", 100))
+	note("events", r.Events(quota.EventFilter{}, 100))
 	note("filtered", r.FiltersHolders(), r.FiltersTrees(), r.FiltersRevisions())
 	allocations, err := r.Allocations(quota.AllocationFilter{}, 0, 100)
 	note("allocations", allocations, refusalText(err))

@@ -292,6 +292,9 @@ func nodeWords(n quota.NodeSpec) string {
 			quota.BestEffort: "best-effort",
 		}[n.Queueing]
 	}
+	if !n.WarnAt.IsZero() {
+		text += " @warn=" + strings.ReplaceAll(n.WarnAt.String(), " ", "")
+	}
 	if n.Applications > 0 {
 		text += fmt.Sprintf(" @apps=%d", n.Applications)
 	}

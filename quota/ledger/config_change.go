@@ -46,6 +46,7 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 			pl.forest.bytes += swap.bytes() - n.bytes()
 			n.configure(swap)
 			n.relimit()
+			pl.forest.noteLimits(n)
 			pl.queue.unblockRaised(n)
 		},
 		effects: func() *quota.Effects { return pl.effectsOf(t, swap.spec) },

@@ -162,6 +162,7 @@ func (d *differ) spec(path string, was, is *quota.NodeSpec, there bool) bool {
 	d.limits(path, "lend ", was.Lend, is.Lend)
 	d.add(path, "queueing", queueingText(was.Queueing), queueingText(is.Queueing))
 	d.add(path, "auto_approve", autoApproveText(was.AutoApprove), autoApproveText(is.AutoApprove))
+	d.add(path, "warn_at", was.WarnAt.String(), is.WarnAt.String())
 	d.add(path, "hard", switchText(was.Hard), switchText(is.Hard))
 	d.principals(path, was, is)
 	d.add(path, "admins", strings.Join(was.Admins, " "), strings.Join(is.Admins, " "))

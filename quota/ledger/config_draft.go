@@ -139,6 +139,7 @@ func (n *node) deriveSettings() {
 	n.borrows = n.policy.Borrowing
 	n.special = n.borrows != policy.BorrowNothing || n.parent != nil && n.parent.special
 	n.strict = n.queuesStrictly()
+	n.inheritThresholds()
 	n.inheritDefaults()
 	n.ceilings = make([]quota.Amount, len(n.limits))
 	for r := range n.limits {
@@ -203,6 +204,9 @@ func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 		return err
 	}
 	if err := checkAutoApprove(spec.AutoApprove, ".auto_approve"); err != nil {
+		return err
+	}
+	if err := checkWarnAt(&spec.WarnAt, ".warn_at"); err != nil {
 		return err
 	}
 	if err := f.checkAdmins(spec.Admins, ".admins"); err != nil {

@@ -10,6 +10,7 @@ import (
 // installTrees makes a checked draft part of the ledger, or takes a tree away. Where an old tree exists, its nodes and
 // resources are changed in place: allocations point at them.
 func (pl planner) installTrees(s *treeTransition) {
+	defer pl.forest.noteConfigured(s)
 	switch {
 	case s.draft == nil:
 		for _, r := range s.old.resources {
@@ -142,6 +143,7 @@ func (n *node) configure(drafted *node) {
 		drafted.ceilings, drafted.fallbacks
 	n.borrows, n.special, n.dynamic, n.strict = drafted.borrows, drafted.special, drafted.dynamic, drafted.strict
 	n.rules, n.borrow, n.lend, n.bindings = drafted.rules, drafted.borrow, drafted.lend, drafted.bindings
+	n.warnAt, n.hasThresholds = drafted.warnAt, drafted.hasThresholds
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.

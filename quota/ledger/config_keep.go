@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// keepAccess completes the text of a tree by the bindings and the rules auto-approve that its nodes have now, under the
-// same paths, and by what tenants see of it, the approvals that it needs, and whether requests need a user. The text
+// keepAccess completes the text of a tree by the bindings, the rules auto-approve and the thresholds that its nodes have
+// now, under the same paths, and by what tenants see of it, the approvals that it needs, and whether requests need a user. The text
 // must not have any of its own: which of the two counts would depend on what exists.
 func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if w.spec.TenantsSee != quota.SeeTotals {
@@ -28,6 +28,10 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 			return quota.Errorf(quota.Invalid, nodeField(w.field, i)+".auto_approve",
 				"it is kept as it is with keep_access; leave it out")
 		}
+		if !n.WarnAt.IsZero() {
+			return quota.Errorf(quota.Invalid, nodeField(w.field, i)+".warn_at",
+				"it is kept as it is with keep_access; leave it out")
+		}
 	}
 	t := f.trees[w.spec.Name]
 	if t == nil {
@@ -39,6 +43,7 @@ func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	for i := range w.spec.Nodes {
 		if n := t.byPath[w.spec.Nodes[i].Path]; n != nil && !n.dynamic {
 			w.spec.Nodes[i].Bindings, w.spec.Nodes[i].AutoApprove = n.spec.Bindings, n.spec.AutoApprove
+			w.spec.Nodes[i].WarnAt = n.spec.WarnAt
 		}
 	}
 	return nil

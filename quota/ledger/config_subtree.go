@@ -178,6 +178,7 @@ func (s subtreeText) checkTree() *quota.Error {
 		{"bindings", len(root.Bindings) > 0},
 		{"queueing", root.Queueing != quota.InheritQueueing},
 		{"auto_approve", root.AutoApprove != quota.AutoApprove{}},
+		{"warn_at", !root.WarnAt.IsZero()},
 	} {
 		if field.set {
 			return s.outside("trees[0]."+field.name, fmt.Sprintf("%s of tree %s", field.name, s.at.Tree))

@@ -56,4 +56,5 @@
 //	I8  fences are unique and increasing
 //	I9  ledger time never decreases
 //	I10 replaying the same commands, in any batching, with a snapshot and restore at any point, gives the same bytes
+//	I11 comparing the use of every limit with its thresholds again crosses and clears none
 package ledger

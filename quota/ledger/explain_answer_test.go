@@ -11,37 +11,43 @@ import (
 )
 
 var eventWords = map[quota.EventKind]string{
+	quota.EventCrossed: "crossed", quota.EventCleared: "cleared",
 	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired",
 	quota.EventRestored: "restored",
 	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped",
 }
 
 func (p *player) events(v ledger.Sandbox, args []string) error {
-	after, most, id, kind := uint64(0), math.MaxInt, "", quota.EventKind(0)
+	f, most := quota.EventFilter{}, math.MaxInt
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "after":
-			after = uint64((&parser{}).amount(value))
+			f.After = uint64((&parser{}).amount(value))
 		case "max":
 			most = int((&parser{}).amount(value))
 		case "id":
-			id = value
+			f.ID = value
+		case "at":
+			f.Tree, f.Node = nodeAt(value)
 		case "kind":
 			for k, word := range eventWords {
 				if word == value {
-					kind = k
+					f.Kind = k
 				}
 			}
 		default:
 			return fmt.Errorf("what is %s?", arg)
 		}
 	}
-	page := v.Events(after, kind, id, most)
+	page := v.Events(f, most)
 	for _, e := range page.Events {
 		text := fmt.Sprintf("%d: %s was %s", e.Number, e.ID, eventWords[e.Kind])
 		if e.By != "" {
 			text += " because of " + e.By
+		}
+		if e.Crossing != nil {
+			text = fmt.Sprintf("%d: %s", e.Number, crossingWords(e.Crossing, eventWords[e.Kind]))
 		}
 		p.say("%s, %s", text, moment(e.Stamp.At, e.Stamp.Wall))
 		if e.Decision != nil {

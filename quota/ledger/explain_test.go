@@ -45,7 +45,7 @@ func TestLargeDenials(t *testing.T) {
 	if d := l.Apply(quota.Stamp{}, request).Decision; len(d.Violations) != violations {
 		t.Errorf("the answer has %d violations, want %d", len(d.Violations), violations)
 	}
-	events := l.View().Events(0, 0, "", 10).Events
+	events := l.View().Events(quota.EventFilter{}, 10).Events
 	if len(events) != 1 || len(events[0].Decision.Violations) != 100 {
 		t.Errorf("the events are %+v, want one with 100 violations", events)
 	}

@@ -40,6 +40,7 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 		l.allocations.refundClaim(a, i)
 	}
 	l.keepEnded(a, quota.Cancelled, "")
+	defer l.judgeThresholds()
 	return cancellation{l}.restoreDisplaced(a)
 }
 

@@ -50,7 +50,7 @@ func TestDenialsAreSharedByUsers(t *testing.T) {
 			}
 			want = rememberDenial(want, rememberedDenial{id, "account/" + account}, bounds.Events, share, mode != access.Open)
 			var got []rememberedDenial
-			for _, e := range g.ledger.View().Events(0, quota.EventDenied, "", 1000).Events {
+			for _, e := range g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events {
 				got = append(got, rememberedDenial{e.ID, e.Owner})
 			}
 			if !slices.Equal(got, want) {
@@ -87,7 +87,7 @@ func TestDenialsAreKeptByBytesToo(t *testing.T) {
 		g.apply("hans", request)
 	}
 	g.apply("heidi", claimCores("h", "atlas/physics/higgs", 90))
-	n := len(g.ledger.View().Events(0, quota.EventDenied, "", 1000).Events)
+	n := len(g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events)
 	if sizes := g.ledger.View().Counts().Sizes; n < 5 || n > 40 ||
 		sizes.Events > bounds.EventBytes/quota.DenialsPerUser+2000 {
 		t.Errorf("%d events with %d bytes are kept", n, sizes.Events)
@@ -111,7 +111,7 @@ func TestOwnersSeeTheirDenials(t *testing.T) {
 			t.Fatal(refused)
 		}
 		var got []quota.Amount
-		for _, e := range s.Events(0, 0, "", 10).Events {
+		for _, e := range s.Events(quota.EventFilter{}, 10).Events {
 			got = append(got, e.Request.Claims[0].Amounts[0].Amount)
 		}
 		if !slices.Equal(got, want) {

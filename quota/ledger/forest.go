@@ -32,6 +32,10 @@ type forest struct {
 	bytes    int64  // size of the trees and policies, see quota.Sizes
 	// idleCandidates are dynamic nodes that a claim has left in the present command.
 	idleCandidates []*node
+	// usedCells are where the use of limits with thresholds has changed in the present command, rewarned the trees whose
+	// configuration has changed; see judgeThresholds.
+	usedCells []usedCell
+	rewarned  []*tree
 }
 
 // tree is a hierarchy of nodes.
@@ -90,6 +94,11 @@ type node struct {
 	// subtree.
 	rules        *rules
 	applications int
+	// warnAt are the thresholds in force, nil if there are none; hasThresholds is true if the node or one above it has some.
+	// crossed are those that are crossed, by resource; nil if there are none.
+	warnAt        *quota.WarnAt
+	hasThresholds bool
+	crossed       map[*resource][]int
 	// raisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
 	raisedByRule quota.Instant
 	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.

@@ -22,12 +22,12 @@ type journal struct {
 	denials map[string]*userDenials
 }
 
-// Events returns up to max remembered events after a number (0: from the oldest), of a kind unless it is 0, and of an
-// id unless it is empty. Requests and decisions in them must not be changed.
-func (v View) Events(after uint64, kind quota.EventKind, id string, max int) quota.EventPage {
+// Events returns up to max remembered events that pass the filter, oldest first. Requests, decisions and crossings in
+// them must not be changed.
+func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
 	var page quota.EventPage
-	for _, e := range v.ledger.journal.eventsAfter(after) {
-		if kind != 0 && e.Kind != kind || id != "" && e.ID != id {
+	for _, e := range v.ledger.journal.eventsAfter(f.After) {
+		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !v.concerns(e, f.Tree, f.Node) {
 			continue
 		}
 		if len(page.Events) == max {
@@ -38,6 +38,23 @@ func (v View) Events(after uint64, kind quota.EventKind, id string, max int) quo
 	}
 	page.Next = 0
 	return page
+}
+
+// concerns is true if an event is about a node of a tree or below it. What happened to an allocation that is forgotten
+// meanwhile cannot be told to be there.
+func (v View) concerns(e *quota.Event, tree, node string) bool {
+	switch {
+	case e.Crossing != nil:
+		return e.Crossing.Tree == tree && quota.IsWithin(e.Crossing.Node, node)
+	case e.Request != nil:
+		return slices.ContainsFunc(e.Request.Claims,
+			func(c quota.Claim) bool { return c.Tree == tree && quota.IsWithin(c.Node, node) })
+	}
+	a := v.ledger.allocations.findByID(e.ID)
+	return a != nil && slices.ContainsFunc(a.Info().Claims,
+		func(c quota.ClaimInfo) bool {
+			return c.Tree == tree && (quota.IsWithin(c.Node, node) || quota.IsWithin(c.Placed, node))
+		})
 }
 
 func (j *journal) eventsAfter(number uint64) []*quota.Event {
@@ -109,11 +126,13 @@ func (l *Ledger) TakeChanges() []quota.Change {
 	return changes
 }
 
-// Fact is a change of state of one allocation, for watchers. It is not part of the state.
+// Fact is a change of state of one allocation or threshold, for watchers. It is not part of the state.
 type Fact struct {
 	Kind FactKind
-	// Allocation is the record after the change.
+	// Allocation is the record after the change; nil for facts about something else.
 	Allocation *Allocation
+	// Crossing is the threshold, for FactCrossed and FactCleared.
+	Crossing *quota.Crossing
 	// Since is when a request that was granted from the queue had entered it; 0 otherwise.
 	Since quota.Instant
 }
@@ -133,4 +152,7 @@ const (
 	FactShrunk FactKind = 7
 	// FactResized: the allocation's claims have changed.
 	FactResized FactKind = 8
+	// FactCrossed: the use of a limit has reached a threshold. FactCleared: it has fallen below, or there is none any more.
+	FactCrossed FactKind = 14
+	FactCleared FactKind = 15
 )

@@ -93,9 +93,13 @@ func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome {
 	l.advanceTime(s)
 	l.journal.facts, l.journal.changes = l.journal.facts[:0], nil
+	l.forest.forgetUses()
 	out := l.executeFrom(from, c, carryOut)
 	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 {
 		l.afterCommand()
+	}
+	if len(l.forest.usedCells)+len(l.forest.rewarned) > 0 {
+		l.judgeThresholds()
 	}
 	l.selfCheck()
 	out.Now = l.now.At

@@ -71,6 +71,7 @@ func booksOf(l *ledger.Ledger) books {
 	trees := slices.Clone(image.Trees())
 	for i := range trees {
 		trees[i].Version = 0 // that of what is held
+		forgetCrossed(&trees[i])
 	}
 	b := books{trees: asJSON(trees), held: asJSON(slices.Collect(image.Held())), over: overOf(l)}
 	for _, tree := range l.View().Trees() {
@@ -85,6 +86,14 @@ func booksOf(l *ledger.Ledger) books {
 		}
 	}
 	return b
+}
+
+// forgetCrossed drops which thresholds are crossed: they follow what has been held, also for a while.
+func forgetCrossed(tree *ledger.TreeImage) {
+	tree.Nodes = slices.Clone(tree.Nodes)
+	for i := range tree.Nodes {
+		tree.Nodes[i].Crossed = nil
+	}
 }
 
 func asJSON(v any) string {

@@ -255,9 +255,9 @@ func (r Reader) Principals(tree string, kind quota.HolderKind, name, after strin
 	return r.view.Principals(tree, kind, name, after, max)
 }
 
-// Events is a page of what happened lately, as far as the caller may read the holders.
-func (r Reader) Events(after uint64, kind quota.EventKind, id string, max int) quota.EventPage {
-	page := r.view.Events(after, kind, id, max)
+// Events is a page of what happened lately, as far as the caller may read the holders, or of thresholds the usage.
+func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
+	page := r.view.Events(f, max)
 	if r.id == nil {
 		return page
 	}
@@ -271,13 +271,17 @@ func (r Reader) Events(after uint64, kind quota.EventKind, id string, max int) q
 	return page
 }
 
-// seesEvent is true for the denials of the caller's own requests, and for what happened to holders that it may read.
+// seesEvent is true for the denials of the caller's own requests, for what happened to holders that it may read, and for
+// thresholds where it may read usage.
 func (r Reader) seesEvent(e *quota.Event) bool {
 	if r.id == nil || r.id.Is(e.Owner) {
 		return true
 	}
 	if e.Kind == quota.EventWebhookDead {
 		return r.May(access.AuditRead, "", "")
+	}
+	if e.Crossing != nil {
+		return r.May(access.UsageRead, e.Crossing.Tree, e.Crossing.Node)
 	}
 	if e.Request != nil {
 		return !slices.ContainsFunc(e.Request.Claims,

@@ -81,6 +81,9 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 		if n.RaisedByRule > ld.ledger.now.At {
 			return fmt.Errorf("the limits of %s were raised at %d, in the future", at.place(), n.RaisedByRule)
 		}
+		if err := at.restoreCrossed(n.Crossed); err != nil {
+			return err
+		}
 		at.id, at.dynamic, at.raisedByRule = n.ID, n.Made, n.RaisedByRule
 		ld.nodes[n.ID] = at
 	}
@@ -94,6 +97,18 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 	ld.ledger.forest.trees[t.name] = t
 	ld.ledger.forest.nodes += len(t.byPath)
 	ld.ledger.forest.bytes += t.bytes()
+	return nil
+}
+
+// restoreCrossed sets the crossed thresholds. Whether they agree with the use is checked at the end.
+func (n *node) restoreCrossed(images []CrossedImage) error {
+	for _, c := range images {
+		r := n.tree.resource(c.Resource)
+		if r == nil || len(c.Percents) == 0 || n.crossed[r] != nil {
+			return fmt.Errorf("%s has crossed thresholds of %q twice, or none, or without having it", n.place(), c.Resource)
+		}
+		n.setCrossed(r, c.Percents)
+	}
 	return nil
 }
 
@@ -365,6 +380,7 @@ func (ld *Restorer) Finish() (*Ledger, error) {
 	}
 	l := ld.ledger
 	l.guard().reserveIDs()
+	l.forest.forgetUses()
 	ld.ledger, l.restoring = nil, false
 	if err := l.Check(); err != nil {
 		return nil, err

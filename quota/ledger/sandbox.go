@@ -13,7 +13,10 @@ import (
 type Sandbox struct{ View }
 
 // Sandbox returns a sandbox for a caller that excludes all others.
-func (l *Ledger) Sandbox() Sandbox { return Sandbox{l.View()} }
+func (l *Ledger) Sandbox() Sandbox {
+	l.forest.forgetUses()
+	return Sandbox{l.View()}
+}
 
 // At is that of a View.
 func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.View.At(wall)} }

@@ -77,6 +77,10 @@ func (p *player) happened(c quota.Command) {
 		own = a.ID
 	}
 	for _, f := range p.ledger.TakeFacts() {
+		if f.Crossing != nil {
+			p.say("  %s", crossingWords(f.Crossing, eventWords[factEvents[f.Kind]]))
+			continue
+		}
 		a := f.Allocation.Info()
 		switch {
 		case f.Kind == ledger.FactGranted && a.ID != own:
@@ -92,6 +96,21 @@ func (p *player) happened(c quota.Command) {
 			p.say("  %s waits no more: %s%s", a.ID, stateWords[a.State], by)
 		}
 	}
+}
+
+// factEvents are the kinds of events with the same crossing.
+var factEvents = map[ledger.FactKind]quota.EventKind{
+	ledger.FactCrossed: quota.EventCrossed, ledger.FactCleared: quota.EventCleared,
+}
+
+// crossingWords are such as "t:a has crossed 80% of cores: 8 of 10".
+func crossingWords(c *quota.Crossing, word string) string {
+	text := fmt.Sprintf("%s has %s %d%% of %s: %d of %s", quota.Place(c.Tree, c.Node), word, c.Percent, c.Resource, c.Used,
+		c.Limit)
+	if c.Omitted > 0 {
+		text += fmt.Sprintf(", and %d more", c.Omitted)
+	}
+	return text
 }
 
 // waitingCount is empty if no request waits.

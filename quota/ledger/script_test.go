@@ -50,7 +50,8 @@ import (
 //	policies [TREE]                    those that are defined, or those of them that a tree uses
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
 //	    [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared] [id=ID]
+//	    [at=AT]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
@@ -60,7 +61,7 @@ import (
 // CHANGE is @fence=NUMBER @generation=NUMBER.
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER
-// @admins=NAME,… @queueing=WORD default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is
+// @admins=NAME,… @queueing=WORD @warn=PERCENT,…[/MARGIN]|none default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is
 // @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
@@ -316,6 +317,8 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 		n.Hard = true
 	case "@apps":
 		n.Applications = p.amount(value)
+	case "@warn":
+		n.WarnAt = p.warnAt(value)
 	case "@queueing":
 		n.Queueing = p.queueing(value)
 	case "@admins":
@@ -330,6 +333,22 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 		return false
 	}
 	return true
+}
+
+// warnAt reads 80,95 or 80,95/MARGIN or none.
+func (p *parser) warnAt(word string) quota.WarnAt {
+	if word == "none" {
+		return quota.WarnAt{Off: true}
+	}
+	var w quota.WarnAt
+	list, margin, found := strings.Cut(word, "/")
+	if found {
+		w.Margin = int(p.amount(margin))
+	}
+	for percent := range strings.SplitSeq(list, ",") {
+		w.Percents = append(w.Percents, int(p.amount(percent)))
+	}
+	return w
 }
 
 func sortLabels(labels []quota.Label) {

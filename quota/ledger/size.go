@@ -208,6 +208,9 @@ func eventSize(e *quota.Event) int64 {
 			n += claimSize(&c)
 		}
 	}
+	if c := e.Crossing; c != nil {
+		n += violationBytes + int64(len(c.Tree)+len(c.Node)+len(c.Resource))
+	}
 	if d := e.Decision; d != nil {
 		n += int64(len(d.Violations)) * violationBytes
 		for _, v := range d.Violations {
@@ -291,6 +294,7 @@ func nodeSpecSize(s *quota.NodeSpec) int64 {
 			n += int64(limitBytes + len(limit.Resource))
 		}
 	}
+	n += int64(len(s.WarnAt.Percents)) * pairBytes
 	for i := range s.Principals {
 		p := &s.Principals[i]
 		n += int64(specBytes+len(p.Description)) + sizeOfTexts(p.Users) + sizeOfTexts(p.Groups)
@@ -303,7 +307,11 @@ func nodeSpecSize(s *quota.NodeSpec) int64 {
 
 // bytes is the size of a node in its tree.
 func (n *node) bytes() int64 {
-	return nodeBytes + nodeSpecSize(n.spec) + int64(len(n.tree.resources))*cellBytes
+	cell := int64(cellBytes)
+	if n.warnAt != nil {
+		cell += int64(len(n.warnAt.Percents)) * componentBytes // as if all were crossed
+	}
+	return nodeBytes + nodeSpecSize(n.spec) + int64(len(n.tree.resources))*cell
 }
 
 // bytes is the size of a tree, 0 for nil. It visits all nodes.

@@ -63,6 +63,14 @@ type NodeImage struct {
 	Made bool
 	// RaisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
 	RaisedByRule quota.Instant
+	// Crossed are the crossed thresholds of its limits, by resource; nil if there are none.
+	Crossed []CrossedImage
+}
+
+// CrossedImage are the thresholds of one limit that are crossed, rising.
+type CrossedImage struct {
+	Resource string
+	Percents []int
 }
 
 // AllocationImage is one allocation.
@@ -189,11 +197,24 @@ func (t *tree) snapshot() TreeImage {
 	}
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{
-			ID: n.id, Spec: n.spec, Made: n.dynamic, RaisedByRule: n.raisedByRule,
+			ID: n.id, Spec: n.spec, Made: n.dynamic, RaisedByRule: n.raisedByRule, Crossed: n.crossedImages(),
 		})
 		return true
 	})
 	return image
+}
+
+func (n *node) crossedImages() []CrossedImage {
+	var images []CrossedImage
+	if n.crossed == nil {
+		return nil
+	}
+	for _, r := range n.tree.resources {
+		if percents := n.crossed[r]; len(percents) > 0 {
+			images = append(images, CrossedImage{Resource: r.Name, Percents: percents})
+		}
+	}
+	return images
 }
 
 // Book has accounts, tokens, refusals, the access section and the mode.

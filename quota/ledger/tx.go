@@ -217,8 +217,19 @@ func (s *allocations) chargeNode(a *Allocation, i int) {
 	for _, p := range c.amounts {
 		c.at.addUsage(p.resource.index, p.amount)
 	}
+	s.noteUses(c)
 	if c.at.borrows == policy.BorrowSoft {
 		s.addBorrower(a, i)
+	}
+}
+
+// noteUses records where a claim changes the use of limits with thresholds.
+func (s *allocations) noteUses(c *placedClaim) {
+	if !c.at.hasThresholds {
+		return
+	}
+	for _, p := range c.amounts {
+		s.forest.noteUse(c.at, p.resource)
 	}
 }
 
@@ -234,6 +245,7 @@ func (s *allocations) refundNode(a *Allocation, i int) {
 	for _, p := range c.amounts {
 		c.at.addUsage(p.resource.index, -p.amount)
 	}
+	s.noteUses(c)
 	if c.at.borrows == policy.BorrowSoft {
 		s.removeBorrower(a, i)
 	}

@@ -174,6 +174,9 @@ func (n *node) check(t *tree, sum *tally) error {
 	if n.tree != t || t.byPath[n.path] != n || n.claims != sum.claims {
 		return fmt.Errorf("%s is not in its place, or counts %d claims but has %d", n.place(), n.claims, sum.claims)
 	}
+	if err := n.checkThresholds(); err != nil {
+		return err
+	}
 	for i, r := range t.resources {
 		below := n.own[i]
 		for _, child := range n.children {

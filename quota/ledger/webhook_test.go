@@ -71,7 +71,7 @@ func TestWebhookDiesAndIsResumed(t *testing.T) {
 	if w := hook(); w.State != quota.WebhookDead || w.Version != 2 {
 		t.Errorf("after its time is over: %+v", w)
 	}
-	events := l.View().Events(0, quota.EventWebhookDead, "pager", 10).Events
+	events := l.View().Events(quota.EventFilter{Kind: quota.EventWebhookDead, ID: "pager"}, 10).Events
 	changes := l.TakeChanges()
 	if len(events) != 1 || len(changes) != 1 || !strings.Contains(changes[0].After, "dead to") {
 		t.Errorf("a dead webhook made the events %v and the changes %v", events, changes)

@@ -172,7 +172,7 @@ func requestsOf(l *ledger.Ledger) requests {
 	}
 	r.held = page.Allocations
 	known := map[string]bool{}
-	for _, e := range slices.Backward(l.View().Events(0, quota.EventDenied, "", 10_000).Events) {
+	for _, e := range slices.Backward(l.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 10_000).Events) {
 		_, isFree := l.View().Allocation(e.ID)
 		if known[e.ID] || isFree == nil {
 			continue

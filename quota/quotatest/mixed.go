@@ -18,6 +18,9 @@ func MixedTree(name string) *rapid.Generator[quota.ApplyTrees] {
 			if oneIn(t, 3, "principals") {
 				spec.Nodes[i].Principals = principals(t, spec.Resources)
 			}
+			if oneIn(t, 3, "thresholds") {
+				spec.Nodes[i].WarnAt = WarnAt(t)
+			}
 		}
 		return c
 	})

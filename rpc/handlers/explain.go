@@ -85,7 +85,7 @@ func (s AllocationService) ListEvents(
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
 	size := func(ledger.Reader) int { return most * eventCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
-		page = v.Events(r.GetAfter(), wire.EventKinds[r.GetKind()], r.GetId(), most)
+		page = v.Events(quota.EventFilter{After: r.GetAfter(), Kind: wire.EventKinds[r.GetKind()], ID: r.GetId()}, most)
 		filtered = v.FiltersHolders()
 		return nil
 	})

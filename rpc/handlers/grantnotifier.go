@@ -123,6 +123,9 @@ func (d *GrantNotifier) notifyChanged(news []cluster.WatchEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range news {
+		if n.Allocation == nil {
+			continue
+		}
 		d.notifySubscribers(n.Allocation.ID())
 	}
 	d.stopIfIdle()

@@ -113,7 +113,7 @@ func (w *Watcher) messages(
 	ctx context.Context, events []cluster.WatchEvent,
 ) (list []*quoratev1.WatchAllocationsResponse, err error) {
 	events = slices.DeleteFunc(slices.Clone(events), func(n cluster.WatchEvent) bool {
-		return !w.filter.matchesAllocation(n.Allocation)
+		return n.Allocation == nil || !w.filter.matchesAllocation(n.Allocation)
 	})
 	if len(events) == 0 {
 		return nil, nil

@@ -86,7 +86,7 @@ func (p *pair) compareEvents(t *rapid.T) {
 	remembered := p.oracle.recentEvents()
 	for after := uint64(0); len(remembered) > 0; {
 		most := 1 + len(remembered)/3
-		page := p.ledger.View().Events(after, 0, "", most)
+		page := p.ledger.View().Events(quota.EventFilter{After: after}, most)
 		most = min(most, len(remembered))
 		sameEvents(t, remembered[:most], page.Events)
 		remembered = remembered[most:]
@@ -99,7 +99,7 @@ func (p *pair) compareEvents(t *rapid.T) {
 	for _, id := range []string{"i0", "i1"} {
 		denials := slices.DeleteFunc(slices.Clone(p.oracle.recentEvents()),
 			func(e quota.Event) bool { return e.ID != id || e.Kind != quota.EventDenied })
-		sameEvents(t, denials, p.ledger.View().Events(0, quota.EventDenied, id, math.MaxInt).Events)
+		sameEvents(t, denials, p.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied, ID: id}, math.MaxInt).Events)
 	}
 }
 

@@ -3385,7 +3385,9 @@ type Node struct {
 	// Since format 7. In canonical order.
 	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// Since format 7. Absent for no rule.
-	AutoApprove   *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	// Since format 9. Absent for those of the parent.
+	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3518,6 +3520,75 @@ func (x *Node) GetAutoApprove() *AutoApprove {
 	return nil
 }
 
+func (x *Node) GetWarnAt() *WarnAt {
+	if x != nil {
+		return x.WarnAt
+	}
+	return nil
+}
+
+// WarnAt has the thresholds of limits at a node and below. Since format 9.
+type WarnAt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rising.
+	Percents      []int64 `protobuf:"varint,1,rep,packed,name=percents,proto3" json:"percents,omitempty"`
+	Margin        int64   `protobuf:"varint,2,opt,name=margin,proto3" json:"margin,omitempty"`
+	Off           bool    `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnAt) Reset() {
+	*x = WarnAt{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnAt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnAt) ProtoMessage() {}
+
+func (x *WarnAt) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
+func (*WarnAt) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *WarnAt) GetPercents() []int64 {
+	if x != nil {
+		return x.Percents
+	}
+	return nil
+}
+
+func (x *WarnAt) GetMargin() int64 {
+	if x != nil {
+		return x.Margin
+	}
+	return 0
+}
+
+func (x *WarnAt) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
 // AutoApprove is a rule that approves requests for limits of the children of a node. Since format 7.
 type AutoApprove struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -3530,7 +3601,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3613,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3626,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -3594,7 +3665,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3677,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3690,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -3668,7 +3739,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +3751,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +3764,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Move) GetFrom() string {
@@ -3737,7 +3808,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3820,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3833,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Tree) GetName() string {
@@ -3861,7 +3932,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +3944,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +3957,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -3925,7 +3996,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4008,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4021,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4011,7 +4082,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4094,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4107,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4107,7 +4178,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4190,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4203,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Subtree) GetTree() string {
@@ -4169,7 +4240,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4252,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4265,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Policy) GetName() string {
@@ -4280,7 +4351,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4292,7 +4363,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4305,7 +4376,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -4348,7 +4419,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4360,7 +4431,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4373,7 +4444,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -4408,7 +4479,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4420,7 +4491,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4433,7 +4504,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -4463,7 +4534,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4475,7 +4546,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4488,7 +4559,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -4530,7 +4601,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4542,7 +4613,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4555,7 +4626,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -4829,7 +4900,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04Turn\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
-	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xbe\x04\n" +
+	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xef\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
@@ -4847,7 +4918,12 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06admins\x18\v \x03(\tR\x06admins\x12\x1a\n" +
 	"\bqueueing\x18\f \x01(\rR\bqueueing\x123\n" +
 	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\x12>\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\"y\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\x12/\n" +
+	"\awarn_at\x182 \x01(\v2\x16.quorate.log.v1.WarnAtR\x06warnAt\"N\n" +
+	"\x06WarnAt\x12\x1a\n" +
+	"\bpercents\x18\x01 \x03(\x03R\bpercents\x12\x16\n" +
+	"\x06margin\x18\x02 \x01(\x03R\x06margin\x12\x10\n" +
+	"\x03off\x18\x03 \x01(\bR\x03off\"y\n" +
 	"\vAutoApprove\x12&\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x03R\ratMostPercent\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12'\n" +
@@ -4956,7 +5032,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
@@ -5001,23 +5077,24 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ItemSpec)(nil),         // 40: quorate.log.v1.ItemSpec
 	(*Turn)(nil),             // 41: quorate.log.v1.Turn
 	(*Node)(nil),             // 42: quorate.log.v1.Node
-	(*AutoApprove)(nil),      // 43: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 44: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 45: quorate.log.v1.Move
-	(*Tree)(nil),             // 46: quorate.log.v1.Tree
-	(*Leases)(nil),           // 47: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 48: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 49: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 50: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 51: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 52: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 53: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 54: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 55: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 56: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 57: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 58: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 59: quorate.log.v1.AccessSection
+	(*WarnAt)(nil),           // 43: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),      // 44: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 45: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 46: quorate.log.v1.Move
+	(*Tree)(nil),             // 47: quorate.log.v1.Tree
+	(*Leases)(nil),           // 48: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 49: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 50: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 51: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 52: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 53: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 54: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 55: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 56: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 57: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 58: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 59: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 60: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -5026,19 +5103,19 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
 	28, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
 	29, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	49, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	55, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	56, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	50, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	56, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	57, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
 	35, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
 	36, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
 	37, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	52, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	53, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	54, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	53, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	54, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	55, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
 	32, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
 	33, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
 	34, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	57, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	58, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
 	22, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
 	18, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
 	19, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
@@ -5078,33 +5155,34 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	41, // 55: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
 	38, // 56: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
 	27, // 57: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	44, // 58: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	45, // 58: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
 	38, // 59: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
 	38, // 60: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
 	38, // 61: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	58, // 62: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	43, // 63: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	23, // 64: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	39, // 65: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	42, // 66: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	45, // 67: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	47, // 68: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	48, // 69: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	46, // 70: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	51, // 71: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	59, // 72: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	50, // 73: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	48, // 74: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	48, // 75: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	48, // 76: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	48, // 77: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	38, // 78: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	48, // 79: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	59, // 62: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	44, // 63: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	43, // 64: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	23, // 65: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	39, // 66: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	42, // 67: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	46, // 68: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	48, // 69: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	49, // 70: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	47, // 71: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	52, // 72: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	60, // 73: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	51, // 74: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	49, // 75: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	49, // 76: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	49, // 77: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	49, // 78: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	38, // 79: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	49, // 80: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -5147,14 +5225,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[48].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[49].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

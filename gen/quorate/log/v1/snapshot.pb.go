@@ -929,7 +929,9 @@ type TreeRecord struct {
 	// Changes with what is held in the tree; 0 if nothing has changed since format 5.
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// By node. Since format 7.
-	Raises        []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
+	Raises []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
+	// By node, and then by resource. Since format 9.
+	Crossed       []*CrossedThresholds `protobuf:"bytes,50,rep,name=crossed,proto3" json:"crossed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1006,6 +1008,75 @@ func (x *TreeRecord) GetRaises() []*RaiseByRule {
 	return nil
 }
 
+func (x *TreeRecord) GetCrossed() []*CrossedThresholds {
+	if x != nil {
+		return x.Crossed
+	}
+	return nil
+}
+
+// CrossedThresholds are the thresholds of one limit that are crossed. Since format 9.
+type CrossedThresholds struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	NodeId   uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Resource string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Rising.
+	Percents      []int64 `protobuf:"varint,3,rep,packed,name=percents,proto3" json:"percents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CrossedThresholds) Reset() {
+	*x = CrossedThresholds{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CrossedThresholds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CrossedThresholds) ProtoMessage() {}
+
+func (x *CrossedThresholds) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CrossedThresholds.ProtoReflect.Descriptor instead.
+func (*CrossedThresholds) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CrossedThresholds) GetNodeId() uint64 {
+	if x != nil {
+		return x.NodeId
+	}
+	return 0
+}
+
+func (x *CrossedThresholds) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *CrossedThresholds) GetPercents() []int64 {
+	if x != nil {
+		return x.Percents
+	}
+	return nil
+}
+
 // RaiseByRule says when the rule of the parent last approved a request for limits of a node. Since format 7.
 type RaiseByRule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1017,7 +1088,7 @@ type RaiseByRule struct {
 
 func (x *RaiseByRule) Reset() {
 	*x = RaiseByRule{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1100,7 @@ func (x *RaiseByRule) String() string {
 func (*RaiseByRule) ProtoMessage() {}
 
 func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1113,7 @@ func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
 func (*RaiseByRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RaiseByRule) GetNodeId() uint64 {
@@ -1085,7 +1156,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1168,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1181,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1217,7 +1288,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1300,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1313,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1321,7 +1392,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1404,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1417,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1414,7 +1485,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1497,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1510,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1512,7 +1583,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1595,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1608,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1650,7 +1721,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1733,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1746,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -1733,7 +1804,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1816,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1829,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -1899,7 +1970,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1982,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +1995,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -1960,7 +2031,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2043,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2056,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -2034,7 +2105,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2117,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2130,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2228,7 +2299,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2311,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2324,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2471,7 +2542,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2554,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2567,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -2546,7 +2617,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2629,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2642,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2607,7 +2678,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2690,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2703,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2673,7 +2744,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2756,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2769,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2742,7 +2813,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2825,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2838,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2803,7 +2874,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2886,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2899,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2870,7 +2941,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2953,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2966,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Displacement) GetId() string {
@@ -2944,7 +3015,8 @@ func (x *Displacement) GetHome() uint64 {
 type EventRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped.
+	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped; since format 9: 7 crossed,
+	// 8 cleared.
 	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	By     string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -2954,14 +3026,16 @@ type EventRecord struct {
 	Request    *Allocate          `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
 	Violations []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
 	// The user whose request was denied. Since format 7.
-	Owner         string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// For 7 and 8.
+	Crossing      *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3047,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3060,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -3052,6 +3126,98 @@ func (x *EventRecord) GetOwner() string {
 	return ""
 }
 
+func (x *EventRecord) GetCrossing() *CrossingRecord {
+	if x != nil {
+		return x.Crossing
+	}
+	return nil
+}
+
+// CrossingRecord is the crossing of one threshold. Since format 9.
+type CrossingRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Limit         *Limit                 `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Percent       int64                  `protobuf:"varint,4,opt,name=percent,proto3" json:"percent,omitempty"`
+	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	Omitted       int64                  `protobuf:"varint,6,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CrossingRecord) Reset() {
+	*x = CrossingRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CrossingRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CrossingRecord) ProtoMessage() {}
+
+func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
+func (*CrossingRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *CrossingRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *CrossingRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *CrossingRecord) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *CrossingRecord) GetPercent() int64 {
+	if x != nil {
+		return x.Percent
+	}
+	return 0
+}
+
+func (x *CrossingRecord) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *CrossingRecord) GetOmitted() int64 {
+	if x != nil {
+		return x.Omitted
+	}
+	return 0
+}
+
 // ViolationRecord is one violation of a denial. Since format 2.
 type ViolationRecord struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3077,7 +3243,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3255,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3268,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -3195,7 +3361,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3373,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3386,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3248,7 +3414,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3426,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3439,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -3362,7 +3528,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
 	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
-	"\arevoked\x18\b \x01(\x04R\arevoked\"\xd7\x01\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\x94\x02\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
@@ -3370,7 +3536,12 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
 	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x123\n" +
-	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\";\n" +
+	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x12;\n" +
+	"\acrossed\x182 \x03(\v2!.quorate.log.v1.CrossedThresholdsR\acrossed\"d\n" +
+	"\x11CrossedThresholds\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1a\n" +
+	"\bpercents\x18\x03 \x03(\x03R\bpercents\";\n" +
 	"\vRaiseByRule\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\"\xe8\x02\n" +
@@ -3562,7 +3733,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
-	"\x04home\x18\x06 \x01(\x04R\x04home\"\x96\x02\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\xd2\x02\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
@@ -3574,7 +3745,15 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
 	"violations\x12\x14\n" +
-	"\x05owner\x18\t \x01(\tR\x05owner\"\x9b\x02\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12:\n" +
+	"\bcrossing\x182 \x01(\v2\x1e.quorate.log.v1.CrossingRecordR\bcrossing\"\xad\x01\n" +
+	"\x0eCrossingRecord\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12+\n" +
+	"\x05limit\x18\x03 \x01(\v2\x15.quorate.log.v1.LimitR\x05limit\x12\x18\n" +
+	"\apercent\x18\x04 \x01(\x03R\apercent\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x18\n" +
+	"\aomitted\x18\x06 \x01(\x03R\aomitted\"\x9b\x02\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -3608,7 +3787,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),             // 0: quorate.log.v1.Record
 	(*Header)(nil),             // 1: quorate.log.v1.Header
@@ -3617,104 +3796,109 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*AccessRecovery)(nil),     // 4: quorate.log.v1.AccessRecovery
 	(*TokenRecord)(nil),        // 5: quorate.log.v1.TokenRecord
 	(*TreeRecord)(nil),         // 6: quorate.log.v1.TreeRecord
-	(*RaiseByRule)(nil),        // 7: quorate.log.v1.RaiseByRule
-	(*ItemRecord)(nil),         // 8: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),      // 9: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),         // 10: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),       // 11: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),     // 12: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),    // 13: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil), // 14: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),     // 15: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),         // 16: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),           // 17: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),   // 18: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),    // 19: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),        // 20: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),        // 21: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),         // 22: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),     // 23: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),    // 24: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),       // 25: quorate.log.v1.Displacement
-	(*EventRecord)(nil),        // 26: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),    // 27: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),            // 28: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),        // 29: quorate.log.v1.AuditRecord
-	(*Policy)(nil),             // 30: quorate.log.v1.Policy
-	(*Account)(nil),            // 31: quorate.log.v1.Account
-	(*Refused)(nil),            // 32: quorate.log.v1.Refused
-	(*Webhook)(nil),            // 33: quorate.log.v1.Webhook
-	(*EventPosition)(nil),      // 34: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),      // 35: quorate.log.v1.AccessSection
-	(*Tree)(nil),               // 36: quorate.log.v1.Tree
-	(*Label)(nil),              // 37: quorate.log.v1.Label
-	(*Subtree)(nil),            // 38: quorate.log.v1.Subtree
-	(*Limit)(nil),              // 39: quorate.log.v1.Limit
-	(*Resource)(nil),           // 40: quorate.log.v1.Resource
-	(*Node)(nil),               // 41: quorate.log.v1.Node
-	(*Move)(nil),               // 42: quorate.log.v1.Move
-	(*Leases)(nil),             // 43: quorate.log.v1.Leases
-	(*Allocate)(nil),           // 44: quorate.log.v1.Allocate
-	(*Claim)(nil),              // 45: quorate.log.v1.Claim
+	(*CrossedThresholds)(nil),  // 7: quorate.log.v1.CrossedThresholds
+	(*RaiseByRule)(nil),        // 8: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),         // 9: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),      // 10: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),         // 11: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),       // 12: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),     // 13: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),    // 14: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil), // 15: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),     // 16: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),         // 17: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),           // 18: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),   // 19: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),    // 20: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),        // 21: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),        // 22: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),         // 23: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),     // 24: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),    // 25: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),       // 26: quorate.log.v1.Displacement
+	(*EventRecord)(nil),        // 27: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),     // 28: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),    // 29: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),            // 30: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),        // 31: quorate.log.v1.AuditRecord
+	(*Policy)(nil),             // 32: quorate.log.v1.Policy
+	(*Account)(nil),            // 33: quorate.log.v1.Account
+	(*Refused)(nil),            // 34: quorate.log.v1.Refused
+	(*Webhook)(nil),            // 35: quorate.log.v1.Webhook
+	(*EventPosition)(nil),      // 36: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),      // 37: quorate.log.v1.AccessSection
+	(*Tree)(nil),               // 38: quorate.log.v1.Tree
+	(*Label)(nil),              // 39: quorate.log.v1.Label
+	(*Subtree)(nil),            // 40: quorate.log.v1.Subtree
+	(*Limit)(nil),              // 41: quorate.log.v1.Limit
+	(*Resource)(nil),           // 42: quorate.log.v1.Resource
+	(*Node)(nil),               // 43: quorate.log.v1.Node
+	(*Move)(nil),               // 44: quorate.log.v1.Move
+	(*Leases)(nil),             // 45: quorate.log.v1.Leases
+	(*Allocate)(nil),           // 46: quorate.log.v1.Allocate
+	(*Claim)(nil),              // 47: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	6,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	12, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	18, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	18, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	28, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	26, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	8,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	9,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	30, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	13, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	19, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	19, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	30, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	27, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	9,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	10, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	32, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	3,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	31, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	33, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	5,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	32, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	29, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	14, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	34, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	31, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	15, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
 	2,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
-	33, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	34, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	35, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	35, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	36, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	37, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
 	4,  // 20: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	36, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	7,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
-	37, // 23: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	18, // 24: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	10, // 25: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	11, // 26: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	17, // 27: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	16, // 28: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	35, // 29: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	38, // 30: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	13, // 31: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	39, // 32: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	15, // 33: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	30, // 34: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	40, // 35: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	41, // 36: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	42, // 37: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	43, // 38: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	44, // 39: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	24, // 40: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	25, // 41: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	37, // 42: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	23, // 43: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	19, // 44: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	45, // 45: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	20, // 46: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	21, // 47: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	22, // 48: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	8,  // 49: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	44, // 50: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	27, // 51: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	38, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	8,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	7,  // 23: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
+	39, // 24: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	19, // 25: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	11, // 26: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	12, // 27: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	18, // 28: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	17, // 29: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	37, // 30: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	40, // 31: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	14, // 32: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	41, // 33: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	16, // 34: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	32, // 35: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	42, // 36: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	43, // 37: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	44, // 38: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	45, // 39: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	46, // 40: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	25, // 41: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	26, // 42: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	39, // 43: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	24, // 44: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	20, // 45: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	47, // 46: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	21, // 47: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	22, // 48: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	23, // 49: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	9,  // 50: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	46, // 51: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	29, // 52: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	28, // 53: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	41, // 54: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -3749,7 +3933,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

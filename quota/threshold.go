@@ -1,0 +1,105 @@
+package quota
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// WarnAt has the thresholds of limits: at how much use of a limit an event says that it is reached. Every limit of an
+// amount counts, own or inherited; limits of users, groups and applications do not. The zero value inherits that of the
+// parent, which is none at a root.
+type WarnAt struct {
+	// Percents are the thresholds, rising, 1 to MaxThresholdPercent, at most MaxThresholds.
+	Percents []int
+	// Margin is how many points the use must fall below a threshold until it can be crossed again: 1 to the lowest
+	// threshold less one, or 0 for DefaultMargin or what the lowest threshold allows, if that is less.
+	Margin int
+	// Off is true if there are none, whatever the parent has; then nothing else is set.
+	Off bool
+}
+
+// Bounds of thresholds.
+const (
+	MaxThresholds       = 4
+	MaxThresholdPercent = 200
+	DefaultMargin       = 5
+	// MaxCrossings bounds the events about thresholds of one command; the last one counts those that are left out.
+	MaxCrossings = 1_000
+)
+
+// IsZero is true if the thresholds are those of the parent.
+func (w *WarnAt) IsZero() bool { return len(w.Percents) == 0 && w.Margin == 0 && !w.Off }
+
+// Equal is true if both say the same.
+func (w *WarnAt) Equal(other *WarnAt) bool {
+	return w.Margin == other.Margin && w.Off == other.Off && slices.Equal(w.Percents, other.Percents)
+}
+
+// MarginInForce is Margin with its default.
+func (w *WarnAt) MarginInForce() int {
+	if w.Margin != 0 || len(w.Percents) == 0 {
+		return w.Margin
+	}
+	return min(DefaultMargin, w.Percents[0]-1)
+}
+
+// String is the thresholds as text, such as "80% 95%, margin 10"; empty if they are those of the parent, or for nil.
+func (w *WarnAt) String() string {
+	if w == nil {
+		return ""
+	}
+	if w.Off {
+		return "none"
+	}
+	texts := make([]string, len(w.Percents))
+	for i, percent := range w.Percents {
+		texts[i] = strconv.Itoa(percent) + "%"
+	}
+	text := strings.Join(texts, " ")
+	if w.Margin != 0 {
+		text += fmt.Sprintf(", margin %d", w.Margin)
+	}
+	return text
+}
+
+// Reaches is true if an amount is at least so many percent of a limit. Nothing reaches a part of what is not limited,
+// and of a limit of 0 only more than nothing does.
+func (a Amount) Reaches(percent int, limit Limit) bool {
+	switch {
+	case limit.Kind != Limited:
+		return false
+	case limit.Amount == 0:
+		return a > 0
+	}
+	usedHigh, usedLow := bits.Mul64(uint64(a), 100)
+	high, low := bits.Mul64(uint64(limit.Amount), uint64(percent))
+	return usedHigh > high || usedHigh == high && usedLow >= low
+}
+
+// PercentOf is how many whole percent of a limit an amount is, 0 if the limit is not an amount or 0.
+func (a Amount) PercentOf(limit Limit) int64 {
+	if limit.Kind != Limited || limit.Amount == 0 || a < 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(a), 100)
+	if high >= uint64(limit.Amount) {
+		return int64(MaxAmount)
+	}
+	percent, _ := bits.Div64(high, low, uint64(limit.Amount))
+	return int64(min(percent, uint64(MaxAmount)))
+}
+
+// Crossing is the crossing of one threshold, upwards or back.
+type Crossing struct {
+	Tree, Node, Resource string
+	// Percent is the threshold. Used is what the subtree of the node holds, Limit the limit in force, both after the
+	// command that caused it.
+	Percent int
+	Used    Amount
+	Limit   Limit
+	// Omitted counts further crossings of the same command, which have no events; see MaxCrossings.
+	Omitted int
+}
