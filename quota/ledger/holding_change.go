@@ -204,7 +204,7 @@ func (h *holdingChange) newClaim(w wantedClaim) (placedClaim, *quota.Error) {
 	if w.isMoved {
 		return h.movedClaim(w)
 	}
-	c := h.was.claims[w.from]
+	c := h.keptClaim(w.from)
 	c.placed = c.at.address
 	if w.field == "" || len(c.picks()) > 0 {
 		return c, nil
@@ -219,6 +219,21 @@ func (h *holdingChange) newClaim(w wantedClaim) (placedClaim, *quota.Error) {
 		c.more = &more
 	}
 	return c, nil
+}
+
+// keptClaim is a claim that stays at its node. Snapshots say only of an allocation as a whole whether it was granted
+// regardless of limits. So since LevelNine that counts for each of its claims, or a restored ledger would decide
+// otherwise.
+func (h *holdingChange) keptClaim(i int) placedClaim {
+	c := h.was.claims[i]
+	if forced := h.was.isForced(); h.ledger.level >= quota.LevelNine && c.isForced() != forced {
+		more := claimDetails{}
+		if c.more != nil {
+			more = *c.more
+		}
+		more.forced, c.more = forced, &more
+	}
+	return c
 }
 
 // movedClaim is a claim at another node than before. It ranks, and counts for the group, as the one that it continues.
