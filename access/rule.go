@@ -30,6 +30,8 @@ const (
 	LabelsField
 	// WarnAtField are the thresholds of the limits of the node and below.
 	WarnAtField
+	// HoldField is whether a node is on hold.
+	HoldField
 	// BindingsField are bindings of roles without configuring verbs.
 	BindingsField
 	// ConfiguringField are bindings of roles with configuring verbs, and the older admins of a node.
@@ -39,7 +41,7 @@ const (
 // Differences of a tree, and beside all trees.
 const (
 	// ResourcesField and ItemsField are what is registered.
-	ResourcesField Field = iota + 18
+	ResourcesField Field = iota + 19
 	ItemsField
 	// LeasesField, OvertakeField, ForestField, RequireReasonField, ApprovalsField, TenantsSeeField and
 	// RequirePrincipalField are settings.
@@ -63,7 +65,8 @@ const (
 
 var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
-	"principals", "queueing", "auto-approve", "labels", "warn-at", "bindings", "configuring bindings", "resources", "items", "leases",
+	"principals", "queueing", "auto-approve", "labels", "warn-at", "hold", "bindings", "configuring bindings", "resources",
+	"items", "leases",
 	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "maintenance", "tree added",
 	"tree removed", "access",
 }
@@ -170,6 +173,9 @@ var rules = [lastField + 1]rule{
 	},
 	WarnAtField: {
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
+	},
+	HoldField: {
+		node: []Ask{{MaintenanceSet, AtAncestor}}, root: []Ask{{MaintenanceSet, AtRoot}}, newTree: createTree,
 	},
 	BindingsField: {
 		node: []Ask{{BindingsGrant, AtNode}}, root: []Ask{{BindingsGrant, AtRoot}}, newTree: grantNewTree,

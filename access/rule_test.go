@@ -55,7 +55,7 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("DESIGN.md does not have the row\n%s", row(f))
 		}
 	}
-	if len(names) != 30 {
+	if len(names) != 31 {
 		t.Errorf("there are %d fields", len(names))
 	}
 	for _, f := range []access.Field{0, access.AccessField + 1} {

@@ -40,7 +40,7 @@ const (
 	NodesManage
 	// PolicySet allows setting policies, defaults, principal limits and queueing.
 	PolicySet
-	// MaintenanceSet allows switching maintenance.
+	// MaintenanceSet allows switching maintenance, and holding and resuming nodes.
 	MaintenanceSet
 	// BindingsGrant allows adding and removing bindings.
 	BindingsGrant

@@ -186,6 +186,10 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return configurationRecord("MoveNode", c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To), true
 	case quota.SetMaintenance:
 		return configurationRecord("SetMaintenance", c.Meta, c.Tree), true
+	case quota.HoldNode:
+		return configurationRecord("HoldNode", c.Meta, quota.Place(c.Tree, c.Node)), true
+	case quota.ResumeNode:
+		return configurationRecord("ResumeNode", c.Meta, quota.Place(c.Tree, c.Node)), true
 	case quota.RollBack:
 		return configurationRecord("RollBack", c.Meta, fmt.Sprintf("to revision %d", c.Revision)), true
 	case quota.DeleteTree:

@@ -135,6 +135,15 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_SetMaintenance:
 		s := c.SetMaintenance
 		return quota.SetMaintenance{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), On: s.GetOn()}, nil
+	case *logv1.Command_HoldNode:
+		h := c.HoldNode
+		return quota.HoldNode{
+			Meta: decodeMeta(h.GetMeta()), Tree: h.GetTree(), Node: h.GetNode(), Deny: h.GetDeny(),
+			For: quota.Span(h.GetForMs()), Drain: h.GetDrain(), Grace: quota.Span(h.GetGraceMs()),
+		}, nil
+	case *logv1.Command_ResumeNode:
+		r := c.ResumeNode
+		return quota.ResumeNode{Meta: decodeMeta(r.GetMeta()), Tree: r.GetTree(), Node: r.GetNode()}, nil
 	case *logv1.Command_RollBack:
 		return quota.RollBack{Meta: decodeMeta(c.RollBack.GetMeta()), Revision: c.RollBack.GetRevision()}, nil
 	case *logv1.Command_DeleteTree:

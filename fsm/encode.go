@@ -173,6 +173,15 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_SetMaintenance{SetMaintenance: &logv1.SetMaintenance{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, On: c.On,
 		}}}
+	case quota.HoldNode:
+		return &logv1.Command{Command: &logv1.Command_HoldNode{HoldNode: &logv1.HoldNode{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node, Deny: c.Deny, ForMs: int64(c.For), Drain: c.Drain,
+			GraceMs: int64(c.Grace),
+		}}}
+	case quota.ResumeNode:
+		return &logv1.Command{Command: &logv1.Command_ResumeNode{ResumeNode: &logv1.ResumeNode{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node,
+		}}}
 	case quota.RollBack:
 		return &logv1.Command{
 			Command: &logv1.Command_RollBack{RollBack: &logv1.RollBack{Meta: encodeMeta(c.Meta), Revision: c.Revision}},

@@ -153,7 +153,7 @@ func anyCommand() *rapid.Generator[quota.Command] {
 	changing := rapid.OneOf(asCommand(rapid.Make[quota.Resize]()), asCommand(rapid.Make[quota.Transfer]()),
 		asCommand(rapid.Make[quota.Split]()))
 	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound,
-		adopting, requesting, changing)
+		adopting, requesting, changing, quotatest.HoldCommands())
 }
 
 func asCommand[C quota.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {

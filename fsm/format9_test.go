@@ -24,6 +24,11 @@ func ninthSamples() map[string]quota.Command {
 			Name: "pager", Version: 4, Cursor: quota.EventPosition{Index: 8, Number: 1}, Delivered: 3, Gaps: 1,
 			Error: "no route",
 		}}},
+		"hold-node": quota.HoldNode{
+			Meta: quota.ChangeMeta{Actor: "eva", Reason: "new cables", RequestID: "r1"}, Tree: "t", Node: "a", Deny: true,
+			For: 60_000, Drain: true, Grace: 1000,
+		},
+		"resume-node": quota.ResumeNode{Meta: quota.ChangeMeta{Actor: "eva"}, Tree: "t", Node: "a"},
 	}
 }
 
@@ -44,6 +49,7 @@ func ninthFSM(t testing.TB) *FSM {
 	applyData(f, f.applied+1, joined(t, RaiseLevel(ninthFormat)))
 	addWebhooks(t, f)
 	crossThresholds(t, f)
+	holdNinth(t, f)
 	return f
 }
 
@@ -89,6 +95,32 @@ func crossThresholds(t testing.TB, f *FSM) {
 	}
 	if kinds[quota.EventCrossed] != 2 || kinds[quota.EventCleared] != 1 {
 		t.Fatalf("the events about thresholds are %v", kinds)
+	}
+}
+
+// holdNinth leaves a node that is being drained, a drained one, a request that waits for the end of a hold, and the
+// denial of another one.
+func holdNinth(t testing.TB, f *FSM) {
+	t.Helper()
+	tree := quota.TreeSpec{
+		Name: "held", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Policy: "open", Bindings: seventhBindings}, {Path: "a"}, {Path: "b"}},
+	}
+	request := func(id string, mode quota.Mode) quota.Command {
+		return quota.Allocate{ID: id, Mode: mode, Claims: []quota.Claim{
+			{Tree: "held", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}},
+		}}
+	}
+	meta := quota.ChangeMeta{Reason: "new cables"}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("ci/held", quota.Hold))))
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller,
+		quota.HoldNode{Meta: meta, Tree: "held", Node: "a", For: 60_000, Drain: true, Grace: 1000},
+		quota.HoldNode{Meta: meta, Tree: "held", Node: "b", Deny: true, Drain: true})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("ci/waits", quota.Wait),
+		request("ci/denied", quota.Hold))))
+	if holds := f.ledger.View().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {
+		t.Fatalf("the holds are %+v", holds)
 	}
 }
 

@@ -30,6 +30,9 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 		for _, c := range n.Crossed {
 			record.Crossed = append(record.Crossed, encodeCrossed(n.ID, c))
 		}
+		if n.Hold != nil {
+			record.Holds = append(record.Holds, encodeHold(n.ID, n.Hold))
+		}
 	}
 	return record
 }
@@ -52,11 +55,15 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	for _, c := range r.GetCrossed() {
 		crossed[c.GetNodeId()] = append(crossed[c.GetNodeId()], decodeCrossed(c))
 	}
+	holds := map[uint64]*ledger.HoldImage{}
+	for _, hold := range r.GetHolds() {
+		holds[hold.GetNodeId()] = decodeHold(hold)
+	}
 	for i := range spec.Nodes {
 		n := ledger.NodeImage{Spec: &spec.Nodes[i]}
 		if i < len(r.GetNodeIds()) {
 			n.ID = r.GetNodeIds()[i]
-			n.Made, n.RaisedByRule, n.Crossed = made[n.ID], raises[n.ID], crossed[n.ID]
+			n.Made, n.RaisedByRule, n.Crossed, n.Hold = made[n.ID], raises[n.ID], crossed[n.ID], holds[n.ID]
 		}
 		image.Nodes = append(image.Nodes, n)
 	}
@@ -197,7 +204,7 @@ func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
 func encodeEvent(e *quota.Event) *logv1.EventRecord {
 	record := &logv1.EventRecord{
 		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
-		Owner: e.Owner, Crossing: encodeCrossing(e.Crossing),
+		Owner: e.Owner, Crossing: encodeCrossing(e.Crossing), Tree: e.Tree, Node: e.Node,
 	}
 	if e.Request != nil {
 		record.Request = encodeAllocate(*e.Request)
@@ -212,6 +219,7 @@ func decodeEvent(r *logv1.EventRecord) *quota.Event {
 	e := &quota.Event{
 		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
 		Owner: r.GetOwner(), Crossing: decodeCrossing(r.GetCrossing()),
+		Tree: r.GetTree(), Node: r.GetNode(),
 		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {
@@ -229,7 +237,7 @@ func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
 		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used),
 		Requested: int64(v.Requested),
 		Kind:      uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
-		TooLarge: v.TooLarge,
+		TooLarge: v.TooLarge, Reason: v.Reason,
 	}
 }
 
@@ -239,7 +247,7 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
 		Kind:   quota.ViolationKind(min(v.GetKind(), 255)),
 		Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
-		Item:   v.GetItem(), TooLarge: v.GetTooLarge(),
+		Item:   v.GetItem(), TooLarge: v.GetTooLarge(), Reason: v.GetReason(),
 	}
 }
 
@@ -250,6 +258,7 @@ func encodeWaiting(w ledger.WaitingImage) *logv1.WaitingRecord {
 		Line: &logv1.LineRecord{
 			Node: w.Line.Node, Resource: w.Line.Resource, Tree: w.Line.Tree, State: w.Line.State, Item: w.Line.Item,
 			HolderKind: uint32(w.Line.Holder.Kind), Holder: w.Line.Holder.Name,
+			Hold: w.Line.IsHold,
 		},
 		HeadSinceMs: int64(w.HeadSince),
 	}
@@ -263,7 +272,7 @@ func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
 		Line: ledger.BlockerImage{
 			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(),
-			Item:   line.GetItem(),
+			Item: line.GetItem(), IsHold: line.GetHold(),
 			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 		},
 		HeadSince: quota.Instant(r.GetHeadSinceMs()),

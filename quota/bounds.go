@@ -121,6 +121,12 @@ const AutoApprover = "system/auto-approve"
 // MaxReserve is the longest duration of a reservation: an hour.
 const MaxReserve Span = 60 * 60 * 1000
 
+// MaxHolds is the largest number of nodes on hold. MaxHold is the longest hold that ends by itself: a year.
+const (
+	MaxHolds      = 1000
+	MaxHold  Span = 366 * 24 * 60 * 60 * 1000
+)
+
 // MaxExpire is the largest number of records that one Expire may end or change.
 const MaxExpire = 1024
 

@@ -70,6 +70,8 @@ const (
 	OfItems ViolationKind = 3
 	// OfQueue: requests that must not be overtaken. The limit is 0, Used is the number of such requests, Requested is 0.
 	OfQueue ViolationKind = 4
+	// OfHold: the node is on hold, see [HoldNode]; the resource is empty and all amounts are 0. Reason is that of the hold.
+	OfHold ViolationKind = 5
 )
 
 // HolderKind is the kind of owner of a limit. The numbers are part of the snapshot format.
@@ -121,6 +123,8 @@ type Violation struct {
 	Seen TenantsSee
 	// Lacking is what is missing if the numbers that say it are left out; else 0.
 	Lacking Amount
+	// Reason is that of a hold; empty for other kinds.
+	Reason string
 }
 
 // ShownAs is the violation as it is shown to a caller who sees that much of its level: unless that is SeeTotals, limit
@@ -130,7 +134,7 @@ func (v Violation) ShownAs(s TenantsSee) Violation {
 		return v
 	}
 	v.Seen, v.Lacking = s, v.Missing()
-	v.Limit, v.Used, v.TooLarge = 0, 0, false
+	v.Limit, v.Used, v.TooLarge, v.Reason = 0, 0, false, ""
 	if v.Kind == OfQueue {
 		v.Lacking = 0 // a number of requests of others
 	}
@@ -207,6 +211,8 @@ func (v Violation) sentence() string {
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 	case OfQueue:
 		return v.queueSentence()
+	case OfHold:
+		return v.holdSentence()
 	case OfItems:
 		return fmt.Sprintf("%s has %d of %d %s to be had as %s, %d requested, %d missing",
 			v.Tree, v.Limit-v.Used, v.Limit, v.Resource, v.Item, v.Requested, v.Missing())
@@ -226,6 +232,8 @@ func (v Violation) shortSentence() string {
 	switch v.Kind {
 	case OfQueue:
 		return "other requests wait " + at + " before this one"
+	case OfHold:
+		return "nothing new is admitted " + at + " while a hold stands there"
 	case OfApplications:
 		what = "applications"
 	case OfItems:
@@ -233,6 +241,15 @@ func (v Violation) shortSentence() string {
 	case OfResource, OfBorrowing:
 	}
 	return fmt.Sprintf("too little is left %s: %d %s requested, %d missing", at, v.Requested, what, v.Missing())
+}
+
+// holdSentence names the node and the reason of its hold.
+func (v Violation) holdSentence() string {
+	text := "nothing new is admitted at " + Place(v.Tree, v.Node) + " until its hold ends"
+	if v.Reason != "" {
+		text += " (" + v.Reason + ")"
+	}
+	return text
 }
 
 // queueSentence describes the requests ahead of this one.

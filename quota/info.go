@@ -28,8 +28,8 @@ type AllocationInfo struct {
 	// allocation is not a lease.
 	TTL       Span
 	ExpiresAt Instant
-	// RevokedBy is the id of the allocation in favour of which the lease is revoked: it ends at ExpiresAt and cannot be
-	// renewed beyond that.
+	// RevokedBy is the id of the allocation in favour of which the lease is revoked, or DrainedBy: it ends at ExpiresAt and
+	// cannot be renewed beyond that.
 	RevokedBy string
 	// Unclaimed is true for a lease that was granted from the queue and not yet collected by its caller.
 	Unclaimed bool
@@ -142,6 +142,9 @@ type NodeUsage struct {
 	// Applications is the number of applications that run in the subtree; MaxApplications is its limit, 0 for none.
 	Applications    int
 	MaxApplications Amount
+	// Hold is the hold of the node, or of the nearest node above it that is on hold; nil if there is none. Its Used,
+	// IsUsed and Revoking are not set.
+	Hold *NodeHoldInfo
 }
 
 // ResourceUsage is the limit and usage of one resource at one node.
@@ -323,15 +326,19 @@ const (
 	EventCrossed EventKind = 7
 	// EventCleared: the use has fallen below a threshold by its margin, or the threshold is gone.
 	EventCleared EventKind = 8
+	// EventDrained: nothing is held any more at a node that is being drained, and below.
+	EventDrained EventKind = 12
 	// EventWebhookDead: a webhook could not deliver an event for as long as it may try; the id is its name.
 	EventWebhookDead EventKind = 20
 )
 
-// Event is a change of one allocation, or the crossing of a threshold. It is immutable.
+// Event is a change of one allocation or of one node, or the crossing of a threshold. It is immutable.
 type Event struct {
 	// Number increases by one from event to event.
 	Number uint64
 	Kind   EventKind
+	// Tree and Node are set for an EventDrained, which has no ID.
+	Tree, Node string
 	// ID is the id of the allocation or request, By that of the allocation that caused the event.
 	ID, By string
 	Stamp  Stamp

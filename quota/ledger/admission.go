@@ -38,7 +38,7 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	t := l.beginTx(a)
 	decision := t.decide()
 	switch {
-	case !decision.Granted && shouldQueue(request, decision):
+	case !decision.Granted && shouldQueue(request, decision) && !l.forest.deniesWaiting(decision.Violations):
 		return l.enqueue(request, &t, decision, m)
 	case decision.Granted && !t.hasRoom():
 		t.rollback()

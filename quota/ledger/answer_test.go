@@ -154,6 +154,11 @@ func (p *player) read(word string, args []string) error {
 			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources),
 				t.Nodes, t.Claims)
 		}
+	case "holds":
+		tree, node := nodeAt(strings.Join(args, ""))
+		for _, h := range v.Holds(tree, node) {
+			p.say("%s", formatHold(h))
+		}
 	case "queue":
 		p.queue(v, args)
 	case "list":
@@ -205,6 +210,9 @@ func (p *player) usage(v ledger.Sandbox, place string) {
 		for _, r := range n.Resources {
 			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
 			name = ""
+		}
+		if h := n.Hold; h != nil {
+			_, _ = fmt.Fprintf(table, "\ton hold\tat %s\n", quota.Place(h.Tree, h.Node))
 		}
 		if n.Applications > 0 || n.MaxApplications > 0 {
 			_, _ = fmt.Fprintf(table, "\tapplications\t%d of %s\n", n.Applications, countWord(n.MaxApplications))

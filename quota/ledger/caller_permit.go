@@ -61,6 +61,10 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.permitMove(c))
 	case quota.SetMaintenance:
 		return l.forbid(l.permitBefore(quota.Change{Tree: c.Tree, Field: "maintenance"}, "tree"))
+	case quota.HoldNode:
+		return l.forbid(l.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "hold"}, "node"))
+	case quota.ResumeNode:
+		return l.forbid(l.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "hold"}, "node"))
 	case quota.DeleteTree:
 		return l.forbid(l.permitBefore(quota.Change{Tree: c.Tree, Field: "tree", Kind: quota.Removed}, "name"))
 	case quota.RollBack:
@@ -332,6 +336,12 @@ func (l guard) completed(c quota.Command) quota.Command {
 		c.Meta.Actor = l.caller.user()
 		return c
 	case quota.SetMaintenance:
+		c.Meta.Actor = l.caller.user()
+		return c
+	case quota.HoldNode:
+		c.Meta.Actor = l.caller.user()
+		return c
+	case quota.ResumeNode:
 		c.Meta.Actor = l.caller.user()
 		return c
 	case quota.RollBack:

@@ -12,14 +12,11 @@ import (
 
 // planLimits checks a change of one node's limits. It costs the node's family, not the tree.
 func (pl planner) planLimits(c quota.SetLimits) plan {
-	t := pl.forest.trees[c.Tree]
-	if t == nil {
-		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
-	}
-	n, err := t.configured(c.Node, "node")
+	n, err := pl.forest.configuredNode(c.Tree, c.Node)
 	if err != nil {
 		return refusedPlan(err)
 	}
+	t := n.tree
 	swap, err := n.withLimits(c.Limits)
 	if err != nil {
 		return refusedPlan(err)
@@ -65,6 +62,15 @@ func (n *node) overWith(swap *node) []quota.Overuse {
 		n.swapLimit(i, limit)
 	}
 	return list
+}
+
+// configuredNode finds a node of a tree that stands in the configuration.
+func (f *forest) configuredNode(tree, path string) (*node, *quota.Error) {
+	t := f.trees[tree]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
+	}
+	return t.configured(path, "node")
 }
 
 // configured finds a node that stands in the configuration.

@@ -37,6 +37,9 @@ const (
 	dueItem dueKind = 3
 	// dueRequest has the number of an open request for limits that expires.
 	dueRequest dueKind = 4
+	// dueHold and dueDrain have the identity of a node whose hold ends, or whose drain goes on.
+	dueHold  dueKind = 21
+	dueDrain dueKind = 22
 )
 
 // dueKey identifies what has a deadline.
@@ -169,6 +172,17 @@ func (v verifier) checkDue() error {
 		expected++
 		if known := v.deadlines.byKey[dueKey{dueRequest, r.Number}]; known == nil || known.at != r.Ends {
 			return fmt.Errorf("request for limits %d expires at %d, but has no deadline then", r.Number, r.Ends)
+		}
+	}
+	for id, n := range v.forest.onHold {
+		for kind, at := range map[dueKind]quota.Instant{dueHold: n.hold.Until, dueDrain: n.hold.DrainAt} {
+			if at == 0 {
+				continue
+			}
+			expected++
+			if known := v.deadlines.byKey[dueKey{kind, id}]; known == nil || known.at != at {
+				return fmt.Errorf("the hold of %s changes at %d, but has no deadline then", n.place(), at)
+			}
 		}
 	}
 	if counted := v.deadlines.leases; counted != leases {

@@ -21,6 +21,7 @@
 //	trees and nodes                         forest.go; tx.go charges claims, usage.go answers how much is used
 //	how a holding changes                   resize.go and split.go for its shape, holding_change.go, holding_commit.go,
 //	                                        holding_levels.go for the limits
+//	nodes on hold                           hold.go and drain.go
 //	records of allocations and their ends   allocation.go, shared_claims.go, ending.go, lease.go
 //	reservations                            reservation.go, reservation_restore.go, reservation_items.go
 //	waiting requests                        queue.go, queue_blockers.go (what they wait for), queue_drain.go (retrying),

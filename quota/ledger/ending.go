@@ -130,6 +130,11 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 		l.dropOverdue(l.queue.byArrival[k.number])
 	case dueItem:
 		l.inventory.advanceItem(k.number)
+	case dueHold:
+		l.endHold(l.forest.onHold[k.number])
+	case dueDrain:
+		n := l.forest.onHold[k.number]
+		l.drainFrom(n, n.hold.DrainAfter)
 	case dueRequest:
 		open := l.requests.find(k.number)
 		closed := l.requests.close(open, quota.RequestExpired, "", "it was not decided in time")

@@ -19,8 +19,11 @@ type search struct {
 }
 
 // findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
-// A request that must not overtake others has no remedy.
+// A request that must not overtake others has no remedy, and neither has one that a hold is in the way of.
 func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), denied quota.Decision) *quota.Remedy {
+	if slices.ContainsFunc(denied.Violations, func(v quota.Violation) bool { return v.Kind == quota.OfHold }) {
+		return &quota.Remedy{}
+	}
 	raises, releases := &search{ledger: s.ledger, place: place}, &search{ledger: s.ledger, place: place}
 	return &quota.Remedy{Raises: raises.raises(denied), Releases: releases.releases(denied.Violations)}
 }

@@ -14,7 +14,7 @@ var eventWords = map[quota.EventKind]string{
 	quota.EventCrossed: "crossed", quota.EventCleared: "cleared",
 	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired",
 	quota.EventRestored: "restored",
-	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped",
+	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped", quota.EventDrained: "drained",
 }
 
 func (p *player) events(v ledger.Sandbox, args []string) error {
@@ -42,7 +42,7 @@ func (p *player) events(v ledger.Sandbox, args []string) error {
 	}
 	page := v.Events(f, most)
 	for _, e := range page.Events {
-		text := fmt.Sprintf("%d: %s was %s", e.Number, e.ID, eventWords[e.Kind])
+		text := fmt.Sprintf("%d: %s was %s", e.Number, e.ID+quota.Place(e.Tree, e.Node), eventWords[e.Kind])
 		if e.By != "" {
 			text += " because of " + e.By
 		}

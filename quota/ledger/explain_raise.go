@@ -113,7 +113,7 @@ func (h *raiseSearch) covers(v quota.Violation) bool {
 // raiseFor raises limits for all violations; false if that is impossible, or there are none.
 func (h *raiseSearch) raiseFor(violations []quota.Violation) bool {
 	for _, v := range violations {
-		if v.Kind == quota.OfQueue {
+		if v.Kind == quota.OfQueue || v.Kind == quota.OfHold {
 			return false
 		}
 		if h.covers(v) {

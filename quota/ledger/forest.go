@@ -36,6 +36,10 @@ type forest struct {
 	// configuration has changed; see judgeThresholds.
 	usedCells []usedCell
 	rewarned  []*tree
+	// onHold are the nodes on hold by their identities, drained those that are being drained and that a claim has left in
+	// the present command.
+	onHold  map[uint64]*node
+	drained []*node
 }
 
 // tree is a hierarchy of nodes.
@@ -101,6 +105,8 @@ type node struct {
 	crossed       map[*resource][]int
 	// raisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
 	raisedByRule quota.Instant
+	// hold is nil unless the node is on hold.
+	hold *HoldImage
 	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.
 	borrow, lend []quota.Amount
 	pools        []pool

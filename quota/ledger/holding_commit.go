@@ -12,7 +12,7 @@ func (h *holdingChange) records() []*Allocation { return append([]*Allocation{h.
 // decide makes the change, and takes it back if a level would exceed its limit.
 func (h *holdingChange) decide() quota.Decision {
 	behind := h.ledger.softOvertakeViolations(&Allocation{more: h.is.more, claims: h.rising})
-	if violations := append(h.uncountable(), behind...); len(violations) > 0 {
+	if violations := slices.Concat(h.holdViolations(), h.uncountable(), behind); len(violations) > 0 {
 		return quota.Decision{Violations: violations}
 	}
 	h.levels = h.ledger.measureLevels(h.records())

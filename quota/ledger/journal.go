@@ -44,6 +44,8 @@ func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
 // meanwhile cannot be told to be there.
 func (v View) concerns(e *quota.Event, tree, node string) bool {
 	switch {
+	case e.Tree != "":
+		return e.Tree == tree && quota.IsWithin(e.Node, node)
 	case e.Crossing != nil:
 		return e.Crossing.Tree == tree && quota.IsWithin(e.Crossing.Node, node)
 	case e.Request != nil:

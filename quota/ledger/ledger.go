@@ -58,7 +58,7 @@ func New(b quota.Bounds) *Ledger {
 	l.history.environment = env
 	l.history.requests = map[string]*quota.Revision{}
 	l.forest.environment = env
-	l.forest.trees, l.forest.policies = map[string]*tree{}, &policySet{}
+	l.forest.trees, l.forest.policies, l.forest.onHold = map[string]*tree{}, &policySet{}, map[uint64]*node{}
 	l.allocations = newAllocations(env)
 	l.allocations.forest = &l.forest
 	l.deadlines = newDeadlines()
@@ -95,7 +95,7 @@ func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome 
 	l.journal.facts, l.journal.changes = l.journal.facts[:0], nil
 	l.forest.forgetUses()
 	out := l.executeFrom(from, c, carryOut)
-	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 {
+	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 || len(l.forest.onHold) > 0 {
 		l.afterCommand()
 	}
 	if len(l.forest.usedCells)+len(l.forest.rewarned) > 0 {
@@ -158,6 +158,10 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return p.commitPlan(c.Meta, p.planMove(c), m)
 	case quota.SetMaintenance:
 		return p.commitPlan(c.Meta, p.planMaintenance(c), m)
+	case quota.HoldNode:
+		return p.commitPlan(c.Meta, p.planHold(c), m)
+	case quota.ResumeNode:
+		return p.commitPlan(c.Meta, p.planResume(c), m)
 	case quota.RollBack:
 		return p.commitPlan(c.Meta, p.planRollBack(c), m)
 	case quota.DeleteTree:

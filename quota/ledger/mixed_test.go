@@ -72,6 +72,9 @@ func booksOf(l *ledger.Ledger) books {
 	for i := range trees {
 		trees[i].Version = 0 // that of what is held
 		forgetCrossed(&trees[i])
+		for j := range trees[i].Nodes {
+			trees[i].Nodes[j].Hold = nil // ends by itself
+		}
 	}
 	b := books{trees: asJSON(trees), held: asJSON(slices.Collect(image.Held())), over: overOf(l)}
 	for _, tree := range l.View().Trees() {

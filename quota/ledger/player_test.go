@@ -68,7 +68,7 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.Sandbox().DryRun(c))
 		}
 		return err
-	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset",
+	case "apply", "set", "move", "maintenance", "hold", "drain", "resume", "rollback", "delete", "allocate", "release", "renew", "update", "reset",
 		"confirm", "cancel", "expire", "resize", "transfer", "split":
 		c, err := parseCommand(words, body)
 		if err == nil {

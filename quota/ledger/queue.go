@@ -292,6 +292,8 @@ func (key blocker) String() string {
 	}
 	what := "applications"
 	switch {
+	case key.isHold:
+		what = "the end of the hold"
 	case key.resource != nil:
 		what = key.resource.Name
 	case key.isSoft():

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// blocker identifies what blocks the requests of a queue: the capacity of a node for a resource, or of a user or group
-// at it. Without a resource, it is the number of applications or, where claims borrow softly, capacity of any kind;
+// blocker identifies what blocks the requests of a queue: the hold of a node, its capacity for a resource, or that of a
+// user or group at it. Without a resource, it is the number of applications or, where claims borrow softly, capacity of any kind;
 // without a node, items; without a tree, a bound of the ledger.
 type blocker struct {
 	tree     *tree
@@ -18,6 +18,8 @@ type blocker struct {
 	holder   quota.Holder
 	// state or item identifies the items.
 	state, item string
+	// isHold is true for the hold of the node.
+	isHold bool
 }
 
 // blockerQueue is the requests with the same blocker.
@@ -87,7 +89,7 @@ func (bq *blockerQueue) isStrict() bool {
 // for long enough; otherwise the first waiter that awaits revocations.
 func (bq *blockerQueue) blockingHead(now quota.Instant) *waiter {
 	head := bq.head()
-	if head == nil || bq.tree == nil {
+	if head == nil || bq.tree == nil || bq.isHold {
 		return nil
 	}
 	if bq.isStrict() || now-head.headSince >= quota.Instant(overtakeSpan(bq.tree.settings)) {
@@ -181,7 +183,7 @@ func (bq *blockerQueue) capacity() quota.Amount {
 	switch {
 	case bq.resource != nil && bq.node == nil:
 		return bq.resource.stock.capacityFor(bq.blocker)
-	case bq.node == nil:
+	case bq.node == nil || bq.isHold:
 		return quota.MaxAmount
 	case bq.holder.Kind != quota.TheNode:
 		return bq.holderCapacity(bq.node.tree.accounts.find(bq.holder))
@@ -238,6 +240,9 @@ func (key blocker) amountNeeded(a *Allocation) quota.Amount {
 		return key.itemsNeeded(a)
 	}
 	if key.node == nil || key.resource == nil {
+		if key.isHold {
+			return 0
+		}
 		if key.node != nil && (key.holder.Kind != quota.TheNode || key.node.borrows != policy.BorrowSoft) {
 			return 1 // one application
 		}

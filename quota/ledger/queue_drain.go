@@ -19,14 +19,19 @@ func (q *waitQueue) clearDirty(bq *blockerQueue) {
 	bq.retryAll = false
 }
 
-// afterCommand runs at the end of every command that made a queue dirty or a dynamic node idle. It grants waiting
-// requests that fit now, in the order of the queue, which establishes I7, and removes idle dynamic nodes.
+// afterCommand runs at the end of every command that made a queue dirty or a dynamic node idle, and of every command
+// while nodes are on hold. It grants waiting requests that fit now, in the order of the queue, which establishes I7, and
+// removes idle dynamic nodes.
 func (l *Ledger) afterCommand() {
+	if len(l.forest.onHold) > 0 {
+		l.continueDrains()
+	}
 	l.drainQueue()
 	for l.forest.removeIdleNodes() && len(l.queue.queuesForLedger) > 0 {
 		l.queue.markDirty(l.queue.queuesForLedger[0])
 		l.drainQueue()
 	}
+	l.announceDrained()
 }
 
 // drainQueue retries blocked requests in queue order until no queue is dirty. Its cost grows with the requests that
@@ -51,6 +56,9 @@ func (l *Ledger) drainQueue() {
 // nextCandidate is the next waiter of a dirty queue that might fit; nil if there is none.
 func (q *waitQueue) nextCandidate(bq *blockerQueue) *waiter {
 	if bq.tree == nil && bq != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
+		return nil
+	}
+	if bq.isHold && bq.node.hold != nil {
 		return nil
 	}
 	if bq.retryAll {
@@ -171,7 +179,7 @@ func (q *waitQueue) softBlockerOf(a *Allocation, n *node, violations []quota.Vio
 
 // isSoft is true for the queue of requests that found no node by soft borrowing.
 func (key blocker) isSoft() bool {
-	return key.node != nil && key.resource == nil && key.holder.Kind == quota.TheNode &&
+	return key.node != nil && key.resource == nil && !key.isHold && key.holder.Kind == quota.TheNode &&
 		key.node.borrows == policy.BorrowSoft
 }
 
@@ -182,7 +190,7 @@ func (q *waitQueue) blockerFrom(a *Allocation, v quota.Violation) blocker {
 	if v.Kind == quota.OfItems || v.Kind == quota.OfQueue && v.Item != "" {
 		return a.itemBlocker(t, v)
 	}
-	key := blocker{tree: t, node: t.nearest(v.Node), holder: v.Holder}
+	key := blocker{tree: t, node: t.nearest(v.Node), holder: v.Holder, isHold: v.Kind == quota.OfHold}
 	if v.Resource != "" && (key.node.borrows != policy.BorrowSoft || v.Holder.Kind != quota.TheNode) {
 		key.resource = t.resource(v.Resource)
 	}
@@ -287,16 +295,7 @@ func (l *Ledger) revokeFor(w *waiter, t *tx) {
 	}
 	for _, v := range t.staged.revocations {
 		victim, _ := l.allocations.held.Get(v.fence)
-		is := victim.lease()
-		if is.revokedBy != "" {
-			continue
-		}
-		is.revokedBy, is.expires = w.record.id,
-			min(is.expires, l.now.At+quota.Instant(l.forest.graceOf(victim, v.Tree)))
-		revoked := l.replaceLease(victim.withLease(is))
-		l.queue.countRevocation(revoked, 1)
-		l.journal.noteFact(FactRevoked, revoked)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: is.revokedBy})
+		l.revokeLease(victim, w.record.id, l.forest.graceOf(victim, v.Tree))
 	}
 }
 

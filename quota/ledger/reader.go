@@ -177,7 +177,10 @@ func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 	}
 	info.Data = nil
 	if !r.mayAtClaims(access.HoldersRead, info.Claims) {
-		info.Preempted, info.PreemptedBy, info.RevokedBy = hiddenVictims(info.Preempted), "", hiddenName(info.RevokedBy)
+		info.Preempted, info.RevokedBy = hiddenVictims(info.Preempted), hiddenName(info.RevokedBy)
+		if info.PreemptedBy != quota.DrainedBy {
+			info.PreemptedBy = ""
+		}
 	}
 	return info
 }
@@ -191,10 +194,10 @@ func hiddenVictims(list []quota.Preempted) []quota.Preempted {
 	return hidden
 }
 
-// hiddenName keeps that there is one.
+// hiddenName keeps that there is one, and that it is a drain.
 func hiddenName(name string) string {
-	if name == "" {
-		return ""
+	if name == "" || name == quota.DrainedBy {
+		return name
 	}
 	return "another allocation"
 }
@@ -282,6 +285,9 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 	}
 	if e.Crossing != nil {
 		return r.May(access.UsageRead, e.Crossing.Tree, e.Crossing.Node)
+	}
+	if e.Tree != "" {
+		return r.May(access.UsageRead, e.Tree, e.Node)
 	}
 	if e.Request != nil {
 		return !slices.ContainsFunc(e.Request.Claims,

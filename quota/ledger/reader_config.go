@@ -127,7 +127,8 @@ func (r Reader) Access() *access.Section {
 func (r Reader) Usage(tree, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
 	n := r.view.ledger.forest.nearestNode(tree, path)
 	if n != nil && r.mayAt(access.UsageRead, n) {
-		return r.view.Usage(tree, path, subtree, more, after, max)
+		return r.view.shownUsage(tree, path, subtree, more, after, max,
+			func(n *node) (quota.NodeUsage, bool) { return r.withHold(n.usage()), true })
 	}
 	if n == nil || n.path != path || !r.seesBelow(n) || !subtree && r.seenOf(n) == quota.SeeNothing {
 		return quota.UsagePage{}, hiddenPlace(tree, path)
@@ -135,12 +136,21 @@ func (r Reader) Usage(tree, path string, subtree, more bool, after string, max i
 	return r.view.shownUsage(tree, path, subtree, more, after, max, r.shownUsage)
 }
 
+// withHold is usage with the hold of its node or of one above it as far as the caller may see that level.
+func (r Reader) withHold(usage quota.NodeUsage) quota.NodeUsage {
+	if usage.Hold != nil {
+		at := r.view.ledger.forest.nearestNode(usage.Hold.Tree, usage.Hold.Node)
+		usage.Hold = usage.Hold.ShownAs(r.seenOf(at))
+	}
+	return usage
+}
+
 // shownUsage is the usage of a node without what it holds itself, if the caller only sees a node below it; false for a
 // node that the caller does not see.
 func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
 	switch {
 	case r.mayAt(access.UsageRead, n):
-		return n.usage(), true
+		return r.withHold(n.usage()), true
 	case !r.seesBelow(n):
 		return quota.NodeUsage{}, false
 	}
@@ -151,12 +161,19 @@ func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
 		return quota.NodeUsage{Path: n.path}, true
 	case quota.SeeTotals:
 	}
-	usage := n.usage()
+	usage := r.withHold(n.usage())
 	usage.Applications = 0
 	for i := range usage.Resources {
 		usage.Resources[i].Own = 0
 	}
 	return usage, true
+}
+
+// Holds are those of a View at nodes of which the caller may read the usage.
+func (r Reader) Holds(tree, node string) []quota.NodeHoldInfo {
+	return slices.DeleteFunc(r.view.Holds(tree, node), func(h quota.NodeHoldInfo) bool {
+		return !r.May(access.UsageRead, h.Tree, h.Node)
+	})
 }
 
 // Revisions are the newest changes of the configuration before a revision. Without the right to read the history or the

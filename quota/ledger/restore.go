@@ -86,6 +86,9 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 		}
 		at.id, at.dynamic, at.raisedByRule = n.ID, n.Made, n.RaisedByRule
 		ld.nodes[n.ID] = at
+		if err := ld.addHold(at, n.Hold); err != nil {
+			return err
+		}
 	}
 	if t.version = image.Version; t.version > ld.ledger.forest.version {
 		return fmt.Errorf("tree %s has version %d, which was never given", t.name, t.version)

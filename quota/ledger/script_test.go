@@ -28,6 +28,8 @@ import (
 //	set AT LIMITS [META]               change limits of one node
 //	move TREE FROM TO [META]
 //	maintenance TREE on|off [META]
+//	hold AT [@deny] [@until=DURATION] [META] | drain AT [@grace=DURATION] [@deny] [@until=DURATION] [META]
+//	resume AT [META] | holds [AT]
 //	rollback REVISION [META]
 //	delete TREE [META]
 //	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME]
@@ -50,7 +52,7 @@ import (
 //	policies [TREE]                    those that are defined, or those of them that a tree uses
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
 //	    [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared] [id=ID]
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained] [id=ID]
 //	    [at=AT]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
@@ -76,6 +78,11 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return quota.MoveNode{Meta: p.meta(args), Tree: args[0], From: args[1], To: args[2]}, p.err
 	case "maintenance":
 		return quota.SetMaintenance{Meta: p.meta(args), Tree: args[0], On: args[1] == "on"}, p.err
+	case "hold", "drain":
+		return p.hold(words[0], args), p.err
+	case "resume":
+		tree, node := nodeAt(args[0])
+		return quota.ResumeNode{Meta: p.meta(args), Tree: tree, Node: node}, p.err
 	case "rollback":
 		return quota.RollBack{Meta: p.meta(args), Revision: uint64(p.amount(args[0]))}, p.err
 	case "delete":

@@ -65,6 +65,8 @@ type NodeImage struct {
 	RaisedByRule quota.Instant
 	// Crossed are the crossed thresholds of its limits, by resource; nil if there are none.
 	Crossed []CrossedImage
+	// Hold is nil unless the node is on hold. It must not be changed.
+	Hold *HoldImage
 }
 
 // CrossedImage are the thresholds of one limit that are crossed, rising.
@@ -159,6 +161,8 @@ type BlockerImage struct {
 	Holder quota.Holder
 	// Tree, and State or Item, identify items.
 	Tree, State, Item string
+	// IsHold is true for the hold of the node.
+	IsHold bool
 }
 
 // DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.
@@ -198,6 +202,7 @@ func (t *tree) snapshot() TreeImage {
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{
 			ID: n.id, Spec: n.spec, Made: n.dynamic, RaisedByRule: n.raisedByRule, Crossed: n.crossedImages(),
+			Hold: n.hold,
 		})
 		return true
 	})
@@ -365,7 +370,7 @@ func (w snapshotWaiter) image() WaitingImage {
 }
 
 func (key blocker) image() BlockerImage {
-	image := BlockerImage{Holder: key.holder, State: key.state, Item: key.item}
+	image := BlockerImage{Holder: key.holder, State: key.state, Item: key.item, IsHold: key.isHold}
 	if key.node != nil {
 		image.Node = key.node.id
 	} else if key.tree != nil {
@@ -421,12 +426,18 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 }
 
 func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
-	key := blocker{holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree]}
+	key := blocker{
+		holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree],
+		isHold: image.IsHold,
+	}
 	if image.Node != 0 {
 		if key.node = ld.nodes[image.Node]; key.node == nil {
 			return key, fmt.Errorf("its queue is at node %d, which does not exist", image.Node)
 		}
 		key.tree = key.node.tree
+	}
+	if key.isHold && (key.node == nil || key.node.hold == nil) {
+		return key, errors.New("it waits for the end of a hold that does not exist")
 	}
 	if image.Resource == "" {
 		return key, nil

@@ -52,6 +52,21 @@ func (l *Ledger) beginTx(a *Allocation) tx {
 // decide reports whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has
 // changed.
 func (t *tx) decide() quota.Decision {
+	if len(t.ledger.forest.onHold) == 0 {
+		return t.decideLimits()
+	}
+	held := t.ledger.forest.holdViolations(t.allocation.claims)
+	d := t.decideLimits()
+	if len(held) == 0 {
+		return d
+	}
+	t.rollback()
+	t.staged = nil // who may not be admitted revokes no leases
+	return quota.Decision{Violations: append(held, d.Violations...)}
+}
+
+// decideLimits is decide without holds.
+func (t *tx) decideLimits() quota.Decision {
 	l, a := t.ledger, t.allocation
 	if t.basic {
 		return asker{}.decide(a.claims) // the turn of the request does not matter without queues
@@ -238,6 +253,7 @@ func (s *allocations) refundNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
 	s.forest.noteIdle(c.at)
+	s.forest.noteDrained(c.home())
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
 		s.forest.noteIdle(c.more.home)

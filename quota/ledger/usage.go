@@ -80,6 +80,7 @@ func (n *node) usage() quota.NodeUsage {
 	u := quota.NodeUsage{
 		Path: n.path, Policy: n.policy.Name, Resources: make([]quota.ResourceUsage, len(n.tree.resources)),
 		Applications: n.applications, MaxApplications: n.spec.Applications,
+		Hold: n.holdAbove(),
 	}
 	for i, r := range n.tree.resources {
 		headroom, bounded := n.headroom(i)

@@ -62,6 +62,9 @@ func (l *Ledger) Check() error {
 	if err := v.checkWebhooks(); err != nil {
 		return err
 	}
+	if err := v.checkHolds(); err != nil {
+		return err
+	}
 	return v.checkEnded()
 }
 

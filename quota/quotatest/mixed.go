@@ -43,14 +43,16 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 }
 
 // MixedCommands bring together what the others keep apart: claims of any standing of users, groups and applications
-// that borrow and preempt each other, held, forced or reserved; moves, rollbacks and maintenance under them.
+// that borrow and preempt each other, held, forced or reserved; moves, rollbacks, maintenance and holds under them.
 func MixedCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		id := fmt.Sprintf("b%d", Die(t, borrowers, "id"))
 		if Die(t, 30, "webhook") == 0 {
 			return WebhookCommands().Draw(t, "webhook")
 		}
-		switch n := Die(t, 70, "kind"); {
+		switch n := Die(t, 76, "kind"); {
+		case n >= 70:
+			return holdCommand(t)
 		case n >= 60:
 			return holdingChange(t, id)
 		case n < 5:

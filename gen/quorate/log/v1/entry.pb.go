@@ -450,6 +450,8 @@ type Command struct {
 	//	*Command_Resize
 	//	*Command_Transfer
 	//	*Command_Split
+	//	*Command_HoldNode
+	//	*Command_ResumeNode
 	//	*Command_SetWebhook
 	//	*Command_ManageWebhook
 	//	*Command_AdvanceWebhooks
@@ -702,6 +704,24 @@ func (x *Command) GetSplit() *Split {
 	return nil
 }
 
+func (x *Command) GetHoldNode() *HoldNode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_HoldNode); ok {
+			return x.HoldNode
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetResumeNode() *ResumeNode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ResumeNode); ok {
+			return x.ResumeNode
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetSetWebhook() *SetWebhook {
 	if x != nil {
 		if x, ok := x.Command.(*Command_SetWebhook); ok {
@@ -829,8 +849,16 @@ type Command_Split struct {
 	Split *Split `protobuf:"bytes,23,opt,name=split,proto3,oneof"`
 }
 
-type Command_SetWebhook struct {
+type Command_HoldNode struct {
 	// Since format 9.
+	HoldNode *HoldNode `protobuf:"bytes,30,opt,name=hold_node,json=holdNode,proto3,oneof"`
+}
+
+type Command_ResumeNode struct {
+	ResumeNode *ResumeNode `protobuf:"bytes,31,opt,name=resume_node,json=resumeNode,proto3,oneof"`
+}
+
+type Command_SetWebhook struct {
 	SetWebhook *SetWebhook `protobuf:"bytes,40,opt,name=set_webhook,json=setWebhook,proto3,oneof"`
 }
 
@@ -887,6 +915,10 @@ func (*Command_Resize) isCommand_Command() {}
 func (*Command_Transfer) isCommand_Command() {}
 
 func (*Command_Split) isCommand_Command() {}
+
+func (*Command_HoldNode) isCommand_Command() {}
+
+func (*Command_ResumeNode) isCommand_Command() {}
 
 func (*Command_SetWebhook) isCommand_Command() {}
 
@@ -1304,6 +1336,161 @@ func (x *WebhookReport) GetError() string {
 	return ""
 }
 
+// HoldNode stops admissions at a node and below. Since format 9.
+type HoldNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Tree  string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Deny  bool                   `protobuf:"varint,4,opt,name=deny,proto3" json:"deny,omitempty"`
+	// 0 until the node is resumed.
+	ForMs         int64 `protobuf:"varint,5,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	Drain         bool  `protobuf:"varint,6,opt,name=drain,proto3" json:"drain,omitempty"`
+	GraceMs       int64 `protobuf:"varint,7,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldNode) Reset() {
+	*x = HoldNode{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldNode) ProtoMessage() {}
+
+func (x *HoldNode) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldNode.ProtoReflect.Descriptor instead.
+func (*HoldNode) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *HoldNode) GetMeta() *ChangeMeta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *HoldNode) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *HoldNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *HoldNode) GetDeny() bool {
+	if x != nil {
+		return x.Deny
+	}
+	return false
+}
+
+func (x *HoldNode) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+func (x *HoldNode) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+func (x *HoldNode) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+// ResumeNode ends the hold of a node. Since format 9.
+type ResumeNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeNode) Reset() {
+	*x = ResumeNode{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeNode) ProtoMessage() {}
+
+func (x *ResumeNode) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeNode.ProtoReflect.Descriptor instead.
+func (*ResumeNode) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ResumeNode) GetMeta() *ChangeMeta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *ResumeNode) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ResumeNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // Resize changes amounts of an allocation. Since format 8.
 type Resize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1317,7 +1504,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1516,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1529,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Resize) GetId() string {
@@ -1385,7 +1572,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1584,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1597,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -1447,7 +1634,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1646,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1659,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Transfer) GetId() string {
@@ -1515,7 +1702,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1714,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1727,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -1577,7 +1764,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1776,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1789,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Split) GetId() string {
@@ -1644,7 +1831,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1843,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1856,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Part) GetId() string {
@@ -1699,7 +1886,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1898,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1911,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -1771,7 +1958,7 @@ type RequestLimits struct {
 
 func (x *RequestLimits) Reset() {
 	*x = RequestLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1970,7 @@ func (x *RequestLimits) String() string {
 func (*RequestLimits) ProtoMessage() {}
 
 func (x *RequestLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1983,7 @@ func (x *RequestLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestLimits.ProtoReflect.Descriptor instead.
 func (*RequestLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RequestLimits) GetTree() string {
@@ -1846,7 +2033,7 @@ type ApproveRequest struct {
 
 func (x *ApproveRequest) Reset() {
 	*x = ApproveRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +2045,7 @@ func (x *ApproveRequest) String() string {
 func (*ApproveRequest) ProtoMessage() {}
 
 func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +2058,7 @@ func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRequest.ProtoReflect.Descriptor instead.
 func (*ApproveRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApproveRequest) GetNumber() uint64 {
@@ -1899,7 +2086,7 @@ type RejectRequest struct {
 
 func (x *RejectRequest) Reset() {
 	*x = RejectRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2098,7 @@ func (x *RejectRequest) String() string {
 func (*RejectRequest) ProtoMessage() {}
 
 func (x *RejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2111,7 @@ func (x *RejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRequest.ProtoReflect.Descriptor instead.
 func (*RejectRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RejectRequest) GetNumber() uint64 {
@@ -1951,7 +2138,7 @@ type WithdrawRequest struct {
 
 func (x *WithdrawRequest) Reset() {
 	*x = WithdrawRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2150,7 @@ func (x *WithdrawRequest) String() string {
 func (*WithdrawRequest) ProtoMessage() {}
 
 func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2163,7 @@ func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WithdrawRequest) GetNumber() uint64 {
@@ -1998,7 +2185,7 @@ type AdoptAllocations struct {
 
 func (x *AdoptAllocations) Reset() {
 	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2197,7 @@ func (x *AdoptAllocations) String() string {
 func (*AdoptAllocations) ProtoMessage() {}
 
 func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2210,7 @@ func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
 func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AdoptAllocations) GetOwner() string {
@@ -2058,7 +2245,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2257,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2270,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Amount) GetResource() string {
@@ -2119,7 +2306,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2318,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2331,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Claim) GetTree() string {
@@ -2211,7 +2398,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +2410,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +2423,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pick) GetResource() string {
@@ -2286,7 +2473,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2485,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2498,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Principal) GetUser() string {
@@ -2346,7 +2533,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2545,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2558,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Label) GetKey() string {
@@ -2413,7 +2600,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2612,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2625,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Allocate) GetId() string {
@@ -2530,7 +2717,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2729,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2742,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Release) GetId() string {
@@ -2591,7 +2778,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2790,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2803,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ItemName) GetTree() string {
@@ -2654,7 +2841,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2853,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2866,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -2718,7 +2905,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2917,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2930,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Renew) GetId() string {
@@ -2791,7 +2978,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2990,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +3003,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -2840,7 +3027,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2852,7 +3039,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2865,7 +3052,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -2913,7 +3100,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3112,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3125,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Confirm) GetId() string {
@@ -2958,7 +3145,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2970,7 +3157,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2983,7 +3170,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Cancel) GetId() string {
@@ -3004,7 +3191,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3203,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3216,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -3052,7 +3239,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3251,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3264,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Limit) GetResource() string {
@@ -3115,7 +3302,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3314,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3327,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Resource) GetName() string {
@@ -3188,7 +3375,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3387,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3400,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -3312,7 +3499,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3511,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3524,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Turn) GetFrom() string {
@@ -3394,7 +3581,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3593,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3606,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Node) GetPath() string {
@@ -3540,7 +3727,7 @@ type WarnAt struct {
 
 func (x *WarnAt) Reset() {
 	*x = WarnAt{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3552,7 +3739,7 @@ func (x *WarnAt) String() string {
 func (*WarnAt) ProtoMessage() {}
 
 func (x *WarnAt) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3565,7 +3752,7 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
 func (*WarnAt) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WarnAt) GetPercents() []int64 {
@@ -3601,7 +3788,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3613,7 +3800,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3626,7 +3813,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -3665,7 +3852,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3864,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3877,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -3739,7 +3926,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3938,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3951,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Move) GetFrom() string {
@@ -3808,7 +3995,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +4007,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +4020,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Tree) GetName() string {
@@ -3932,7 +4119,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4131,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4144,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -3996,7 +4183,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4195,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4208,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4082,7 +4269,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4094,7 +4281,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4107,7 +4294,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4178,7 +4365,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4377,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4390,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Subtree) GetTree() string {
@@ -4240,7 +4427,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4439,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4452,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Policy) GetName() string {
@@ -4351,7 +4538,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4550,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4563,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -4419,7 +4606,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4618,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4631,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -4479,7 +4666,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4678,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4691,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -4534,7 +4721,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4546,7 +4733,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4559,7 +4746,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -4601,7 +4788,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4800,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4813,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -4679,7 +4866,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xee\f\n" +
+	"\x04step\"\xe6\r\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -4708,7 +4895,10 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequest\x120\n" +
 	"\x06resize\x18\x15 \x01(\v2\x16.quorate.log.v1.ResizeH\x00R\x06resize\x126\n" +
 	"\btransfer\x18\x16 \x01(\v2\x18.quorate.log.v1.TransferH\x00R\btransfer\x12-\n" +
-	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x12=\n" +
+	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x127\n" +
+	"\thold_node\x18\x1e \x01(\v2\x18.quorate.log.v1.HoldNodeH\x00R\bholdNode\x12=\n" +
+	"\vresume_node\x18\x1f \x01(\v2\x1a.quorate.log.v1.ResumeNodeH\x00R\n" +
+	"resumeNode\x12=\n" +
 	"\vset_webhook\x18( \x01(\v2\x1a.quorate.log.v1.SetWebhookH\x00R\n" +
 	"setWebhook\x12F\n" +
 	"\x0emanage_webhook\x18) \x01(\v2\x1d.quorate.log.v1.ManageWebhookH\x00R\rmanageWebhook\x12L\n" +
@@ -4744,7 +4934,20 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06cursor\x18\x03 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x06cursor\x12\x1c\n" +
 	"\tdelivered\x18\x04 \x01(\x04R\tdelivered\x12\x12\n" +
 	"\x04gaps\x18\x05 \x01(\x04R\x04gaps\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"\x83\x01\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"\xbe\x01\n" +
+	"\bHoldNode\x12.\n" +
+	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
+	"\x04deny\x18\x04 \x01(\bR\x04deny\x12\x15\n" +
+	"\x06for_ms\x18\x05 \x01(\x03R\x05forMs\x12\x14\n" +
+	"\x05drain\x18\x06 \x01(\bR\x05drain\x12\x19\n" +
+	"\bgrace_ms\x18\a \x01(\x03R\agraceMs\"d\n" +
+	"\n" +
+	"ResumeNode\x12.\n" +
+	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"\x83\x01\n" +
 	"\x06Resize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5032,7 +5235,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
@@ -5045,144 +5248,150 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ManageWebhook)(nil),    // 8: quorate.log.v1.ManageWebhook
 	(*AdvanceWebhooks)(nil),  // 9: quorate.log.v1.AdvanceWebhooks
 	(*WebhookReport)(nil),    // 10: quorate.log.v1.WebhookReport
-	(*Resize)(nil),           // 11: quorate.log.v1.Resize
-	(*ClaimChange)(nil),      // 12: quorate.log.v1.ClaimChange
-	(*Transfer)(nil),         // 13: quorate.log.v1.Transfer
-	(*ClaimMove)(nil),        // 14: quorate.log.v1.ClaimMove
-	(*Split)(nil),            // 15: quorate.log.v1.Split
-	(*Part)(nil),             // 16: quorate.log.v1.Part
-	(*PartClaim)(nil),        // 17: quorate.log.v1.PartClaim
-	(*RequestLimits)(nil),    // 18: quorate.log.v1.RequestLimits
-	(*ApproveRequest)(nil),   // 19: quorate.log.v1.ApproveRequest
-	(*RejectRequest)(nil),    // 20: quorate.log.v1.RejectRequest
-	(*WithdrawRequest)(nil),  // 21: quorate.log.v1.WithdrawRequest
-	(*AdoptAllocations)(nil), // 22: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),           // 23: quorate.log.v1.Amount
-	(*Claim)(nil),            // 24: quorate.log.v1.Claim
-	(*Pick)(nil),             // 25: quorate.log.v1.Pick
-	(*Principal)(nil),        // 26: quorate.log.v1.Principal
-	(*Label)(nil),            // 27: quorate.log.v1.Label
-	(*Allocate)(nil),         // 28: quorate.log.v1.Allocate
-	(*Release)(nil),          // 29: quorate.log.v1.Release
-	(*ItemName)(nil),         // 30: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 31: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 32: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 33: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 34: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 35: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 36: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 37: quorate.log.v1.Expire
-	(*Limit)(nil),            // 38: quorate.log.v1.Limit
-	(*Resource)(nil),         // 39: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 40: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 41: quorate.log.v1.Turn
-	(*Node)(nil),             // 42: quorate.log.v1.Node
-	(*WarnAt)(nil),           // 43: quorate.log.v1.WarnAt
-	(*AutoApprove)(nil),      // 44: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 45: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 46: quorate.log.v1.Move
-	(*Tree)(nil),             // 47: quorate.log.v1.Tree
-	(*Leases)(nil),           // 48: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 49: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 50: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 51: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 52: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 53: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 54: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 55: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 56: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 57: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 58: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 59: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 60: quorate.log.v1.AccessSection
+	(*HoldNode)(nil),         // 11: quorate.log.v1.HoldNode
+	(*ResumeNode)(nil),       // 12: quorate.log.v1.ResumeNode
+	(*Resize)(nil),           // 13: quorate.log.v1.Resize
+	(*ClaimChange)(nil),      // 14: quorate.log.v1.ClaimChange
+	(*Transfer)(nil),         // 15: quorate.log.v1.Transfer
+	(*ClaimMove)(nil),        // 16: quorate.log.v1.ClaimMove
+	(*Split)(nil),            // 17: quorate.log.v1.Split
+	(*Part)(nil),             // 18: quorate.log.v1.Part
+	(*PartClaim)(nil),        // 19: quorate.log.v1.PartClaim
+	(*RequestLimits)(nil),    // 20: quorate.log.v1.RequestLimits
+	(*ApproveRequest)(nil),   // 21: quorate.log.v1.ApproveRequest
+	(*RejectRequest)(nil),    // 22: quorate.log.v1.RejectRequest
+	(*WithdrawRequest)(nil),  // 23: quorate.log.v1.WithdrawRequest
+	(*AdoptAllocations)(nil), // 24: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),           // 25: quorate.log.v1.Amount
+	(*Claim)(nil),            // 26: quorate.log.v1.Claim
+	(*Pick)(nil),             // 27: quorate.log.v1.Pick
+	(*Principal)(nil),        // 28: quorate.log.v1.Principal
+	(*Label)(nil),            // 29: quorate.log.v1.Label
+	(*Allocate)(nil),         // 30: quorate.log.v1.Allocate
+	(*Release)(nil),          // 31: quorate.log.v1.Release
+	(*ItemName)(nil),         // 32: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 33: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 34: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 35: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 36: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 37: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 38: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 39: quorate.log.v1.Expire
+	(*Limit)(nil),            // 40: quorate.log.v1.Limit
+	(*Resource)(nil),         // 41: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 42: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 43: quorate.log.v1.Turn
+	(*Node)(nil),             // 44: quorate.log.v1.Node
+	(*WarnAt)(nil),           // 45: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),      // 46: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 47: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 48: quorate.log.v1.Move
+	(*Tree)(nil),             // 49: quorate.log.v1.Tree
+	(*Leases)(nil),           // 50: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 51: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 52: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 53: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 54: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 55: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 56: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 57: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 58: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 59: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 60: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 61: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 62: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	28, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	29, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	50, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	56, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	57, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	35, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	36, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	37, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	53, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	54, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	55, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	32, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	33, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	34, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	58, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	22, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	18, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	19, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	20, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	21, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	11, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
-	13, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
-	15, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
-	7,  // 27: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
-	8,  // 28: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
-	9,  // 29: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
-	5,  // 30: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
-	6,  // 31: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
-	6,  // 32: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
-	10, // 33: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
-	6,  // 34: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	12, // 35: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
-	23, // 36: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
-	14, // 37: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
-	16, // 38: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
-	17, // 39: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
-	23, // 40: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	38, // 41: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	23, // 42: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	25, // 43: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	24, // 44: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	27, // 45: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	26, // 46: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	27, // 47: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	30, // 48: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	30, // 49: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	27, // 50: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	27, // 51: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	31, // 52: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	31, // 53: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	40, // 54: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	41, // 55: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	38, // 56: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	27, // 57: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	45, // 58: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	38, // 59: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	38, // 60: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	38, // 61: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	59, // 62: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	44, // 63: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	43, // 64: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	23, // 65: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	39, // 66: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	42, // 67: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	46, // 68: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	48, // 69: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	49, // 70: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	47, // 71: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	52, // 72: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	60, // 73: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	51, // 74: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	49, // 75: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	49, // 76: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	49, // 77: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	49, // 78: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	38, // 79: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	49, // 80: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	30, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	31, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	52, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	58, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	59, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	37, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	38, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	39, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	55, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	56, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	57, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	34, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	35, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	36, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	60, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	24, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	20, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	21, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	22, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	23, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	13, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	15, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	17, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	11, // 27: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
+	12, // 28: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
+	7,  // 29: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
+	8,  // 30: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
+	9,  // 31: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
+	5,  // 32: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
+	6,  // 33: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
+	6,  // 34: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
+	10, // 35: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
+	6,  // 36: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
+	51, // 37: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	51, // 38: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	14, // 39: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	25, // 40: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	16, // 41: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	18, // 42: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	19, // 43: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	25, // 44: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	40, // 45: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	25, // 46: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	27, // 47: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	26, // 48: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	29, // 49: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	28, // 50: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	29, // 51: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	32, // 52: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	32, // 53: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	29, // 54: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	29, // 55: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	33, // 56: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	33, // 57: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	42, // 58: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	43, // 59: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	40, // 60: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	29, // 61: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	47, // 62: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	40, // 63: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	40, // 64: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	40, // 65: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	61, // 66: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	46, // 67: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	45, // 68: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	25, // 69: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	41, // 70: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	44, // 71: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	48, // 72: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	50, // 73: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	51, // 74: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	49, // 75: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	54, // 76: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	62, // 77: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	53, // 78: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	51, // 79: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	51, // 80: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	51, // 81: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	51, // 82: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	40, // 83: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	51, // 84: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -5221,18 +5430,20 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Resize)(nil),
 		(*Command_Transfer)(nil),
 		(*Command_Split)(nil),
+		(*Command_HoldNode)(nil),
+		(*Command_ResumeNode)(nil),
 		(*Command_SetWebhook)(nil),
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[49].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[51].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

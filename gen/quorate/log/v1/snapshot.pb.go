@@ -930,6 +930,8 @@ type TreeRecord struct {
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// By node. Since format 7.
 	Raises []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
+	// By node. Since format 9.
+	Holds []*HoldRecord `protobuf:"bytes,30,rep,name=holds,proto3" json:"holds,omitempty"`
 	// By node, and then by resource. Since format 9.
 	Crossed       []*CrossedThresholds `protobuf:"bytes,50,rep,name=crossed,proto3" json:"crossed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1008,6 +1010,13 @@ func (x *TreeRecord) GetRaises() []*RaiseByRule {
 	return nil
 }
 
+func (x *TreeRecord) GetHolds() []*HoldRecord {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
 func (x *TreeRecord) GetCrossed() []*CrossedThresholds {
 	if x != nil {
 		return x.Crossed
@@ -1077,6 +1086,142 @@ func (x *CrossedThresholds) GetPercents() []int64 {
 	return nil
 }
 
+// HoldRecord is the hold of a node. Since format 9.
+type HoldRecord struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	NodeId uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Deny   bool                   `protobuf:"varint,2,opt,name=deny,proto3" json:"deny,omitempty"`
+	// 0 until the node is resumed.
+	UntilMs int64 `protobuf:"varint,3,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	Drain   bool  `protobuf:"varint,4,opt,name=drain,proto3" json:"drain,omitempty"`
+	GraceMs int64 `protobuf:"varint,5,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	// Nothing was held any more once.
+	Drained bool `protobuf:"varint,6,opt,name=drained,proto3" json:"drained,omitempty"`
+	// When the next step of the drain is due, 0 if there is none, and the fence that it goes on after.
+	DrainAtMs     int64  `protobuf:"varint,7,opt,name=drain_at_ms,json=drainAtMs,proto3" json:"drain_at_ms,omitempty"`
+	DrainAfter    uint64 `protobuf:"varint,8,opt,name=drain_after,json=drainAfter,proto3" json:"drain_after,omitempty"`
+	SinceMs       int64  `protobuf:"varint,9,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	SinceWallMs   int64  `protobuf:"varint,10,opt,name=since_wall_ms,json=sinceWallMs,proto3" json:"since_wall_ms,omitempty"`
+	Actor         string `protobuf:"bytes,11,opt,name=actor,proto3" json:"actor,omitempty"`
+	Reason        string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldRecord) Reset() {
+	*x = HoldRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldRecord) ProtoMessage() {}
+
+func (x *HoldRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldRecord.ProtoReflect.Descriptor instead.
+func (*HoldRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HoldRecord) GetNodeId() uint64 {
+	if x != nil {
+		return x.NodeId
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetDeny() bool {
+	if x != nil {
+		return x.Deny
+	}
+	return false
+}
+
+func (x *HoldRecord) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+func (x *HoldRecord) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+func (x *HoldRecord) GetDrainAtMs() int64 {
+	if x != nil {
+		return x.DrainAtMs
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetDrainAfter() uint64 {
+	if x != nil {
+		return x.DrainAfter
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetSinceWallMs() int64 {
+	if x != nil {
+		return x.SinceWallMs
+	}
+	return 0
+}
+
+func (x *HoldRecord) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *HoldRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // RaiseByRule says when the rule of the parent last approved a request for limits of a node. Since format 7.
 type RaiseByRule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1088,7 +1233,7 @@ type RaiseByRule struct {
 
 func (x *RaiseByRule) Reset() {
 	*x = RaiseByRule{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1245,7 @@ func (x *RaiseByRule) String() string {
 func (*RaiseByRule) ProtoMessage() {}
 
 func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1258,7 @@ func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
 func (*RaiseByRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RaiseByRule) GetNodeId() uint64 {
@@ -1156,7 +1301,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1313,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1326,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1288,7 +1433,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1445,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1458,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1384,15 +1529,17 @@ type LineRecord struct {
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	Item  string `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
 	// For the limit of a principal: 1 for a user, 2 for a group, and its name.
-	HolderKind    uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
-	Holder        string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	HolderKind uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
+	Holder     string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The hold of the node. Since format 9.
+	Hold          bool `protobuf:"varint,30,opt,name=hold,proto3" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1551,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1564,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1469,6 +1616,13 @@ func (x *LineRecord) GetHolder() string {
 	return ""
 }
 
+func (x *LineRecord) GetHold() bool {
+	if x != nil {
+		return x.Hold
+	}
+	return false
+}
+
 // ChangeRecord is one difference in the history.
 type ChangeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1485,7 +1639,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1651,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1664,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1583,7 +1737,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1749,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1762,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1721,7 +1875,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1887,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1900,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -1804,7 +1958,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1970,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1983,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -1970,7 +2124,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2136,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2149,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -2031,7 +2185,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2197,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2210,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -2105,7 +2259,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2271,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2284,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2299,7 +2453,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2465,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2478,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2542,7 +2696,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2708,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2721,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -2617,7 +2771,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2783,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2796,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2678,7 +2832,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2844,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2857,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2744,7 +2898,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2910,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2923,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2813,7 +2967,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2979,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2992,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -2874,7 +3028,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3040,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3053,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -2941,7 +3095,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3107,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3120,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Displacement) GetId() string {
@@ -3016,7 +3170,7 @@ type EventRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped; since format 9: 7 crossed,
-	// 8 cleared.
+	// 8 cleared, 12 drained.
 	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	By     string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -3027,6 +3181,9 @@ type EventRecord struct {
 	Violations []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
 	// The user whose request was denied. Since format 7.
 	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Of a node that was drained. Since format 9.
+	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
 	// For 7 and 8.
 	Crossing      *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3035,7 +3192,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3047,7 +3204,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3217,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -3126,6 +3283,20 @@ func (x *EventRecord) GetOwner() string {
 	return ""
 }
 
+func (x *EventRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *EventRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 func (x *EventRecord) GetCrossing() *CrossingRecord {
 	if x != nil {
 		return x.Crossing
@@ -3148,7 +3319,7 @@ type CrossingRecord struct {
 
 func (x *CrossingRecord) Reset() {
 	*x = CrossingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3331,7 @@ func (x *CrossingRecord) String() string {
 func (*CrossingRecord) ProtoMessage() {}
 
 func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3344,7 @@ func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
 func (*CrossingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CrossingRecord) GetTree() string {
@@ -3227,7 +3398,7 @@ type ViolationRecord struct {
 	Limit     int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	Used      int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Requested int64                  `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
-	// 0 resource, 1 applications, 2 borrowing; since format 3: 3 items, 4 queue.
+	// 0 resource, 1 applications, 2 borrowing; since format 3: 3 items, 4 queue; since format 9: 5 hold.
 	Kind uint32 `protobuf:"varint,7,opt,name=kind,proto3" json:"kind,omitempty"`
 	// 0 the node, 1 a user, 2 a group.
 	HolderKind uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
@@ -3236,14 +3407,16 @@ type ViolationRecord struct {
 	Item string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
 	// Since format 5: the request exceeds the capacity of the cohort even if nothing else is held in it, which the
 	// numbers do not show.
-	TooLarge      bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
+	TooLarge bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
+	// Of a hold. Since format 9.
+	Reason        string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3428,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3441,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -3348,6 +3521,13 @@ func (x *ViolationRecord) GetTooLarge() bool {
 	return false
 }
 
+func (x *ViolationRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Trailer closes a snapshot.
 type Trailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3361,7 +3541,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3553,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3566,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3414,7 +3594,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3606,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3619,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -3528,7 +3708,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
 	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
-	"\arevoked\x18\b \x01(\x04R\arevoked\"\x94\x02\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\xc6\x02\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
@@ -3536,12 +3716,29 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
 	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x123\n" +
-	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x12;\n" +
+	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x120\n" +
+	"\x05holds\x18\x1e \x03(\v2\x1a.quorate.log.v1.HoldRecordR\x05holds\x12;\n" +
 	"\acrossed\x182 \x03(\v2!.quorate.log.v1.CrossedThresholdsR\acrossed\"d\n" +
 	"\x11CrossedThresholds\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1a\n" +
-	"\bpercents\x18\x03 \x03(\x03R\bpercents\";\n" +
+	"\bpercents\x18\x03 \x03(\x03R\bpercents\"\xcd\x02\n" +
+	"\n" +
+	"HoldRecord\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x12\n" +
+	"\x04deny\x18\x02 \x01(\bR\x04deny\x12\x19\n" +
+	"\buntil_ms\x18\x03 \x01(\x03R\auntilMs\x12\x14\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\x12\x19\n" +
+	"\bgrace_ms\x18\x05 \x01(\x03R\agraceMs\x12\x18\n" +
+	"\adrained\x18\x06 \x01(\bR\adrained\x12\x1e\n" +
+	"\vdrain_at_ms\x18\a \x01(\x03R\tdrainAtMs\x12\x1f\n" +
+	"\vdrain_after\x18\b \x01(\x04R\n" +
+	"drainAfter\x12\x19\n" +
+	"\bsince_ms\x18\t \x01(\x03R\asinceMs\x12\"\n" +
+	"\rsince_wall_ms\x18\n" +
+	" \x01(\x03R\vsinceWallMs\x12\x14\n" +
+	"\x05actor\x18\v \x01(\tR\x05actor\x12\x16\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\";\n" +
 	"\vRaiseByRule\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\x04R\x06nodeId\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\"\xe8\x02\n" +
@@ -3572,7 +3769,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\x12\"\n" +
 	"\rkeep_until_ms\x18\x06 \x01(\x03R\vkeepUntilMs\x12.\n" +
 	"\x04line\x18\a \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
-	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\"\xb3\x01\n" +
+	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\"\xc7\x01\n" +
 	"\n" +
 	"LineRecord\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x1a\n" +
@@ -3582,7 +3779,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04item\x18\x05 \x01(\tR\x04item\x12\x1f\n" +
 	"\vholder_kind\x18\x06 \x01(\rR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\a \x01(\tR\x06holder\"\x8e\x01\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\x12\x12\n" +
+	"\x04hold\x18\x1e \x01(\bR\x04hold\"\x8e\x01\n" +
 	"\fChangeRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -3733,7 +3931,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
-	"\x04home\x18\x06 \x01(\x04R\x04home\"\xd2\x02\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\xfa\x02\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
@@ -3745,7 +3943,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
 	"violations\x12\x14\n" +
-	"\x05owner\x18\t \x01(\tR\x05owner\x12:\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12\x12\n" +
+	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x1f \x01(\tR\x04node\x12:\n" +
 	"\bcrossing\x182 \x01(\v2\x1e.quorate.log.v1.CrossingRecordR\bcrossing\"\xad\x01\n" +
 	"\x0eCrossingRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -3753,7 +3953,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\v2\x15.quorate.log.v1.LimitR\x05limit\x12\x18\n" +
 	"\apercent\x18\x04 \x01(\x03R\apercent\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x18\n" +
-	"\aomitted\x18\x06 \x01(\x03R\aomitted\"\x9b\x02\n" +
+	"\aomitted\x18\x06 \x01(\x03R\aomitted\"\xb3\x02\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -3767,7 +3967,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06holder\x18\t \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\n" +
 	" \x01(\tR\x04item\x12\x1b\n" +
-	"\ttoo_large\x18\v \x01(\bR\btooLarge\";\n" +
+	"\ttoo_large\x18\v \x01(\bR\btooLarge\x12\x16\n" +
+	"\x06reason\x18\x1e \x01(\tR\x06reason\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\"!\n" +
@@ -3787,7 +3988,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),             // 0: quorate.log.v1.Record
 	(*Header)(nil),             // 1: quorate.log.v1.Header
@@ -3797,108 +3998,110 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*TokenRecord)(nil),        // 5: quorate.log.v1.TokenRecord
 	(*TreeRecord)(nil),         // 6: quorate.log.v1.TreeRecord
 	(*CrossedThresholds)(nil),  // 7: quorate.log.v1.CrossedThresholds
-	(*RaiseByRule)(nil),        // 8: quorate.log.v1.RaiseByRule
-	(*ItemRecord)(nil),         // 9: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),      // 10: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),         // 11: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),       // 12: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),     // 13: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),    // 14: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil), // 15: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),     // 16: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),         // 17: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),           // 18: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),   // 19: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),    // 20: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),        // 21: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),        // 22: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),         // 23: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),     // 24: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),    // 25: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),       // 26: quorate.log.v1.Displacement
-	(*EventRecord)(nil),        // 27: quorate.log.v1.EventRecord
-	(*CrossingRecord)(nil),     // 28: quorate.log.v1.CrossingRecord
-	(*ViolationRecord)(nil),    // 29: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),            // 30: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),        // 31: quorate.log.v1.AuditRecord
-	(*Policy)(nil),             // 32: quorate.log.v1.Policy
-	(*Account)(nil),            // 33: quorate.log.v1.Account
-	(*Refused)(nil),            // 34: quorate.log.v1.Refused
-	(*Webhook)(nil),            // 35: quorate.log.v1.Webhook
-	(*EventPosition)(nil),      // 36: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),      // 37: quorate.log.v1.AccessSection
-	(*Tree)(nil),               // 38: quorate.log.v1.Tree
-	(*Label)(nil),              // 39: quorate.log.v1.Label
-	(*Subtree)(nil),            // 40: quorate.log.v1.Subtree
-	(*Limit)(nil),              // 41: quorate.log.v1.Limit
-	(*Resource)(nil),           // 42: quorate.log.v1.Resource
-	(*Node)(nil),               // 43: quorate.log.v1.Node
-	(*Move)(nil),               // 44: quorate.log.v1.Move
-	(*Leases)(nil),             // 45: quorate.log.v1.Leases
-	(*Allocate)(nil),           // 46: quorate.log.v1.Allocate
-	(*Claim)(nil),              // 47: quorate.log.v1.Claim
+	(*HoldRecord)(nil),         // 8: quorate.log.v1.HoldRecord
+	(*RaiseByRule)(nil),        // 9: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),         // 10: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),      // 11: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),         // 12: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),       // 13: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),     // 14: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),    // 15: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil), // 16: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),     // 17: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),         // 18: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),           // 19: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),   // 20: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),    // 21: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),        // 22: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),        // 23: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),         // 24: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),     // 25: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),    // 26: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),       // 27: quorate.log.v1.Displacement
+	(*EventRecord)(nil),        // 28: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),     // 29: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),    // 30: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),            // 31: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),        // 32: quorate.log.v1.AuditRecord
+	(*Policy)(nil),             // 33: quorate.log.v1.Policy
+	(*Account)(nil),            // 34: quorate.log.v1.Account
+	(*Refused)(nil),            // 35: quorate.log.v1.Refused
+	(*Webhook)(nil),            // 36: quorate.log.v1.Webhook
+	(*EventPosition)(nil),      // 37: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),      // 38: quorate.log.v1.AccessSection
+	(*Tree)(nil),               // 39: quorate.log.v1.Tree
+	(*Label)(nil),              // 40: quorate.log.v1.Label
+	(*Subtree)(nil),            // 41: quorate.log.v1.Subtree
+	(*Limit)(nil),              // 42: quorate.log.v1.Limit
+	(*Resource)(nil),           // 43: quorate.log.v1.Resource
+	(*Node)(nil),               // 44: quorate.log.v1.Node
+	(*Move)(nil),               // 45: quorate.log.v1.Move
+	(*Leases)(nil),             // 46: quorate.log.v1.Leases
+	(*Allocate)(nil),           // 47: quorate.log.v1.Allocate
+	(*Claim)(nil),              // 48: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	6,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	13, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	19, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	19, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	30, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	27, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	9,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	10, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	32, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	14, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	20, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	20, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	31, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	28, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	10, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	11, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	33, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	3,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	33, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	34, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	5,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	34, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	31, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	15, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	35, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	32, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	16, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
 	2,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
-	35, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	36, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	37, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	36, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	37, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	38, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
 	4,  // 20: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	38, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	8,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
-	7,  // 23: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
-	39, // 24: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	19, // 25: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	11, // 26: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	12, // 27: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	18, // 28: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	17, // 29: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	37, // 30: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	40, // 31: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	14, // 32: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	41, // 33: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	16, // 34: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	32, // 35: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	42, // 36: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	43, // 37: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	44, // 38: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	45, // 39: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	46, // 40: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	25, // 41: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	26, // 42: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	39, // 43: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	24, // 44: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	20, // 45: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	47, // 46: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	21, // 47: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	22, // 48: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	23, // 49: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	9,  // 50: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	46, // 51: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	29, // 52: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	28, // 53: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
-	41, // 54: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	39, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	9,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	8,  // 23: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
+	7,  // 24: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
+	40, // 25: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	20, // 26: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	12, // 27: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	13, // 28: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	19, // 29: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	18, // 30: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	38, // 31: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	41, // 32: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	15, // 33: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	42, // 34: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	17, // 35: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	33, // 36: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	43, // 37: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	44, // 38: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	45, // 39: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	46, // 40: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	47, // 41: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	26, // 42: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	27, // 43: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	40, // 44: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	25, // 45: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	21, // 46: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	48, // 47: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	22, // 48: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	23, // 49: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	24, // 50: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	10, // 51: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	47, // 52: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	30, // 53: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	29, // 54: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	42, // 55: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -3933,7 +4136,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
