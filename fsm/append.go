@@ -89,6 +89,13 @@ func (w *fieldWriter) writeClaim(c quota.Claim) {
 		w.writeText(5, pick.HeldState)
 		w.endMessage(body)
 	}
+	for _, r := range c.Ranges {
+		body := w.beginMessage(40)
+		w.writeText(1, r.Resource)
+		w.writeNumber(2, uint64(r.Most))
+		w.writeNumber(3, uint64(r.Step))
+		w.endMessage(body)
+	}
 }
 
 func (w *fieldWriter) writeRenew(c quota.Renew) {

@@ -184,9 +184,13 @@ func decodePrincipal(p *logv1.Principal) quota.Principal {
 func decodeClaim(c *logv1.Claim) quota.Claim {
 	return quota.Claim{
 		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount),
-		Picks:    each(c.GetPicks(), decodePick),
+		Picks: each(c.GetPicks(), decodePick), Ranges: each(c.GetRanges(), decodeRange),
 		Standing: quota.Standing{Priority: c.GetPriority(), Type: c.GetType(), Unpreemptable: c.GetUnpreemptable()},
 	}
+}
+
+func decodeRange(r *logv1.AmountRange) quota.AmountRange {
+	return quota.AmountRange{Resource: r.GetResource(), Most: quota.Amount(r.GetMost()), Step: quota.Amount(r.GetStep())}
 }
 
 func decodeAmount(a *logv1.Amount) quota.Component {

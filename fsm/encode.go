@@ -242,7 +242,12 @@ func encodeClaim(c quota.Claim) *logv1.Claim {
 	return &logv1.Claim{
 		Tree: c.Tree, Node: c.Node, Amounts: each(c.Amounts, encodeAmount),
 		Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Picks: each(c.Picks, encodePick),
+		Ranges: each(c.Ranges, encodeRange),
 	}
+}
+
+func encodeRange(r quota.AmountRange) *logv1.AmountRange {
+	return &logv1.AmountRange{Resource: r.Resource, Most: int64(r.Most), Step: int64(r.Step)}
 }
 
 func encodeAmount(c quota.Component) *logv1.Amount {

@@ -50,6 +50,9 @@ func formatOf(c quota.Command) uint32 {
 	case quota.Release:
 		return oldestFormat(false, len(c.Items) > 0 || c.ItemState != "")
 	case quota.Allocate:
+		if allocateNeedsNinth(c) {
+			return ninthFormat
+		}
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
 	case quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
 		quota.WithdrawRequest:
@@ -95,6 +98,10 @@ func allocateNeedsSecond(c quota.Allocate) bool {
 func allocateNeedsThird(c quota.Allocate) bool {
 	return c.Mode == quota.Wait || c.TTL != 0 || c.WaitFor != 0 || c.Keep != 0 || c.Priority != 0 || len(c.Data) > 0 ||
 		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Picks) > 0 })
+}
+
+func allocateNeedsNinth(c quota.Allocate) bool {
+	return slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Ranges) > 0 })
 }
 
 func treeNeedsSecond(t quota.TreeSpec) bool {

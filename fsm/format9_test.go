@@ -10,6 +10,7 @@ import (
 func ninthSamples() map[string]quota.Command {
 	return map[string]quota.Command{
 		"thresholds": warningTree,
+		"range":      rangeSample,
 		"set-webhook": quota.SetWebhook{
 			WebhookSpec: quota.WebhookSpec{
 				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
@@ -50,6 +51,7 @@ func ninthFSM(t testing.TB) *FSM {
 	addWebhooks(t, f)
 	crossThresholds(t, f)
 	holdNinth(t, f)
+	addRanges(t, f)
 	return f
 }
 

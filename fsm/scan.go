@@ -123,6 +123,13 @@ func (s *entryScanner) scanClaim(r *fieldReader) quota.Claim {
 		c.Picks = append(c.Picks, s.scanPick(r))
 		r.leaveMessage(rest)
 	}
+	for r.hasField(40) {
+		rest := r.enterMessage()
+		c.Ranges = append(c.Ranges, quota.AmountRange{
+			Resource: s.names.find(r.readText(1)), Most: quota.Amount(r.readNumber(2)), Step: quota.Amount(r.readNumber(3)),
+		})
+		r.leaveMessage(rest)
+	}
 	return c
 }
 

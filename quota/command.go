@@ -18,6 +18,9 @@ type Claim struct {
 	Node string
 	// Amounts are sorted by resource. An amount of zero holds nothing; its node and resource are still checked.
 	Amounts Vector
+	// Ranges, sorted by resource, let the claim hold more than the Amounts that they name: as much as fits, see
+	// [AmountRange]. A request waits, preempts and is denied for its least amounts only.
+	Ranges []AmountRange
 	// Picks are items, sorted by resource. They count like amounts. A claim has amounts or picks, not both.
 	Picks []Pick
 	// Standing determines which claims may preempt this one, and which ones it may preempt.

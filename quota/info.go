@@ -86,6 +86,8 @@ type WaitingInfo struct {
 type ClaimInfo struct {
 	Tree, Node string
 	Amounts    Vector
+	// Ranges are those of the request for this node, with their least amounts, by resource.
+	Ranges []RangeInfo
 	// Picks are the requested items, Items the held ones, by resource and name.
 	Picks []Pick
 	Items []HeldItem
@@ -94,6 +96,13 @@ type ClaimInfo struct {
 	Standing
 	// Group is the group that the claim counts for; empty if it counts for none.
 	Group string
+}
+
+// RangeInfo is a range of amounts that a request asked for.
+type RangeInfo struct {
+	AmountRange
+
+	Least Amount
 }
 
 // HeldItem is an item of an allocation.

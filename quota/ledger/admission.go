@@ -37,6 +37,9 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	}
 	t := l.beginTx(a)
 	decision := t.decide()
+	if decision.Granted && a.hasRanges() {
+		t, decision = l.widenRequest(request, t, decision)
+	}
 	switch {
 	case !decision.Granted && shouldQueue(request, decision) && !l.forest.deniesWaiting(decision.Violations):
 		return l.enqueue(request, &t, decision, m)

@@ -71,7 +71,8 @@ type details struct {
 	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
 	waiting *waiting
 	lease   *lease // nil for most
-	// resized is nil unless the allocation was resized, transferred or split. It is never changed in place.
+	// resized is nil unless the request had ranges, or the allocation was resized, transferred or split. It is never
+	// changed in place.
 	resized *resized
 }
 
@@ -235,6 +236,7 @@ func (a *Allocation) Info() quota.AllocationInfo {
 	for i := range a.claims {
 		claims[i] = a.claims[i].info()
 		claims[i].Items = a.itemsOf(i)
+		claims[i].Ranges = a.rangesAt(claims[i].Tree, claims[i].Node)
 	}
 	return a.InfoWithClaims(claims)
 }
@@ -322,7 +324,8 @@ func (a *Allocation) matchesClaims(claims []quota.Claim) bool {
 
 func sameClaim(c, other quota.Claim) bool {
 	return c.Tree == other.Tree && c.Node == other.Node && slices.Equal(c.Amounts, other.Amounts) &&
-		c.Standing == other.Standing && slices.EqualFunc(c.Picks, other.Picks, samePick)
+		slices.Equal(c.Ranges, other.Ranges) && c.Standing == other.Standing &&
+		slices.EqualFunc(c.Picks, other.Picks, samePick)
 }
 
 func samePrincipal(p, other quota.Principal) bool {
@@ -339,5 +342,6 @@ func (c *placedClaim) matchesClaim(request quota.Claim) bool {
 			return false
 		}
 	}
-	return c.standing() == request.Standing && slices.EqualFunc(c.picks(), request.Picks, samePick)
+	return c.standing() == request.Standing && len(request.Ranges) == 0 &&
+		slices.EqualFunc(c.picks(), request.Picks, samePick)
 }

@@ -31,6 +31,7 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 	case out.Decision != nil:
 		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
 		p.placed(out.Allocation.Info())
+		p.ranges(out.Allocation.Info())
 		p.holds(out.Allocation.Info())
 		p.preempted(*out.Decision)
 		for _, part := range out.Parts {
@@ -60,9 +61,25 @@ func (p *player) placed(a quota.AllocationInfo) {
 	}
 }
 
+// ranges says what is held of ranges.
+func (p *player) ranges(a quota.AllocationInfo) {
+	for _, c := range a.Claims {
+		for _, r := range c.Ranges {
+			held := quota.Amount(0)
+			for _, component := range c.Amounts {
+				if component.Resource == r.Resource {
+					held = component.Amount
+				}
+			}
+			p.say("  %s has %d %s of %d..%d/%d", quota.Place(c.Tree, c.Node), held, r.Resource, r.Least, r.Most, r.Step)
+		}
+	}
+}
+
 // wouldPlace is the same for a dry run.
 func (p *player) wouldPlace(d quota.Decision) {
 	p.placed(quota.AllocationInfo{Claims: d.Placements})
+	p.ranges(quota.AllocationInfo{Claims: d.Placements})
 	p.preempted(d)
 }
 

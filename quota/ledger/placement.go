@@ -9,14 +9,22 @@ import (
 )
 
 // placeClaims checks the form of a request and finds the node of each claim. It returns an allocation with placed
-// claims that is not held yet.
+// claims that is not held yet. Of ranges it has the least amounts.
 func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error) {
+	return l.placeAtStep(request, 0)
+}
+
+// placeAtStep is placeClaims with the amounts after so many steps of the ranges.
+func (l *Ledger) placeAtStep(request quota.Allocate, step int) (*Allocation, *quota.Error) {
 	if err := l.checkRequest(request); err != nil {
 		return nil, err
 	}
 	a := l.allocations.shared.begin(&request)
 	a.more = newDetails(request)
 	for i, c := range request.Claims {
+		if step > 0 {
+			c = c.AtStep(step)
+		}
 		if err := l.forest.placeClaim(a, c, i); err != nil {
 			return nil, err
 		}
@@ -123,13 +131,18 @@ func checkForests(a *Allocation) *quota.Error {
 
 // newDetails returns nil for ordinary requests.
 func newDetails(r quota.Allocate) *details {
-	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 {
+	ranged := asksForRanges(r.Claims)
+	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged {
 		return nil
 	}
-	return &details{
+	m := &details{
 		mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == quota.Force,
 		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority,
 	}
+	if ranged {
+		m.resized = &resized{first: r.Claims}
+	}
+	return m
 }
 
 // forceClaims marks a claim that is granted at its node regardless of limits.
@@ -160,6 +173,11 @@ func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
 	}
 	if err := e.checkMode(request); err != nil {
 		return err
+	}
+	if asksForRanges(request.Claims) {
+		if err := checkRanges(request); err != nil {
+			return err
+		}
 	}
 	if request.TTL != 0 || len(request.Data) > 0 {
 		if err := e.checkLease(request); err != nil {

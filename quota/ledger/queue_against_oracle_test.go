@@ -153,7 +153,7 @@ func (q *queuePair) allocate(t *rapid.T) {
 			r.Claims = append(r.Claims, c)
 		}
 	}
-	q.try(t, r)
+	q.try(t, quotatest.WithRanges(r).Draw(t, "ranges"))
 }
 
 func (q *queuePair) try(t *rapid.T, r quota.Allocate) {
@@ -231,7 +231,11 @@ func stateOfQueue(v ledger.Sandbox) string {
 	var text strings.Builder
 	page, _ := v.Allocations(quota.AllocationFilter{}, 0, 1000)
 	for _, a := range page.Allocations {
-		fmt.Fprintf(&text, "%s holds under %d\n", a.ID, a.Fence)
+		var amounts []quota.Vector
+		for _, c := range a.Claims {
+			amounts = append(amounts, c.Amounts)
+		}
+		fmt.Fprintf(&text, "%s holds %v under %d\n", a.ID, amounts, a.Fence)
 	}
 	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting

@@ -99,6 +99,9 @@ func (l *Ledger) judgeWaiter(w *waiter) (t tx, d quota.Decision, full bool) {
 	}
 	t = l.beginTx(a)
 	d = t.decide()
+	if steps := w.request.Steps(); d.Granted && steps > 0 {
+		t, d = l.widen(t, d, steps, func(step int) (*Allocation, *quota.Error) { return l.placeWaiterAtStep(w, step) })
+	}
 	return t, d, d.Granted && !t.hasRoom()
 }
 
@@ -110,13 +113,16 @@ func (l *Ledger) previewWaiter(w *waiter) quota.Decision {
 }
 
 // placeWaiter finds the nodes of a waiting request. A configuration that makes a request invalid ends it, so the only
-// remaining reason for a refusal is the bound of nodes.
-func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) {
-	a, refused := l.placeClaims(w.request)
+// remaining reason for a refusal is the bound of nodes. Of ranges it has the least amounts.
+func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) { return l.placeWaiterAtStep(w, 0) }
+
+// placeWaiterAtStep is placeWaiter with the amounts after so many steps of the ranges.
+func (l *Ledger) placeWaiterAtStep(w *waiter, step int) (*Allocation, *quota.Error) {
+	a, refused := l.placeAtStep(w.request, step)
 	if refused != nil {
 		return nil, refused
 	}
-	a.owner, a.more.waiting = w.record.owner, w.record.more.waiting
+	a.owner, a.more.waiting, a.more.resized = w.record.owner, w.record.more.waiting, w.record.more.resized
 	for i := range a.claims {
 		a.claims[i].asked = w.record.claims[i].asked
 	}

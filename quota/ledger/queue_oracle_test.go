@@ -21,9 +21,9 @@ type queueOracle struct {
 	fence   uint64
 }
 
-// queued is a request that is held or waits.
+// queued is a request that is held or waits. asked has the least amounts, and request those that it holds.
 type queued struct {
-	request          quota.Allocate
+	request, asked   quota.Allocate
 	arrival, fence   uint64
 	until, keepUntil quota.Instant
 	line             spotInLine
@@ -188,7 +188,27 @@ func (o *queueOracle) noteHeads() {
 	}
 }
 
+// grant gives a request the most steps of its ranges that fit: it tries all of them.
 func (o *queueOracle) grant(j *queued) {
+	least := j.request
+	for steps := range 5 { // quotatest.WithRanges draws up to 4
+		wider := *j
+		wider.request.Claims = nil
+		for _, c := range least.Claims {
+			c.Amounts = slices.Clone(c.Amounts)
+			for _, r := range c.Ranges {
+				for i := range c.Amounts {
+					if c.Amounts[i].Resource == r.Resource {
+						c.Amounts[i].Amount = min(c.Amounts[i].Amount+quota.Amount(steps)*r.Step, r.Most)
+					}
+				}
+			}
+			wider.request.Claims = append(wider.request.Claims, c)
+		}
+		if len(o.blocks(&wider)) == 0 {
+			j.request = wider.request
+		}
+	}
 	o.fence++
 	j.fence = o.fence
 	o.held = append(o.held, j)
@@ -216,15 +236,15 @@ func (o *queueOracle) find(id string) (held, waiting *queued) {
 func (o *queueOracle) allocate(r quota.Allocate) string {
 	held, waiting := o.find(r.ID)
 	switch {
-	case held != nil && unchanged(held.request, r):
+	case held != nil && unchanged(held.asked, r):
 		return "granted again"
-	case waiting != nil && unchanged(waiting.request, r):
+	case waiting != nil && unchanged(waiting.asked, r):
 		o.sign(waiting)
 		return "waits: " + inOrder(o.blocks(waiting))
 	case held != nil || waiting != nil:
 		return "refused"
 	}
-	j := &queued{request: r, arrival: 1 << 62}
+	j := &queued{request: r, asked: r, arrival: 1 << 62}
 	list := o.blocks(j)
 	switch {
 	case len(list) == 0:
@@ -298,7 +318,11 @@ func (o *queueOracle) configure(spec quota.TreeSpec) {
 func (o *queueOracle) state() string {
 	var text strings.Builder
 	for _, j := range o.held {
-		fmt.Fprintf(&text, "%s holds under %d\n", j.request.ID, j.fence)
+		var amounts []quota.Vector
+		for _, c := range j.request.Claims {
+			amounts = append(amounts, c.Amounts)
+		}
+		fmt.Fprintf(&text, "%s holds %v under %d\n", j.request.ID, amounts, j.fence)
 	}
 	for _, j := range o.waiting {
 		fmt.Fprintf(&text, "%s is number %d for %s at %s, until %d or %d: %s\n", j.request.ID, o.place(j.line, j)+1,

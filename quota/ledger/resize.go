@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// resized is what an allocation remembers of changes of what it holds.
+// resized is what an allocation remembers of its request if it may hold other amounts: because the request had ranges,
+// or because what it holds was changed.
 type resized struct {
 	// generation is that of the last change that named one.
 	generation uint64

@@ -309,7 +309,7 @@ func (image *AllocationImage) toDetails() *details {
 	return m
 }
 
-// isResized is true if the allocation remembers a change of what it holds.
+// isResized is true if the allocation may hold other amounts than its request asked for.
 func (image *AllocationImage) isResized() bool {
 	return image.Generation != 0 || image.First != nil || image.SplitFrom != ""
 }

@@ -86,6 +86,7 @@ func (p *player) happened(c quota.Command) {
 		case f.Kind == ledger.FactGranted && a.ID != own:
 			p.say("  granted to %s, fence %d%s", a.ID, a.Fence, leaseWords(a))
 			p.placed(a)
+			p.ranges(a)
 		case f.Kind == ledger.FactRevoked:
 			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, leaseWords(a))
 		case f.Kind == ledger.FactEnded && a.Fence == 0:

@@ -11,9 +11,10 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number, resource=max or, for items,
-// resource=NUMBER:[STATE][>HELDSTATE] or resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows
-// resource=unlimited and resource=unset; max is the largest amount there is.
+// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number, resource=max, in requests
+// resource=LEAST..MOST/STEP or, for items, resource=NUMBER:[STATE][>HELDSTATE] or
+// resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows resource=unlimited and resource=unset; max is the largest
+// amount there is.
 //
 //	apply [META] [@prune] [@remove=POLICY,…]     make trees and policies so, with indented lines:
 //	  policy NAME base=NAME [SWITCH=VALUE]…
@@ -405,7 +406,7 @@ func (p *parser) allocate(args []string) quota.Allocate {
 			p.fail("where is %q claimed?", word)
 		default:
 			c := &request.Claims[last]
-			if p.pick(c, key, value) {
+			if p.pick(c, key, value) || p.amountRange(c, key, value) {
 				continue
 			}
 			c.Amounts = append(c.Amounts, quota.Component{Resource: key, Amount: p.amount(value)})
@@ -415,6 +416,20 @@ func (p *parser) allocate(args []string) quota.Allocate {
 	sortLabels(request.Labels)
 	sortLabels(request.Data)
 	return request
+}
+
+// amountRange reads LEAST..MOST/STEP; it answers false for other words.
+func (p *parser) amountRange(c *quota.Claim, resource, value string) bool {
+	least, rest, ok := strings.Cut(value, "..")
+	if !ok {
+		return false
+	}
+	most, step, _ := strings.Cut(rest, "/")
+	c.Amounts = append(c.Amounts, quota.Component{Resource: resource, Amount: p.amount(least)})
+	c.Ranges = append(c.Ranges, quota.AmountRange{Resource: resource, Most: p.amount(most), Step: p.amount(step)})
+	slices.SortFunc(c.Amounts, byResource)
+	slices.SortFunc(c.Ranges, func(a, b quota.AmountRange) int { return cmp.Compare(a.Resource, b.Resource) })
+	return true
 }
 
 // attributeOf reads what only some requests have; a standing belongs to the last claim.

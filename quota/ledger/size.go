@@ -16,6 +16,7 @@ const (
 	recordBytes    = 192
 	claimBytes     = 96
 	componentBytes = 16
+	rangeBytes     = 32
 	pairBytes      = 32
 	textBytes      = 16
 	pickBytes      = 96
@@ -227,6 +228,9 @@ func claimSize(c *quota.Claim) int64 {
 	n := int64(claimBytes + len(c.Tree) + len(c.Node))
 	for _, component := range c.Amounts {
 		n += int64(componentBytes + len(component.Resource))
+	}
+	for _, r := range c.Ranges {
+		n += int64(rangeBytes + len(r.Resource))
 	}
 	for _, p := range c.Picks {
 		n += int64(pickBytes+len(p.Resource)+len(p.State)+len(p.HeldState)) + sizeOfTexts(p.Names)

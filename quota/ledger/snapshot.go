@@ -109,7 +109,8 @@ type AllocationImage struct {
 	Items []HeldItemImage
 	// Owner is the user of the caller that made the request; empty if it had none.
 	Owner string
-	// Generation, First and SplitFrom are set if the allocation was resized, transferred or split, see resized. The claims
+	// Generation, First and SplitFrom are set if the allocation was resized, transferred or split, and First if the
+	// request had ranges, see resized. The claims
 	// of Request are then the present ones, and First those of the request.
 	Generation uint64
 	First      []quota.Claim
@@ -413,6 +414,9 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 			return fmt.Errorf("request %q waits at %q, which is not below %s", a.id, path, a.claims[i].at.place())
 		}
 		c.Node = path
+		if first := image.Allocation.First; i < len(first) {
+			c.Ranges = first[i].Ranges
+		}
 		w.request.Claims[i] = c
 	}
 	w.clearGrant()

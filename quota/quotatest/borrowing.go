@@ -72,7 +72,7 @@ func BorrowingCommands() *rapid.Generator[quota.Command] {
 			}
 			c.Claims = append(c.Claims, claim)
 		}
-		return c
+		return withRanges(t, c)
 	})
 }
 

@@ -141,8 +141,9 @@ func allocate(t *rapid.T) quota.Allocate {
 	}
 	if oneIn(t, 15, "spoil") {
 		spoilAllocate(t, &c)
+		return c
 	}
-	return c
+	return withRanges(t, c)
 }
 
 // standing is none for most.

@@ -161,7 +161,7 @@ func holdItems(t *rapid.T) quota.Allocate {
 	if oneIn(t, 3, "ttl") {
 		c.TTL = quota.Span(3 + Die(t, 12, "ttl"))
 	}
-	return c
+	return withRanges(t, c)
 }
 
 func itemPick(t *rapid.T, resource string) quota.Pick {

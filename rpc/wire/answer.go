@@ -18,9 +18,27 @@ func FromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decisio
 func ToPlacements(claims []quota.ClaimInfo) []*quoratev1.Placement {
 	var wire []*quoratev1.Placement
 	for _, c := range claims {
-		wire = append(wire, &quoratev1.Placement{Tree: c.Tree, Node: c.Node, Placed: c.Placed})
+		wire = append(wire, &quoratev1.Placement{
+			Tree: c.Tree, Node: c.Node, Placed: c.Placed, RangeAmounts: fromRangeAmounts(&c),
+		})
 	}
 	return wire
+}
+
+// fromRangeAmounts is nil if the claim has no ranges.
+func fromRangeAmounts(c *quota.ClaimInfo) map[string]int64 {
+	var amounts map[string]int64
+	for _, r := range c.Ranges {
+		for _, held := range c.Amounts {
+			if held.Resource == r.Resource {
+				if amounts == nil {
+					amounts = map[string]int64{}
+				}
+				amounts[r.Resource] = int64(held.Amount)
+			}
+		}
+	}
+	return amounts
 }
 
 // FromDecisionParts is FromDecision with the message of the placements.
@@ -111,7 +129,7 @@ func FromClaims(claims []quota.ClaimInfo) []*quoratev1.HeldClaim {
 		wire = append(wire, &quoratev1.HeldClaim{
 			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
 			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
-			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks),
+			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks), Ranges: fromRanges(c.Ranges),
 		})
 	}
 	return wire

@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -36,8 +37,35 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()),
 			Standing: toStanding(r, c),
 		}
+		if len(c.GetRanges()) > 0 {
+			addRanges(&command.Claims[i], c.GetRanges())
+		}
 	}
 	return command
+}
+
+// addRanges gives a claim ranges, with their least amounts. A resource that has an amount too is then there twice,
+// which the ledger refuses.
+func addRanges(c *quota.Claim, ranges []*quoratev1.AmountRange) {
+	for _, r := range ranges {
+		c.Amounts = append(c.Amounts, quota.Component{Resource: r.GetResource(), Amount: quota.Amount(r.GetLeast())})
+		c.Ranges = append(c.Ranges, quota.AmountRange{
+			Resource: r.GetResource(), Most: quota.Amount(r.GetMost()), Step: quota.Amount(r.GetStep()),
+		})
+	}
+	slices.SortStableFunc(c.Amounts, func(a, b quota.Component) int { return cmp.Compare(a.Resource, b.Resource) })
+	slices.SortStableFunc(c.Ranges, func(a, b quota.AmountRange) int { return cmp.Compare(a.Resource, b.Resource) })
+}
+
+// fromRanges is nil if there are none.
+func fromRanges(list []quota.RangeInfo) []*quoratev1.AmountRange {
+	var ranges []*quoratev1.AmountRange
+	for _, r := range list {
+		ranges = append(ranges, &quoratev1.AmountRange{
+			Resource: r.Resource, Least: int64(r.Least), Most: int64(r.Most), Step: int64(r.Step),
+		})
+	}
+	return ranges
 }
 
 // defaultReserve is how long a reservation stands whose request does not say it: a minute.

@@ -136,7 +136,7 @@ func isValidPrincipal(p *quoratev1.Principal) bool {
 
 func isValidClaim(c *quoratev1.Claim) bool {
 	if c == nil || !isOneTo(len(c.GetTree()), maxNameBytes) || len(c.GetNode()) > 1024 ||
-		len(c.GetAmounts()) > maxPairs || len(c.GetItems()) > maxPairs {
+		len(c.GetAmounts()) > maxPairs || len(c.GetItems()) > maxPairs || len(c.GetRanges()) > maxPairs {
 		return false
 	}
 	for resource, amount := range c.GetAmounts() {
@@ -146,6 +146,11 @@ func isValidClaim(c *quoratev1.Claim) bool {
 	}
 	for _, pick := range c.GetItems() {
 		if !isValidPick(pick) {
+			return false
+		}
+	}
+	for _, r := range c.GetRanges() {
+		if r == nil || !isOneTo(len(r.GetResource()), maxNameBytes) || min(r.GetLeast(), r.GetMost(), r.GetStep()) < 0 {
 			return false
 		}
 	}

@@ -401,6 +401,10 @@ type Claim struct {
 	Type *int64 `protobuf:"varint,5,opt,name=type,proto3,oneof" json:"type,omitempty"`
 	// Overrides the request's unpreemptable in this tree.
 	Unpreemptable *bool `protobuf:"varint,6,opt,name=unpreemptable,proto3,oneof" json:"unpreemptable,omitempty"`
+	// Ranges of amounts, of resources that amounts does not name. All ranges of a request take their steps together, and
+	// have equally many: the request gets the most steps with which everything fits. It waits, preempts others and is
+	// denied for the least amounts only.
+	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +488,86 @@ func (x *Claim) GetUnpreemptable() bool {
 	return false
 }
 
+func (x *Claim) GetRanges() []*AmountRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+// AmountRange is from least to most amounts of a resource, in base units.
+type AmountRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource; each at most once in a claim.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The least amount that is of use.
+	Least int64 `protobuf:"varint,2,opt,name=least,proto3" json:"least,omitempty"`
+	// The largest: the least and 1 to 64 steps.
+	Most int64 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
+	// At least 1.
+	Step          int64 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmountRange) Reset() {
+	*x = AmountRange{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmountRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmountRange) ProtoMessage() {}
+
+func (x *AmountRange) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmountRange.ProtoReflect.Descriptor instead.
+func (*AmountRange) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AmountRange) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *AmountRange) GetLeast() int64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *AmountRange) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *AmountRange) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // AllocateRequest is a request to hold claims under an id.
 type AllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -526,7 +610,7 @@ type AllocateRequest struct {
 
 func (x *AllocateRequest) Reset() {
 	*x = AllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +622,7 @@ func (x *AllocateRequest) String() string {
 func (*AllocateRequest) ProtoMessage() {}
 
 func (x *AllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +635,7 @@ func (x *AllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AllocateRequest) GetId() string {
@@ -705,7 +789,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +801,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +814,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Allocation) GetId() string {
@@ -902,7 +986,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +998,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1011,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Waiting) GetSinceLedgerMs() int64 {
@@ -995,14 +1079,16 @@ type HeldClaim struct {
 	// The items that it holds.
 	Items []*HeldItem `protobuf:"bytes,9,rep,name=items,proto3" json:"items,omitempty"`
 	// What items were asked for.
-	Picks         []*ItemPick `protobuf:"bytes,10,rep,name=picks,proto3" json:"picks,omitempty"`
+	Picks []*ItemPick `protobuf:"bytes,10,rep,name=picks,proto3" json:"picks,omitempty"`
+	// The ranges that were asked for at this node; amounts says what is held of them.
+	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HeldClaim) Reset() {
 	*x = HeldClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1100,7 @@ func (x *HeldClaim) String() string {
 func (*HeldClaim) ProtoMessage() {}
 
 func (x *HeldClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1113,7 @@ func (x *HeldClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldClaim.ProtoReflect.Descriptor instead.
 func (*HeldClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HeldClaim) GetTree() string {
@@ -1100,6 +1186,13 @@ func (x *HeldClaim) GetPicks() []*ItemPick {
 	return nil
 }
 
+func (x *HeldClaim) GetRanges() []*AmountRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
 // AllocateResponse is a grant, or the positive answer of a dry run.
 type AllocateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1122,7 +1215,7 @@ type AllocateResponse struct {
 
 func (x *AllocateResponse) Reset() {
 	*x = AllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1227,7 @@ func (x *AllocateResponse) String() string {
 func (*AllocateResponse) ProtoMessage() {}
 
 func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1240,7 @@ func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateResponse.ProtoReflect.Descriptor instead.
 func (*AllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AllocateResponse) GetAllocation() *Allocation {
@@ -1204,7 +1297,7 @@ type BatchAllocateRequest struct {
 
 func (x *BatchAllocateRequest) Reset() {
 	*x = BatchAllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1309,7 @@ func (x *BatchAllocateRequest) String() string {
 func (*BatchAllocateRequest) ProtoMessage() {}
 
 func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1322,7 @@ func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateRequest.ProtoReflect.Descriptor instead.
 func (*BatchAllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BatchAllocateRequest) GetRequests() []*AllocateRequest {
@@ -1250,7 +1343,7 @@ type BatchAllocateResponse struct {
 
 func (x *BatchAllocateResponse) Reset() {
 	*x = BatchAllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1355,7 @@ func (x *BatchAllocateResponse) String() string {
 func (*BatchAllocateResponse) ProtoMessage() {}
 
 func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1368,7 @@ func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateResponse.ProtoReflect.Descriptor instead.
 func (*BatchAllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BatchAllocateResponse) GetOutcomes() []*AllocateOutcome {
@@ -1301,7 +1394,7 @@ type AllocateOutcome struct {
 
 func (x *AllocateOutcome) Reset() {
 	*x = AllocateOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1406,7 @@ func (x *AllocateOutcome) String() string {
 func (*AllocateOutcome) ProtoMessage() {}
 
 func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1419,7 @@ func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateOutcome.ProtoReflect.Descriptor instead.
 func (*AllocateOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AllocateOutcome) GetOutcome() isAllocateOutcome_Outcome {
@@ -1393,7 +1486,7 @@ type AllocateStreamRequest struct {
 
 func (x *AllocateStreamRequest) Reset() {
 	*x = AllocateStreamRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1498,7 @@ func (x *AllocateStreamRequest) String() string {
 func (*AllocateStreamRequest) ProtoMessage() {}
 
 func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1511,7 @@ func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamRequest.ProtoReflect.Descriptor instead.
 func (*AllocateStreamRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AllocateStreamRequest) GetNumber() uint64 {
@@ -1514,7 +1607,7 @@ type AllocateStreamResponse struct {
 
 func (x *AllocateStreamResponse) Reset() {
 	*x = AllocateStreamResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1619,7 @@ func (x *AllocateStreamResponse) String() string {
 func (*AllocateStreamResponse) ProtoMessage() {}
 
 func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1632,7 @@ func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamResponse.ProtoReflect.Descriptor instead.
 func (*AllocateStreamResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AllocateStreamResponse) GetNumber() uint64 {
@@ -1641,7 +1734,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1746,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1759,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failure) GetCode() string {
@@ -1717,7 +1810,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1822,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1835,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenewRequest) GetId() string {
@@ -1795,7 +1888,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1900,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1913,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewResponse) GetAllocation() *Allocation {
@@ -1855,7 +1948,7 @@ type BatchRenewRequest struct {
 
 func (x *BatchRenewRequest) Reset() {
 	*x = BatchRenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1960,7 @@ func (x *BatchRenewRequest) String() string {
 func (*BatchRenewRequest) ProtoMessage() {}
 
 func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1973,7 @@ func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewRequest.ProtoReflect.Descriptor instead.
 func (*BatchRenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchRenewRequest) GetRenewals() []*RenewRequest {
@@ -1901,7 +1994,7 @@ type BatchRenewResponse struct {
 
 func (x *BatchRenewResponse) Reset() {
 	*x = BatchRenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2006,7 @@ func (x *BatchRenewResponse) String() string {
 func (*BatchRenewResponse) ProtoMessage() {}
 
 func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2019,7 @@ func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewResponse.ProtoReflect.Descriptor instead.
 func (*BatchRenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchRenewResponse) GetOutcomes() []*RenewOutcome {
@@ -1952,7 +2045,7 @@ type RenewOutcome struct {
 
 func (x *RenewOutcome) Reset() {
 	*x = RenewOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2057,7 @@ func (x *RenewOutcome) String() string {
 func (*RenewOutcome) ProtoMessage() {}
 
 func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2070,7 @@ func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewOutcome.ProtoReflect.Descriptor instead.
 func (*RenewOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RenewOutcome) GetOutcome() isRenewOutcome_Outcome {
@@ -2043,7 +2136,7 @@ type ResizeRequest struct {
 
 func (x *ResizeRequest) Reset() {
 	*x = ResizeRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2148,7 @@ func (x *ResizeRequest) String() string {
 func (*ResizeRequest) ProtoMessage() {}
 
 func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2161,7 @@ func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResizeRequest) GetId() string {
@@ -2122,7 +2215,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2227,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2240,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -2190,7 +2283,7 @@ type ResizeResponse struct {
 
 func (x *ResizeResponse) Reset() {
 	*x = ResizeResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2295,7 @@ func (x *ResizeResponse) String() string {
 func (*ResizeResponse) ProtoMessage() {}
 
 func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2308,7 @@ func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeResponse.ProtoReflect.Descriptor instead.
 func (*ResizeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResizeResponse) GetAllocation() *Allocation {
@@ -2273,7 +2366,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2378,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2391,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TransferRequest) GetId() string {
@@ -2351,7 +2444,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2456,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2469,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -2419,7 +2512,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2524,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2537,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TransferResponse) GetAllocation() *Allocation {
@@ -2502,7 +2595,7 @@ type SplitRequest struct {
 
 func (x *SplitRequest) Reset() {
 	*x = SplitRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2607,7 @@ func (x *SplitRequest) String() string {
 func (*SplitRequest) ProtoMessage() {}
 
 func (x *SplitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2620,7 @@ func (x *SplitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitRequest.ProtoReflect.Descriptor instead.
 func (*SplitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SplitRequest) GetId() string {
@@ -2578,7 +2671,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2683,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2696,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Part) GetId() string {
@@ -2637,7 +2730,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2742,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2755,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -2714,7 +2807,7 @@ type SplitResponse struct {
 
 func (x *SplitResponse) Reset() {
 	*x = SplitResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2819,7 @@ func (x *SplitResponse) String() string {
 func (*SplitResponse) ProtoMessage() {}
 
 func (x *SplitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2832,7 @@ func (x *SplitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitResponse.ProtoReflect.Descriptor instead.
 func (*SplitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SplitResponse) GetAllocation() *Allocation {
@@ -2805,7 +2898,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2910,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2923,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListWaitingRequest) GetTree() string {
@@ -2888,7 +2981,7 @@ type WaitingRequest struct {
 
 func (x *WaitingRequest) Reset() {
 	*x = WaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +2993,7 @@ func (x *WaitingRequest) String() string {
 func (*WaitingRequest) ProtoMessage() {}
 
 func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3006,7 @@ func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
 func (*WaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WaitingRequest) GetAllocation() *Allocation {
@@ -2948,7 +3041,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3053,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3066,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
@@ -3024,7 +3117,7 @@ type WatchAllocationsRequest struct {
 
 func (x *WatchAllocationsRequest) Reset() {
 	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3129,7 @@ func (x *WatchAllocationsRequest) String() string {
 func (*WatchAllocationsRequest) ProtoMessage() {}
 
 func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3142,7 @@ func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
@@ -3106,7 +3199,7 @@ type WatchAllocationsResponse struct {
 
 func (x *WatchAllocationsResponse) Reset() {
 	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3211,7 @@ func (x *WatchAllocationsResponse) String() string {
 func (*WatchAllocationsResponse) ProtoMessage() {}
 
 func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3224,7 @@ func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchAllocationsResponse) GetChange() AllocationChange {
@@ -3184,7 +3277,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3289,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3302,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3248,7 +3341,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3353,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3366,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -3308,7 +3401,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3413,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3426,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -3354,7 +3447,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3459,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3472,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -3405,7 +3498,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3510,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3523,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -3489,7 +3582,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3594,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3607,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -3544,7 +3637,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3556,7 +3649,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3569,7 +3662,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -3610,7 +3703,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3715,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3728,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -3705,7 +3798,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3810,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3823,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -3772,7 +3865,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3877,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +3890,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -3822,7 +3915,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +3927,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3847,7 +3940,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -3882,7 +3975,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +3987,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4000,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -3934,7 +4027,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4039,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4052,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -4008,7 +4101,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4113,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4126,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -4103,7 +4196,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4115,7 +4208,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4128,7 +4221,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -4182,7 +4275,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4287,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4300,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -4278,7 +4371,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4383,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4396,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -4359,7 +4452,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4464,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4477,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4424,7 +4517,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
-	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\x95\x03\n" +
+	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xd4\x03\n" +
 	"\x05Claim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
@@ -4432,13 +4525,19 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05items\x18\a \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x17\n" +
 	"\x04type\x18\x05 \x01(\x03H\x01R\x04type\x88\x01\x01\x12)\n" +
-	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x1a:\n" +
+	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x12=\n" +
+	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeB\f\xbaH\x05\x92\x01\x02\x10 \xb0\xa0\x19\tR\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
 	"\t_priorityB\a\n" +
 	"\x05_typeB\x10\n" +
-	"\x0e_unpreemptable\"\x96\x06\n" +
+	"\x0e_unpreemptable\"\x8d\x01\n" +
+	"\vAmountRange\x12%\n" +
+	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
+	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
+	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x96\x06\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\n" +
@@ -4506,7 +4605,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0funtil_ledger_ms\x18\x03 \x01(\x03R\runtilLedgerMs\x12/\n" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
-	"\x04line\x18\x06 \x01(\tR\x04line\"\x89\x03\n" +
+	"\x04line\x18\x06 \x01(\tR\x04line\"\xba\x03\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
@@ -4518,7 +4617,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05group\x18\b \x01(\tR\x05group\x12*\n" +
 	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x12*\n" +
 	"\x05picks\x18\n" +
-	" \x03(\v2\x14.quorate.v1.ItemPickR\x05picks\x1a:\n" +
+	" \x03(\v2\x14.quorate.v1.ItemPickR\x05picks\x12/\n" +
+	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeR\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xea\x01\n" +
@@ -4864,7 +4964,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
@@ -4872,207 +4972,210 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(EventKind)(0),                   // 3: quorate.v1.EventKind
 	(*Principal)(nil),                // 4: quorate.v1.Principal
 	(*Claim)(nil),                    // 5: quorate.v1.Claim
-	(*AllocateRequest)(nil),          // 6: quorate.v1.AllocateRequest
-	(*Allocation)(nil),               // 7: quorate.v1.Allocation
-	(*Waiting)(nil),                  // 8: quorate.v1.Waiting
-	(*HeldClaim)(nil),                // 9: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),         // 10: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),     // 11: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),    // 12: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),          // 13: quorate.v1.AllocateOutcome
-	(*AllocateStreamRequest)(nil),    // 14: quorate.v1.AllocateStreamRequest
-	(*AllocateStreamResponse)(nil),   // 15: quorate.v1.AllocateStreamResponse
-	(*Failure)(nil),                  // 16: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 17: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 18: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 19: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 20: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 21: quorate.v1.RenewOutcome
-	(*ResizeRequest)(nil),            // 22: quorate.v1.ResizeRequest
-	(*ClaimChange)(nil),              // 23: quorate.v1.ClaimChange
-	(*ResizeResponse)(nil),           // 24: quorate.v1.ResizeResponse
-	(*TransferRequest)(nil),          // 25: quorate.v1.TransferRequest
-	(*ClaimMove)(nil),                // 26: quorate.v1.ClaimMove
-	(*TransferResponse)(nil),         // 27: quorate.v1.TransferResponse
-	(*SplitRequest)(nil),             // 28: quorate.v1.SplitRequest
-	(*Part)(nil),                     // 29: quorate.v1.Part
-	(*PartClaim)(nil),                // 30: quorate.v1.PartClaim
-	(*SplitResponse)(nil),            // 31: quorate.v1.SplitResponse
-	(*ListWaitingRequest)(nil),       // 32: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 33: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 34: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 35: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 36: quorate.v1.WatchAllocationsResponse
-	(*ReleaseRequest)(nil),           // 37: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 38: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 39: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 40: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 41: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 42: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 43: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 44: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 45: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 46: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 47: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 48: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 49: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 50: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 51: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 52: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 53: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 54: quorate.v1.ListEventsResponse
-	nil,                              // 55: quorate.v1.Claim.AmountsEntry
-	nil,                              // 56: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 57: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 58: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 59: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 60: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 61: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 62: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 63: quorate.v1.PartClaim.AmountsEntry
-	nil,                              // 64: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 65: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 67: quorate.v1.Preempted
-	(*HeldItem)(nil),                 // 68: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 69: quorate.v1.Decision
-	(*Problem)(nil),                  // 70: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 71: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 72: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 73: quorate.v1.ReadInfo
-	(*ItemName)(nil),                 // 74: quorate.v1.ItemName
+	(*AmountRange)(nil),              // 6: quorate.v1.AmountRange
+	(*AllocateRequest)(nil),          // 7: quorate.v1.AllocateRequest
+	(*Allocation)(nil),               // 8: quorate.v1.Allocation
+	(*Waiting)(nil),                  // 9: quorate.v1.Waiting
+	(*HeldClaim)(nil),                // 10: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),         // 11: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),     // 12: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),    // 13: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),          // 14: quorate.v1.AllocateOutcome
+	(*AllocateStreamRequest)(nil),    // 15: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),   // 16: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                  // 17: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 18: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 19: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 20: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 21: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 22: quorate.v1.RenewOutcome
+	(*ResizeRequest)(nil),            // 23: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),              // 24: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),           // 25: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),          // 26: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),                // 27: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),         // 28: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),             // 29: quorate.v1.SplitRequest
+	(*Part)(nil),                     // 30: quorate.v1.Part
+	(*PartClaim)(nil),                // 31: quorate.v1.PartClaim
+	(*SplitResponse)(nil),            // 32: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),       // 33: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 34: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 35: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 36: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 37: quorate.v1.WatchAllocationsResponse
+	(*ReleaseRequest)(nil),           // 38: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 39: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 40: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 41: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 42: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 43: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 44: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 45: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 46: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 47: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 48: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 49: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 50: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 51: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 52: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 53: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 54: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 55: quorate.v1.ListEventsResponse
+	nil,                              // 56: quorate.v1.Claim.AmountsEntry
+	nil,                              // 57: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 58: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 59: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 60: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 61: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 62: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 63: quorate.v1.ClaimChange.AmountsEntry
+	nil,                              // 64: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 65: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 66: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 67: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 68: quorate.v1.Preempted
+	(*HeldItem)(nil),                 // 69: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 70: quorate.v1.Decision
+	(*Problem)(nil),                  // 71: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 72: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 73: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 74: quorate.v1.ReadInfo
+	(*ItemName)(nil),                 // 75: quorate.v1.ItemName
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	55,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	65,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
-	5,   // 2: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
-	0,   // 3: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	56,  // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	4,   // 5: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	57,  // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
-	9,   // 7: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	58,  // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
-	1,   // 9: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	66,  // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	66,  // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	4,   // 12: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	67,  // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	59,  // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	8,   // 15: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	66,  // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	60,  // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	68,  // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	65,  // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 20: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	6,   // 22: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	13,  // 23: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	10,  // 24: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	16,  // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	6,   // 26: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	37,  // 27: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	17,  // 28: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	10,  // 29: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	38,  // 30: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	18,  // 31: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	16,  // 32: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	69,  // 33: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	70,  // 34: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	61,  // 35: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	71,  // 36: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	7,   // 37: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	17,  // 38: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	21,  // 39: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	18,  // 40: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	16,  // 41: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	23,  // 42: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	62,  // 43: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	7,   // 44: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 45: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	26,  // 46: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	7,   // 47: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 48: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	29,  // 49: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	30,  // 50: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	63,  // 51: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	7,   // 52: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 53: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	7,   // 54: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	72,  // 55: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	7,   // 56: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	69,  // 57: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	33,  // 58: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	73,  // 59: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 60: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	7,   // 61: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 62: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	7,   // 63: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	41,  // 64: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	38,  // 65: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	16,  // 66: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	72,  // 67: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	7,   // 68: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	73,  // 69: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	64,  // 70: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	72,  // 71: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	7,   // 72: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	73,  // 73: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,   // 74: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	7,   // 75: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	6,   // 76: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	72,  // 77: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	69,  // 78: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	7,   // 79: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	66,  // 80: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	73,  // 81: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	3,   // 82: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	66,  // 83: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	69,  // 84: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	3,   // 85: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	72,  // 86: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	52,  // 87: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	73,  // 88: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	6,   // 89: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	11,  // 90: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	17,  // 91: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	19,  // 92: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	37,  // 93: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	39,  // 94: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	14,  // 95: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	32,  // 96: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	35,  // 97: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	46,  // 98: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	48,  // 99: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	22,  // 100: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	25,  // 101: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	28,  // 102: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	50,  // 103: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	53,  // 104: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	42,  // 105: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	44,  // 106: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	10,  // 107: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	12,  // 108: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	18,  // 109: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	20,  // 110: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	38,  // 111: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	40,  // 112: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	15,  // 113: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	34,  // 114: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	36,  // 115: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	47,  // 116: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	49,  // 117: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	24,  // 118: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	27,  // 119: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	31,  // 120: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	51,  // 121: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	54,  // 122: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	43,  // 123: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	45,  // 124: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	107, // [107:125] is the sub-list for method output_type
-	89,  // [89:107] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	56,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	66,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	6,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
+	5,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	0,   // 4: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
+	57,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	4,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	58,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	10,  // 8: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	59,  // 9: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	1,   // 10: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
+	67,  // 11: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	67,  // 12: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	4,   // 13: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	68,  // 14: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	60,  // 15: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	9,   // 16: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	67,  // 17: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	61,  // 18: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	69,  // 19: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	66,  // 20: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	6,   // 21: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	8,   // 22: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 23: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	7,   // 24: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	14,  // 25: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	11,  // 26: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	17,  // 27: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	7,   // 28: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	38,  // 29: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	18,  // 30: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	11,  // 31: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	39,  // 32: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	19,  // 33: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	17,  // 34: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	70,  // 35: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	71,  // 36: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	62,  // 37: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	72,  // 38: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	8,   // 39: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	18,  // 40: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	22,  // 41: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	19,  // 42: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	17,  // 43: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	24,  // 44: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	63,  // 45: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	8,   // 46: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 47: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	27,  // 48: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	8,   // 49: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 50: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	30,  // 51: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	31,  // 52: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	64,  // 53: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	8,   // 54: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 55: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 56: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	73,  // 57: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	8,   // 58: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	70,  // 59: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	34,  // 60: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	74,  // 61: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 62: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	8,   // 63: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	75,  // 64: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	8,   // 65: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	42,  // 66: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	39,  // 67: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	17,  // 68: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	73,  // 69: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	8,   // 70: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 71: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	65,  // 72: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	73,  // 73: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	8,   // 74: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	74,  // 75: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 76: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 77: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	7,   // 78: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	73,  // 79: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	70,  // 80: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 81: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	67,  // 82: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	74,  // 83: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	3,   // 84: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	67,  // 85: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	70,  // 86: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	3,   // 87: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	73,  // 88: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	53,  // 89: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	74,  // 90: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,   // 91: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	12,  // 92: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	18,  // 93: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	20,  // 94: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	38,  // 95: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	40,  // 96: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	15,  // 97: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	33,  // 98: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	36,  // 99: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	47,  // 100: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	49,  // 101: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	23,  // 102: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	26,  // 103: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	29,  // 104: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	51,  // 105: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	54,  // 106: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	43,  // 107: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	45,  // 108: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	11,  // 109: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	13,  // 110: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	19,  // 111: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	21,  // 112: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	39,  // 113: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	41,  // 114: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	16,  // 115: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	35,  // 116: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	37,  // 117: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	48,  // 118: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	50,  // 119: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	25,  // 120: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	28,  // 121: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	32,  // 122: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	52,  // 123: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	55,  // 124: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	44,  // 125: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	46,  // 126: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	109, // [109:127] is the sub-list for method output_type
+	91,  // [91:109] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -5086,30 +5189,30 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_level_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
-	file_quorate_v1_allocation_proto_msgTypes[9].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[11].OneofWrappers = []any{
 		(*AllocateStreamRequest_Allocate)(nil),
 		(*AllocateStreamRequest_Release)(nil),
 		(*AllocateStreamRequest_Renew)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[11].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[12].OneofWrappers = []any{
 		(*AllocateStreamResponse_Granted)(nil),
 		(*AllocateStreamResponse_Released)(nil),
 		(*AllocateStreamResponse_Renewed)(nil),
 		(*AllocateStreamResponse_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[17].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[18].OneofWrappers = []any{
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[37].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[38].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[46].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[47].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -5119,7 +5222,7 @@ func file_quorate_v1_allocation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -313,7 +313,9 @@ type Placement struct {
 	// The path that the request named.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The path of the node where it is counted.
-	Placed        string `protobuf:"bytes,3,opt,name=placed,proto3" json:"placed,omitempty"`
+	Placed string `protobuf:"bytes,3,opt,name=placed,proto3" json:"placed,omitempty"`
+	// What is given of ranges, by resource in base units. Other amounts are those of the request.
+	RangeAmounts  map[string]int64 `protobuf:"bytes,40,rep,name=range_amounts,json=rangeAmounts,proto3" json:"range_amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +369,13 @@ func (x *Placement) GetPlaced() string {
 		return x.Placed
 	}
 	return ""
+}
+
+func (x *Placement) GetRangeAmounts() map[string]int64 {
+	if x != nil {
+		return x.RangeAmounts
+	}
+	return nil
 }
 
 // Preempted is an allocation that was ended in favor of another.
@@ -985,11 +994,15 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
 	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
 	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01B\b\n" +
-	"\x06_index\"K\n" +
+	"\x06_index\"\xda\x01\n" +
 	"\tPlacement\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
-	"\x06placed\x18\x03 \x01(\tR\x06placed\"C\n" +
+	"\x06placed\x18\x03 \x01(\tR\x06placed\x12L\n" +
+	"\rrange_amounts\x18( \x03(\v2'.quorate.v1.Placement.RangeAmountsEntryR\frangeAmounts\x1a?\n" +
+	"\x11RangeAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"C\n" +
 	"\tPreempted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1075,7 +1088,7 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_quorate_v1_decision_proto_goTypes = []any{
 	(Outcome)(0),       // 0: quorate.v1.Outcome
 	(HolderKind)(0),    // 1: quorate.v1.HolderKind
@@ -1088,7 +1101,8 @@ var file_quorate_v1_decision_proto_goTypes = []any{
 	(*Violation)(nil),  // 8: quorate.v1.Violation
 	(*Problem)(nil),    // 9: quorate.v1.Problem
 	(*Breach)(nil),     // 10: quorate.v1.Breach
-	(TenantsSee)(0),    // 11: quorate.v1.TenantsSee
+	nil,                // 11: quorate.v1.Placement.RangeAmountsEntry
+	(TenantsSee)(0),    // 12: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
@@ -1096,18 +1110,19 @@ var file_quorate_v1_decision_proto_depIdxs = []int32{
 	4,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
 	5,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
 	6,  // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
-	7,  // 5: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
-	2,  // 6: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 7: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
-	2,  // 8: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 9: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	11, // 10: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
-	10, // 11: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 5: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
+	7,  // 6: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
+	2,  // 7: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 8: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	2,  // 9: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 10: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	12, // 11: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	10, // 12: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -1123,7 +1138,7 @@ func file_quorate_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -36,6 +36,7 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		})
 		return verdict{decided: true, violations: violations}
 	}
+	a, t = o.widen(a, t, before)
 	if len(o.held())-len(t.victims) >= o.bounds.Held {
 		o.restorePlaces(before)
 		return refusal(quota.Full, "")
@@ -133,6 +134,8 @@ func (o *oracle) checkRequest(c quota.Allocate) verdict {
 		return refusal(quota.Invalid, "mode")
 	case (c.Mode == quota.Reserve) != (c.ReserveFor != 0) || c.ReserveFor < 0 || c.ReserveFor > quota.MaxReserve:
 		return refusal(quota.Invalid, "reserve_ms")
+	case c.Mode == quota.Force && firstRange(c) != "":
+		return refusal(quota.Invalid, firstRange(c))
 	case !o.goodLabels(c.Labels):
 		return refusal(quota.Invalid, "labels")
 	}

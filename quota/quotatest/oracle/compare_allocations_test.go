@@ -54,8 +54,8 @@ func (o *oracle) info(a *allocation) quota.AllocationInfo {
 	for i, c := range a.request.Claims {
 		asked := a.asked.Claims[i]
 		info.Claims = append(info.Claims, quota.ClaimInfo{
-			Tree: c.Tree, Node: c.Node, Amounts: asked.Amounts, Picks: asked.Picks, Placed: a.placed[i],
-			Standing: c.Standing,
+			Tree: c.Tree, Node: c.Node, Amounts: amountsAfter(asked, a.steps), Picks: asked.Picks, Placed: a.placed[i],
+			Standing: c.Standing, Ranges: rangesOf(asked),
 		})
 	}
 	o.addLease(a, &info)

@@ -39,6 +39,7 @@ type oracle struct {
 type allocation struct {
 	// request is what is held: items count as amounts, as many as are held. asked is the request as it came.
 	request, asked quota.Allocate
+	steps          int      // of the ranges that were asked for
 	claimed        []string // path of the node that each claim belongs to
 	placed         []string // path of the node where it is counted
 	arrivals       []uint64 // its number in the order of arrival there; 0 without borrowing

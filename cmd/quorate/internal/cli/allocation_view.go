@@ -89,7 +89,7 @@ func StateText(a *quoratev1.Allocation) string {
 func (u Units) claimText(c *quoratev1.HeldClaim) string {
 	held := []string{Place{c.GetTree(), c.GetNode()}.String()}
 	if len(c.GetAmounts()) > 0 {
-		held = append(held, u.FormatAmounts(c.GetTree(), c.GetAmounts()))
+		held = append(held, u.FormatHeld(c))
 	}
 	text := strings.Join(append(held, itemsText(c)...), " ")
 	var notes []string
@@ -112,6 +112,21 @@ func (u Units) claimText(c *quoratev1.HeldClaim) string {
 		text += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return text
+}
+
+// FormatHeld writes the amounts of a claim, those of ranges with their ranges.
+func (u Units) FormatHeld(c *quoratev1.HeldClaim) string {
+	var parts []string
+	for _, resource := range slices.Sorted(maps.Keys(c.GetAmounts())) {
+		write := func(amount int64) string { return u.FormatAmount(c.GetTree(), resource, amount) }
+		parts = append(parts, resource+"="+write(c.GetAmounts()[resource]))
+		for _, r := range c.GetRanges() {
+			if r.GetResource() == resource {
+				parts = append(parts, "of "+write(r.GetLeast())+".."+write(r.GetMost())+"/"+write(r.GetStep()))
+			}
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // LeaseText writes the TTL and the remaining time of a lease at a moment of ledger time, if that is known. It is

@@ -36,6 +36,10 @@ func newAllocateCmd(c *cli.Env) *cobra.Command {
 --amount and --item belongs to the --at before it. Every limit on the path from each node to its root must have
 headroom.
 
+--amount gpus=4..16/4 asks for 4 to 16 in steps of 4, and --scale 4..16 for 4 to 16 times all amounts: the most steps
+that fit are allocated, and the answer says how many. Several ranges take their steps together and have equally many, at
+most 64. A request with a range waits, preempts and is denied for its least amounts only.
+
 --item account asks for one free item, account=3 for three, account@dirty for one in another state, and account:a,b for
 these two; the item that has been in its state for longest comes first.
 
@@ -62,6 +66,7 @@ made.`,
   quorate allocate --id job-2 --user ann --group physics --application fit --priority 10 \
                    --at cern:atlas/physics --amount cores=1
   quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
+  quorate allocate --id job-5 --wait 1h --scale 4..16 --at cern:atlas/physics --amount cores=2
   quorate allocate --id job-4 --ttl 10m --wait 1h --at ci:tenants/web --item aws-account --amount cores=4
   quorate allocate --from quota-manager examples/quota-manager/job1.json`,
 		Args: cobra.MaximumNArgs(1),
@@ -174,7 +179,7 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 	}
 	return o.Print(answer, func(p *cli.Page) error {
 		if answer.GetAllocation() == nil { // a dry run allocates nothing
-			drawPlacements(p, answer.GetDecision())
+			drawPlacements(o.Units, p, answer.GetDecision())
 			return nil
 		}
 		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
@@ -200,10 +205,13 @@ func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error 
 		cli.ShellWord(answer.GetAllocation().GetId()), cli.FormatSpan(cmp.Or(o.Keep, defaultKeep)))}
 }
 
-// drawPlacements writes the nodes where claims would be counted, if they differ from the requested ones, and the
-// allocations that would be preempted.
-func drawPlacements(p *cli.Page, decision *quoratev1.Decision) {
+// drawPlacements writes what would be held of ranges, the nodes where claims would be counted, if they differ from the
+// requested ones, and the allocations that would be preempted.
+func drawPlacements(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 	for _, at := range decision.GetPlacements() {
+		if ranges := at.GetRangeAmounts(); len(ranges) > 0 {
+			p.Linef("%s would hold %s", cli.PlaceOf(at.GetTree(), at.GetNode()), u.FormatAmounts(at.GetTree(), ranges))
+		}
 		if at.GetPlaced() != at.GetNode() {
 			p.Linef("%s would be counted at %s", cli.PlaceOf(at.GetTree(), at.GetNode()),
 				cli.PlaceOf(at.GetTree(), at.GetPlaced()))

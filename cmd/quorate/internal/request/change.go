@@ -46,7 +46,7 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 	}
 	return o.Print(answer, func(p *cli.Page) error {
 		if o.dryRun && !answer.GetRepeated() {
-			drawPlacements(p, answer.GetDecision())
+			drawPlacements(o.Units, p, answer.GetDecision())
 			return nil
 		}
 		if err := o.draw(p, answer, parts); err != nil {
@@ -107,7 +107,7 @@ earlier one that arrives late is refused.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runResize(cmd.Context(), args[0]) },
 	}
 	o.addFlags(cmd)
-	o.PlaceIsOptional = true
+	o.PlaceIsOptional, o.AmountsAreFixed = true, true
 	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "new amount at the node before it; may be repeated")
 	return cmd
@@ -224,6 +224,7 @@ The amounts are taken from the only claim of the allocation; if it has several, 
 		},
 	}
 	o.addFlags(cmd)
+	o.AmountsAreFixed = true
 	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "amount of the part; may be repeated")
 	cmd.Flags().StringVar(&o.from, "from", "", "node of the claim that they are taken from, `TREE:node/path`")

@@ -2,10 +2,11 @@ package request
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
 )
 
 // Claims collects --at, --amount and --item in the order of the command line: each amount and item belongs to the node
@@ -14,12 +15,16 @@ type Claims struct {
 	List []TypedClaim
 	// PlaceIsOptional lets amounts come before any --at: they belong to a claim without a place.
 	PlaceIsOptional bool
+	// AmountsAreFixed refuses ranges of amounts.
+	AmountsAreFixed bool
+	// Scale multiplies all amounts, see scaleFlag; nil for once.
+	Scale *scale
 }
 
 // TypedClaim is one claim of the command line.
 type TypedClaim struct {
 	At      cli.Place
-	amounts map[string]string // unparsed, by resource: the units come from the server later
+	amounts map[string]string // unparsed, by resource: the units come from the server later; perhaps ranges
 	Picks   []*quoratev1.ItemPick
 }
 
@@ -54,6 +59,9 @@ func (f amountFlag) Set(text string) error {
 	resource, quantity, err := cli.SplitPair(text)
 	if err != nil {
 		return err
+	}
+	if f.claims.AmountsAreFixed && isRange(quantity) {
+		return cli.Usagef("--amount %s is a range: this command takes one amount", text)
 	}
 	if len(f.claims.List) == 0 && f.claims.PlaceIsOptional {
 		f.claims.List = []TypedClaim{{amounts: map[string]string{}}}
@@ -94,7 +102,7 @@ func (c *Claims) checkClaims() error {
 func (c *Claims) buildMessages(known cli.Units) ([]*quoratev1.Claim, error) {
 	var messages []*quoratev1.Claim
 	for _, claim := range c.List {
-		message, err := claim.buildMessage(known)
+		message, err := claim.buildMessage(known, c.Scale)
 		if err != nil {
 			return nil, err
 		}
@@ -103,9 +111,13 @@ func (c *Claims) buildMessages(known cli.Units) ([]*quoratev1.Claim, error) {
 	return messages, nil
 }
 
-func (c TypedClaim) buildMessage(known cli.Units) (*quoratev1.Claim, error) {
+func (c TypedClaim) buildMessage(known cli.Units, by *scale) (*quoratev1.Claim, error) {
 	message := &quoratev1.Claim{Tree: c.At.Tree, Node: c.At.Node, Items: c.Picks}
-	for resource, text := range c.amounts {
+	if by != nil && len(c.Picks) > 0 {
+		return nil, cli.Usagef("--at %s: --scale multiplies amounts, and items have none; ask for them without --scale", c.At)
+	}
+	for _, resource := range slices.Sorted(maps.Keys(c.amounts)) {
+		text := c.amounts[resource]
 		unit, err := known.UnitOf(c.At.Tree, resource)
 		if err != nil {
 			return nil, err
@@ -114,16 +126,29 @@ func (c TypedClaim) buildMessage(known cli.Units) (*quoratev1.Claim, error) {
 			return nil, cli.Usagef("--at %s: %s is an itemized resource: write --item %s=%s", c.At,
 				resource, resource, text)
 		}
-		amount, err := manifest.ParseQuantity(text, unit)
-		if err != nil {
+		if err := addAmount(message, resource, text, unit, by); err != nil {
 			return nil, cli.Usagef("--at %s, amount of %q: %v", c.At, resource, err)
 		}
-		if message.Amounts == nil {
-			message.Amounts = map[string]int64{}
-		}
-		message.Amounts[resource] = amount
 	}
 	return message, nil
+}
+
+// addAmount adds one amount or one range to a claim.
+func addAmount(claim *quoratev1.Claim, resource, text string, unit quoratev1.Unit, by *scale) error {
+	amounts, err := parseAmounts(text, unit, by)
+	switch {
+	case err != nil:
+		return err
+	case amounts.GetStep() == 0:
+		if claim.Amounts == nil {
+			claim.Amounts = map[string]int64{}
+		}
+		claim.Amounts[resource] = amounts.GetLeast()
+	default:
+		amounts.Resource = resource
+		claim.Ranges = append(claim.Ranges, amounts)
+	}
+	return nil
 }
 
 // labelPairs reads --label name=value flags.

@@ -101,7 +101,7 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 		return u.DrawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs())
 	case decision.GetOutcome() == quoratev1.Outcome_OUTCOME_GRANTED:
 		p.Linef("it would be granted")
-		drawPlacements(p, decision)
+		drawPlacements(u, p, decision)
 		return nil
 	case answer.GetDecidedAt() != nil:
 		p.Linef("denied at %s:", cli.FormatTime(answer.GetDecidedAt()))

@@ -32,7 +32,10 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.id, "id", "", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")
 	flags.Var(atFlag{&o.Claims}, "at", "node for the amounts and items that follow")
-	flags.Var(amountFlag{&o.Claims}, "amount", "amount to allocate there, for example cores=25 or ram=1.5Gi")
+	flags.Var(amountFlag{&o.Claims}, "amount",
+		"amount to allocate there, for example cores=25, ram=1.5Gi, or the range gpus=4..16/4")
+	flags.Var(scaleFlag{&o.Claims}, "scale",
+		"multiply all amounts by the most of this range that fits, for example 4..16")
 	flags.Var(itemFlag{&o.Claims}, "item", "items to allocate there, for example account, account=2, account@dirty "+
 		"or account:a,b")
 	flags.StringArrayVar(&o.labels, "label", nil, "label `name=value` to find the allocation by; may be repeated")

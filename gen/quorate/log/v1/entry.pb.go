@@ -2299,7 +2299,9 @@ type Claim struct {
 	Type          int64 `protobuf:"zigzag64,5,opt,name=type,proto3" json:"type,omitempty"`
 	Unpreemptable bool  `protobuf:"varint,6,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// Since format 3: by resource, as amounts.
-	Picks         []*Pick `protobuf:"bytes,7,rep,name=picks,proto3" json:"picks,omitempty"`
+	Picks []*Pick `protobuf:"bytes,7,rep,name=picks,proto3" json:"picks,omitempty"`
+	// Since format 9: by resource; the least amounts are in amounts.
+	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2383,6 +2385,74 @@ func (x *Claim) GetPicks() []*Pick {
 	return nil
 }
 
+func (x *Claim) GetRanges() []*AmountRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+// AmountRange lets a claim hold more than its least amount of a resource. Since format 9.
+type AmountRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Most          int64                  `protobuf:"varint,2,opt,name=most,proto3" json:"most,omitempty"`
+	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmountRange) Reset() {
+	*x = AmountRange{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmountRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmountRange) ProtoMessage() {}
+
+func (x *AmountRange) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmountRange.ProtoReflect.Descriptor instead.
+func (*AmountRange) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AmountRange) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *AmountRange) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *AmountRange) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // Pick asks for items. Since format 3.
 type Pick struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2398,7 +2468,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2480,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2493,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pick) GetResource() string {
@@ -2473,7 +2543,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2555,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2568,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Principal) GetUser() string {
@@ -2533,7 +2603,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2615,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2628,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Label) GetKey() string {
@@ -2600,7 +2670,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2612,7 +2682,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2625,7 +2695,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Allocate) GetId() string {
@@ -2717,7 +2787,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2799,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2812,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Release) GetId() string {
@@ -2778,7 +2848,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2790,7 +2860,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2803,7 +2873,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ItemName) GetTree() string {
@@ -2841,7 +2911,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2923,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2936,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -2905,7 +2975,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +2987,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3000,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Renew) GetId() string {
@@ -2978,7 +3048,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3060,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3073,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -3027,7 +3097,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3109,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3122,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -3100,7 +3170,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3112,7 +3182,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3125,7 +3195,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Confirm) GetId() string {
@@ -3145,7 +3215,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3227,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3240,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Cancel) GetId() string {
@@ -3191,7 +3261,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3203,7 +3273,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3216,7 +3286,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -3239,7 +3309,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3321,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3334,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Limit) GetResource() string {
@@ -3302,7 +3372,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3384,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3397,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Resource) GetName() string {
@@ -3375,7 +3445,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3387,7 +3457,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3400,7 +3470,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -3499,7 +3569,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3511,7 +3581,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3524,7 +3594,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Turn) GetFrom() string {
@@ -3581,7 +3651,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3663,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3676,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Node) GetPath() string {
@@ -3727,7 +3797,7 @@ type WarnAt struct {
 
 func (x *WarnAt) Reset() {
 	*x = WarnAt{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3739,7 +3809,7 @@ func (x *WarnAt) String() string {
 func (*WarnAt) ProtoMessage() {}
 
 func (x *WarnAt) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3752,7 +3822,7 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
 func (*WarnAt) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WarnAt) GetPercents() []int64 {
@@ -3788,7 +3858,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3800,7 +3870,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3813,7 +3883,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -3852,7 +3922,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +3934,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +3947,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -3926,7 +3996,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4008,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4021,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Move) GetFrom() string {
@@ -3995,7 +4065,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4007,7 +4077,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4020,7 +4090,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Tree) GetName() string {
@@ -4119,7 +4189,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4201,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4214,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -4183,7 +4253,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4265,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4278,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4269,7 +4339,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +4351,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4364,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4365,7 +4435,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4377,7 +4447,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +4460,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Subtree) GetTree() string {
@@ -4427,7 +4497,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4509,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4522,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Policy) GetName() string {
@@ -4538,7 +4608,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4620,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4633,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -4606,7 +4676,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4688,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4701,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -4666,7 +4736,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +4748,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +4761,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -4721,7 +4791,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4733,7 +4803,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4746,7 +4816,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -4788,7 +4858,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4800,7 +4870,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4813,7 +4883,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -5005,7 +5075,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\xe3\x01\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\x98\x02\n" +
 	"\x05Claim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +
@@ -5013,7 +5083,12 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\bpriority\x18\x04 \x01(\x12R\bpriority\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\x12R\x04type\x12$\n" +
 	"\runpreemptable\x18\x06 \x01(\bR\runpreemptable\x12*\n" +
-	"\x05picks\x18\a \x03(\v2\x14.quorate.log.v1.PickR\x05picks\"\x83\x01\n" +
+	"\x05picks\x18\a \x03(\v2\x14.quorate.log.v1.PickR\x05picks\x123\n" +
+	"\x06ranges\x18( \x03(\v2\x1b.quorate.log.v1.AmountRangeR\x06ranges\"Q\n" +
+	"\vAmountRange\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
+	"\x04most\x18\x02 \x01(\x03R\x04most\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x03R\x04step\"\x83\x01\n" +
 	"\x04Pick\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x14\n" +
@@ -5235,7 +5310,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),            // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
@@ -5264,63 +5339,64 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*AdoptAllocations)(nil), // 24: quorate.log.v1.AdoptAllocations
 	(*Amount)(nil),           // 25: quorate.log.v1.Amount
 	(*Claim)(nil),            // 26: quorate.log.v1.Claim
-	(*Pick)(nil),             // 27: quorate.log.v1.Pick
-	(*Principal)(nil),        // 28: quorate.log.v1.Principal
-	(*Label)(nil),            // 29: quorate.log.v1.Label
-	(*Allocate)(nil),         // 30: quorate.log.v1.Allocate
-	(*Release)(nil),          // 31: quorate.log.v1.Release
-	(*ItemName)(nil),         // 32: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 33: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 34: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 35: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 36: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 37: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 38: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 39: quorate.log.v1.Expire
-	(*Limit)(nil),            // 40: quorate.log.v1.Limit
-	(*Resource)(nil),         // 41: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 42: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 43: quorate.log.v1.Turn
-	(*Node)(nil),             // 44: quorate.log.v1.Node
-	(*WarnAt)(nil),           // 45: quorate.log.v1.WarnAt
-	(*AutoApprove)(nil),      // 46: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 47: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 48: quorate.log.v1.Move
-	(*Tree)(nil),             // 49: quorate.log.v1.Tree
-	(*Leases)(nil),           // 50: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 51: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 52: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 53: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 54: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 55: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 56: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 57: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 58: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 59: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 60: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 61: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 62: quorate.log.v1.AccessSection
+	(*AmountRange)(nil),      // 27: quorate.log.v1.AmountRange
+	(*Pick)(nil),             // 28: quorate.log.v1.Pick
+	(*Principal)(nil),        // 29: quorate.log.v1.Principal
+	(*Label)(nil),            // 30: quorate.log.v1.Label
+	(*Allocate)(nil),         // 31: quorate.log.v1.Allocate
+	(*Release)(nil),          // 32: quorate.log.v1.Release
+	(*ItemName)(nil),         // 33: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),       // 34: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),            // 35: quorate.log.v1.Renew
+	(*UpdateItems)(nil),      // 36: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),       // 37: quorate.log.v1.ResetItems
+	(*Confirm)(nil),          // 38: quorate.log.v1.Confirm
+	(*Cancel)(nil),           // 39: quorate.log.v1.Cancel
+	(*Expire)(nil),           // 40: quorate.log.v1.Expire
+	(*Limit)(nil),            // 41: quorate.log.v1.Limit
+	(*Resource)(nil),         // 42: quorate.log.v1.Resource
+	(*ItemSpec)(nil),         // 43: quorate.log.v1.ItemSpec
+	(*Turn)(nil),             // 44: quorate.log.v1.Turn
+	(*Node)(nil),             // 45: quorate.log.v1.Node
+	(*WarnAt)(nil),           // 46: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),      // 47: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),   // 48: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),             // 49: quorate.log.v1.Move
+	(*Tree)(nil),             // 50: quorate.log.v1.Tree
+	(*Leases)(nil),           // 51: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),       // 52: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),       // 53: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),          // 54: quorate.log.v1.Subtree
+	(*Policy)(nil),           // 55: quorate.log.v1.Policy
+	(*MoveNode)(nil),         // 56: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),   // 57: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),         // 58: quorate.log.v1.RollBack
+	(*SetLimits)(nil),        // 59: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),       // 60: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),     // 61: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),          // 62: quorate.log.v1.Binding
+	(*AccessSection)(nil),    // 63: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	30, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	31, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	52, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	58, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	59, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	37, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	38, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	39, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	55, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	56, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	57, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	34, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	35, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	36, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	60, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	31, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	32, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	53, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	59, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	60, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	38, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	39, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	40, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	56, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	57, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	58, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	35, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	36, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	37, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	61, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
 	24, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
 	20, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
 	21, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
@@ -5339,59 +5415,60 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	6,  // 34: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
 	10, // 35: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
 	6,  // 36: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	51, // 37: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	51, // 38: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	52, // 37: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	52, // 38: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
 	14, // 39: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
 	25, // 40: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
 	16, // 41: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
 	18, // 42: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
 	19, // 43: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
 	25, // 44: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	40, // 45: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	41, // 45: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
 	25, // 46: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	27, // 47: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	26, // 48: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	29, // 49: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	28, // 50: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	29, // 51: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	32, // 52: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	32, // 53: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	29, // 54: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	29, // 55: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	33, // 56: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	33, // 57: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	42, // 58: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	43, // 59: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	40, // 60: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	29, // 61: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	47, // 62: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	40, // 63: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	40, // 64: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	40, // 65: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	61, // 66: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	46, // 67: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	45, // 68: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	25, // 69: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	41, // 70: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	44, // 71: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	48, // 72: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	50, // 73: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	51, // 74: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	49, // 75: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	54, // 76: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	62, // 77: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	53, // 78: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	51, // 79: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	51, // 80: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	51, // 81: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	51, // 82: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	40, // 83: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	51, // 84: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	28, // 47: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	27, // 48: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
+	26, // 49: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	30, // 50: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	29, // 51: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	30, // 52: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	33, // 53: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	33, // 54: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	30, // 55: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	30, // 56: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	34, // 57: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	34, // 58: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	43, // 59: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	44, // 60: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	41, // 61: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	30, // 62: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	48, // 63: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	41, // 64: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	41, // 65: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	41, // 66: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	62, // 67: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	47, // 68: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	46, // 69: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	25, // 70: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	42, // 71: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	45, // 72: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	49, // 73: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	51, // 74: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	52, // 75: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	50, // 76: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	55, // 77: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	63, // 78: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	54, // 79: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	52, // 80: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	52, // 81: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	52, // 82: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	52, // 83: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	41, // 84: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	52, // 85: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	86, // [86:86] is the sub-list for method output_type
+	86, // [86:86] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -5436,14 +5513,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[51].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[52].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
