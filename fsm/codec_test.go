@@ -20,7 +20,7 @@ import (
 // asDecoded compares commands as the decoder returns them: empty lists are nil, and an invalid kind of limit is absent.
 var asDecoded = cmp.Options{
 	cmpopts.EquateEmpty(),
-	cmp.Transformer("kind", func(k quota.LimitKind) int { return int(min(k, quota.Unlimited+1)) }),
+	cmp.Transformer("kind", func(k quota.LimitKind) int { return int(min(k, quota.Advisory+1)) }),
 }
 
 func TestRoundTrip(t *testing.T) {

@@ -296,6 +296,8 @@ func decodeLimit(l *logv1.Limit) quota.ResourceLimit {
 		kind = quota.Unlimited
 	case 3:
 		kind = quota.Unset
+	case 4:
+		kind = quota.Advisory
 	}
 	return quota.ResourceLimit{
 		Resource: l.GetResource(),

@@ -341,6 +341,8 @@ func encodeLimit(l quota.ResourceLimit) *logv1.Limit {
 		kind = 2
 	case quota.Unset:
 		kind = 3
+	case quota.Advisory:
+		kind = 4
 	}
 	return &logv1.Limit{Resource: l.Resource, Kind: kind, Amount: int64(l.Limit.Amount)}
 }

@@ -41,7 +41,12 @@ const RaisedFrom = fourthFormat
 // can keep writing in the middle of an upgrade (docs/adr/0009).
 func formatOf(c quota.Command) uint32 {
 	switch c := c.(type) {
-	case quota.SetLimits, quota.DeleteTree:
+	case quota.SetLimits:
+		if slices.ContainsFunc(c.Limits, isAdvisory) {
+			return ninthFormat
+		}
+		return firstFormat
+	case quota.DeleteTree:
 		return firstFormat
 	case quota.Confirm, quota.Cancel, quota.Expire, quota.MoveNode, quota.SetMaintenance, quota.RollBack:
 		return secondFormat
@@ -54,8 +59,12 @@ func formatOf(c quota.Command) uint32 {
 			return ninthFormat
 		}
 		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
-	case quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
-		quota.WithdrawRequest:
+	case quota.RequestLimits:
+		if slices.ContainsFunc(c.Limits, isAdvisory) {
+			return ninthFormat
+		}
+		return seventhFormat
+	case quota.ChangeAccess, quota.AdoptAllocations, quota.ApproveRequest, quota.RejectRequest, quota.WithdrawRequest:
 		return seventhFormat
 	case quota.Resize, quota.Transfer, quota.Split:
 		return eighthFormat
@@ -142,8 +151,13 @@ func treeNeedsEighth(t quota.TreeSpec) bool {
 }
 
 func treeNeedsNinth(t quota.TreeSpec) bool {
-	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return !n.WarnAt.IsZero() })
+	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool {
+		return !n.WarnAt.IsZero() || slices.ContainsFunc(n.Limits, isAdvisory) ||
+			slices.ContainsFunc(n.Defaults, isAdvisory)
+	})
 }
+
+func isAdvisory(l quota.ResourceLimit) bool { return l.Limit.Kind == quota.Advisory }
 
 // snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,
 // because finding out whether they left any trace would mean searching millions of records.

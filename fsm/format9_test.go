@@ -9,6 +9,11 @@ import (
 // ninthSamples are the commands of the ninth format, by the name of their golden file, with every field set.
 func ninthSamples() map[string]quota.Command {
 	return map[string]quota.Command{
+		"advisory-limits": advisoryTree,
+		"set-advisory":    quota.SetLimits{Tree: "advised", Node: "a", Limits: advisoryLimits(7)},
+		"request-advisory": quota.RequestLimits{
+			Tree: "advised", Node: "a", Limits: advisoryLimits(8), Reason: "to watch first",
+		},
 		"thresholds": warningTree,
 		"range":      rangeSample,
 		"set-webhook": quota.SetWebhook{
@@ -48,6 +53,7 @@ func ninthFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := eighthFSM(t)
 	applyData(f, f.applied+1, joined(t, RaiseLevel(ninthFormat)))
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, advisoryTree)))
 	addWebhooks(t, f)
 	crossThresholds(t, f)
 	holdNinth(t, f)

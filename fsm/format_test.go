@@ -63,6 +63,10 @@ func formatOfNumbers(m proto.Message) uint32 {
 		if m.GetMode() == 3 {
 			return thirdFormat
 		}
+	case *logv1.Limit:
+		if m.GetKind() == 4 {
+			return ninthFormat
+		}
 	}
 	return firstFormat
 }

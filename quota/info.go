@@ -159,7 +159,7 @@ type NodeUsage struct {
 // ResourceUsage is the limit and usage of one resource at one node.
 type ResourceUsage struct {
 	Resource Resource
-	// Set is the configured limit; Effective is the limit that admission applies.
+	// Set is the configured limit; Effective is the limit that applies: the set one, or what stands for an unset one.
 	Set, Effective Limit
 	// Own is the amount held at the node itself, Subtree the amount held at the node and below.
 	Own, Subtree Amount
@@ -167,7 +167,7 @@ type ResourceUsage struct {
 	// never negative. It is meaningful only if Bounded; otherwise no node on the path is limited.
 	Headroom Amount
 	Bounded  bool
-	// Over is the amount by which the subtree exceeds the node's limit.
+	// Over is the amount by which the subtree exceeds the node's limit, also if that is advisory.
 	Over Amount
 }
 

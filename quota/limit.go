@@ -13,12 +13,14 @@ const (
 	Limited LimitKind = 1
 	// Unlimited sets no bound at this node.
 	Unlimited LimitKind = 2
+	// Advisory sets no bound at this node, as Unlimited, but use beyond its amount is reported. Since feature level 9.
+	Advisory LimitKind = 3
 )
 
 // Limit is the most that a node's subtree may hold of one resource. Its zero value is unset.
 type Limit struct {
 	Kind LimitKind
-	// Amount is meaningful only if Kind is Limited.
+	// Amount is meaningful only if HasAmount.
 	Amount Amount
 }
 
@@ -28,11 +30,22 @@ func AtMost(a Amount) Limit { return Limit{Kind: Limited, Amount: a} }
 // NoLimit is the unlimited limit, which is not the same as an unset one.
 func NoLimit() Limit { return Limit{Kind: Unlimited} }
 
-// String is the limit as text: a number, "unlimited" or "unset".
+// AdvisoryLimit is a limit that denies nothing: use beyond an amount is reported.
+func AdvisoryLimit(a Amount) Limit { return Limit{Kind: Advisory, Amount: a} }
+
+// AdvisoryWord precedes the amount of an advisory limit in texts.
+const AdvisoryWord = "advisory:"
+
+// HasAmount is true if the limit has an amount with which use is compared.
+func (l Limit) HasAmount() bool { return l.Kind == Limited || l.Kind == Advisory }
+
+// String is the limit as text: a number, "advisory:" and a number, "unlimited" or "unset".
 func (l Limit) String() string {
 	switch l.Kind {
 	case Limited:
 		return strconv.FormatInt(int64(l.Amount), 10)
+	case Advisory:
+		return AdvisoryWord + strconv.FormatInt(int64(l.Amount), 10)
 	case Unlimited:
 		return "unlimited"
 	case Unset:
@@ -40,7 +53,7 @@ func (l Limit) String() string {
 	return "unset"
 }
 
-// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. An unset limit must be resolved by
+// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited or advisory. An unset limit must be resolved by
 // its policy first.
 func (l Limit) Ceiling() Amount {
 	if l.Kind == Limited {

@@ -61,13 +61,15 @@ type RoomChange struct {
 const MaxOver = 100
 
 // Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted; the holder
-// cannot grow.
+// cannot grow, unless the limit is advisory.
 type Overuse struct {
 	Tree, Node, Resource string
 	Limit, Used          Amount
 	// Kind is the kind of limit, OfResource or OfApplications; Holder is its owner.
 	Kind   ViolationKind
 	Holder Holder
+	// IsAdvisory is true if the limit denies nothing.
+	IsAdvisory bool
 }
 
 // ChangeKind is the kind of a change. The numbers are part of the snapshot format.

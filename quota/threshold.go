@@ -9,7 +9,7 @@ import (
 )
 
 // WarnAt has the thresholds of limits: at how much use of a limit an event says that it is reached. Every limit of an
-// amount counts, own or inherited; limits of users, groups and applications do not. The zero value inherits that of the
+// amount counts, also an advisory one, own or inherited; limits of users, groups and applications do not. The zero value inherits that of the
 // parent, which is none at a root.
 type WarnAt struct {
 	// Percents are the thresholds, rising, 1 to MaxThresholdPercent, at most MaxThresholds.
@@ -69,7 +69,7 @@ func (w *WarnAt) String() string {
 // and of a limit of 0 only more than nothing does.
 func (a Amount) Reaches(percent int, limit Limit) bool {
 	switch {
-	case limit.Kind != Limited:
+	case !limit.HasAmount():
 		return false
 	case limit.Amount == 0:
 		return a > 0
@@ -81,7 +81,7 @@ func (a Amount) Reaches(percent int, limit Limit) bool {
 
 // PercentOf is how many whole percent of a limit an amount is, 0 if the limit is not an amount or 0.
 func (a Amount) PercentOf(limit Limit) int64 {
-	if limit.Kind != Limited || limit.Amount == 0 || a < 0 {
+	if !limit.HasAmount() || limit.Amount == 0 || a < 0 {
 		return 0
 	}
 	high, low := bits.Mul64(uint64(a), 100)

@@ -106,7 +106,11 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 		p.say("  nothing changed")
 	}
 	for _, o := range c.Over {
-		p.say("  over its limit: %s holds %d of %d %s", whoseLimit(o), o.Used, o.Limit,
+		kind := ""
+		if o.IsAdvisory {
+			kind = "advisory "
+		}
+		p.say("  over its %slimit: %s holds %d of %d %s", kind, whoseLimit(o), o.Used, o.Limit,
 			cmp.Or(o.Resource, "applications"))
 	}
 	if c.Effects != nil {

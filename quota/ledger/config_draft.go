@@ -232,10 +232,10 @@ func (t *tree) draftLimits(spec *quota.NodeSpec) (*node, *quota.Error) {
 	if err := t.checkLimits(spec.Defaults, ".defaults", "default"); err != nil {
 		return nil, err
 	}
-	if err := t.checkLimits(spec.Borrow, ".borrow", "bound of borrowing"); err != nil {
+	if err := t.checkBorrowBounds(spec.Borrow, ".borrow", "bound of borrowing"); err != nil {
 		return nil, err
 	}
-	if err := t.checkLimits(spec.Lend, ".lend", "bound of lending"); err != nil {
+	if err := t.checkBorrowBounds(spec.Lend, ".lend", "bound of lending"); err != nil {
 		return nil, err
 	}
 	n := t.blank(spec)
@@ -273,6 +273,17 @@ func (t *tree) checkLimits(set []quota.ResourceLimit, field, what string) *quota
 	return nil
 }
 
+// checkBorrowBounds refuses bounds of borrowing and lending that cannot be.
+func (t *tree) checkBorrowBounds(set []quota.ResourceLimit, field, what string) *quota.Error {
+	for _, s := range set {
+		if s.Limit.Kind == quota.Advisory {
+			return quota.Errorf(quota.Invalid, field, "the %s of %s is advisory, as only limits and defaults can be; "+
+				"write an amount or unlimited", what, quota.Clip(s.Resource))
+		}
+	}
+	return t.checkLimits(set, field, what)
+}
+
 // checkLimit refuses a limit that cannot be; unknown is the kind of refusal for a resource that the tree does not have.
 func (t *tree) checkLimit(s quota.ResourceLimit, field, what string, unknown quota.Kind) (*resource, *quota.Error) {
 	r := t.resource(s.Resource)
@@ -280,14 +291,14 @@ func (t *tree) checkLimit(s quota.ResourceLimit, field, what string, unknown quo
 	case r == nil:
 		return nil, quota.Errorf(unknown, field, "tree %s registers no resource %q; it has %s", t.name,
 			quota.Clip(s.Resource), t.resourceNames())
-	case s.Limit.Kind > quota.Unlimited:
-		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is neither an amount nor unlimited nor unset",
-			what, s.Resource)
-	case s.Limit.Kind != quota.Limited && s.Limit.Amount != 0:
+	case s.Limit.Kind > quota.Advisory:
+		return nil, quota.Errorf(quota.Invalid, field,
+			"the %s of %s is neither an amount nor advisory nor unlimited nor unset", what, s.Resource)
+	case !s.Limit.HasAmount() && s.Limit.Amount != 0:
 		return nil, quota.Errorf(quota.Invalid, field,
 			"the %s of %s is %s and still names the amount %d; it is one or the other", what, s.Resource,
 			s.Limit, s.Limit.Amount)
-	case s.Limit.Kind == quota.Limited && (s.Limit.Amount < 0 || s.Limit.Amount > quota.MaxAmount):
+	case s.Limit.HasAmount() && (s.Limit.Amount < 0 || s.Limit.Amount > quota.MaxAmount):
 		return nil, quota.Errorf(quota.Invalid, field, "the %s of %s is %d; 0 to %d are allowed", what, s.Resource,
 			s.Limit.Amount, quota.MaxAmount)
 	}

@@ -13,8 +13,8 @@ import (
 
 // The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number, resource=max, in requests
 // resource=LEAST..MOST/STEP or, for items, resource=NUMBER:[STATE][>HELDSTATE] or
-// resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows resource=unlimited and resource=unset; max is the largest
-// amount there is.
+// resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows resource=unlimited, resource=unset and
+// resource=advisory:number; max is the largest amount there is.
 //
 //	apply [META] [@prune] [@remove=POLICY,…]     make trees and policies so, with indented lines:
 //	  policy NAME base=NAME [SWITCH=VALUE]…
@@ -369,6 +369,9 @@ func (p *parser) limit(word string) quota.Limit {
 		return quota.Limit{}
 	case "unlimited":
 		return quota.NoLimit()
+	}
+	if amount, isAdvisory := strings.CutPrefix(word, quota.AdvisoryWord); isAdvisory {
+		return quota.AdvisoryLimit(p.amount(amount))
 	}
 	return quota.AtMost(p.amount(word))
 }

@@ -123,7 +123,7 @@ func heldBy(l *ledger.Ledger, but ...string) []string {
 	return list
 }
 
-// overOf is by how much each node is over a limit.
+// overOf is by how much each node is over a limit that denies requests.
 func overOf(l *ledger.Ledger) map[string]quota.Amount {
 	over := map[string]quota.Amount{}
 	for _, tree := range l.View().Trees() {
@@ -133,7 +133,7 @@ func overOf(l *ledger.Ledger) map[string]quota.Amount {
 		}
 		for _, n := range page.Nodes {
 			for _, r := range n.Resources {
-				if r.Over > 0 {
+				if r.Over > 0 && r.Effective.Kind != quota.Advisory {
 					over[quota.Place(tree.Name, n.Path)+" "+r.Resource.Name] = r.Over
 				}
 			}

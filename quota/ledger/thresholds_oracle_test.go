@@ -89,7 +89,11 @@ func (w *warned) limit(t *rapid.T) quota.Limit {
 	if quotatest.Die(t, 8, "unlimited") == 0 {
 		return quota.NoLimit()
 	}
-	return quota.AtMost(quota.Amount(quotatest.Die(t, 21, "limit")))
+	limit := quota.AtMost(quota.Amount(quotatest.Die(t, 21, "limit")))
+	if quotatest.Die(t, 6, "advisory") == 0 {
+		limit.Kind = quota.Advisory
+	}
+	return limit
 }
 
 func (w *warned) command(t *rapid.T) quota.Command {
@@ -165,7 +169,7 @@ func (w *warned) observe() []string {
 					w.history[k] = append(w.history[k], sample{})
 				}
 				w.history[k] = append(w.history[k], sample{
-					used: int(r.Subtree), limit: int(r.Effective.Amount), limited: r.Effective.Kind == quota.Limited,
+					used: int(r.Subtree), limit: int(r.Effective.Amount), limited: r.Effective.HasAmount(),
 					configured: true, margin: cmp.Or(own.Margin, min(5, own.Percents[0]-1)),
 				})
 			}

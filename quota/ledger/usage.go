@@ -86,7 +86,7 @@ func (n *node) usage() quota.NodeUsage {
 		headroom, bounded := n.headroom(i)
 		u.Resources[i] = quota.ResourceUsage{
 			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), Own: n.own[i], Subtree: n.subtree[i],
-			Headroom: headroom, Bounded: bounded, Over: n.overBy(i, n.subtree[i]),
+			Headroom: headroom, Bounded: bounded, Over: n.exceededBy(i),
 		}
 	}
 	return u
@@ -148,12 +148,23 @@ func (n *node) over() []quota.Overuse {
 	var list []quota.Overuse
 	for i, r := range n.tree.resources {
 		used := n.subtree[i]
-		if over := n.overBy(i, used); over > 0 {
-			list = append(
-				list, quota.Overuse{Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: used - over, Used: used})
+		if over := n.exceededBy(i); over > 0 {
+			list = append(list, quota.Overuse{
+				Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: used - over, Used: used,
+				IsAdvisory: n.effective(i).Kind == quota.Advisory,
+			})
 		}
 	}
 	return list
+}
+
+// exceededBy is the usage of the subtree beyond its limit for reports. Unlike overBy, which decides, it knows advisory
+// limits.
+func (n *node) exceededBy(r int) quota.Amount {
+	if limit := n.effective(r); limit.Kind == quota.Advisory {
+		return max(0, n.subtree[r]-limit.Amount)
+	}
+	return n.overBy(r, n.subtree[r])
 }
 
 // limited maps each node that limits users or groups to their holdings: users before groups, by name.

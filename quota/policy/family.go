@@ -25,9 +25,9 @@ type ChildLimit struct {
 }
 
 // CheckFamily returns the rule that a node and its children violate for one resource, as a sentence with numbers, or
-// "". Children of an unlimited node are unrestricted.
+// "". Children of a node without a bound, which is unlimited or has an advisory limit, are unrestricted.
 func (p *Policy) CheckFamily(f Family) string {
-	if f.Limit.Kind != quota.Unlimited {
+	if f.Limit.Kind == quota.Limited {
 		if p.ChildWithinParent {
 			if text := checkChildren(f); text != "" {
 				return text
@@ -71,6 +71,14 @@ func checkChildren(f Family) string {
 		"raise its own first", strings.Join(above, ", "), f.Limit)
 }
 
+// unboundedText is a limit that bounds nothing.
+func unboundedText(l quota.Limit) string {
+	if l.Kind == quota.Advisory {
+		return l.String() + ", which denies nothing"
+	}
+	return l.String()
+}
+
 // checkSum returns the first violation of the rule about the sum of the children's limits.
 func (p *Policy) checkSum(f Family) string {
 	if p.Sum == SumUnbounded {
@@ -82,10 +90,10 @@ func (p *Policy) checkSum(f Family) string {
 	}
 	var sum quota.Amount
 	for _, c := range f.Children {
-		if c.Limit.Kind == quota.Unlimited {
+		if c.Limit.Kind != quota.Limited {
 			return fmt.Sprintf(
-				"its child %s is unlimited, but the children's limits must add up to at most %s: give the "+
-					"child an amount", c.Name, words)
+				"its child %s is %s, but the children's limits must add up to at most %s: give the "+
+					"child an amount", c.Name, unboundedText(c.Limit), words)
 		}
 		sum = sum.Plus(c.Limit.Amount)
 	}

@@ -35,6 +35,23 @@ func TestSwitches(t *testing.T) {
 			"its child a is unlimited, but the children's limits must add up to at most its limit of 10: give the " +
 				"child an amount",
 		},
+		"strict: a child with an advisory limit is not bounded": {
+			strict, ten, 0,
+			[]quota.Limit{quota.AdvisoryLimit(1)},
+			"its child a is advisory:1, which denies nothing, but the children's limits must add up to at most its limit of 10: " +
+				"give the child an amount",
+		},
+		"strict: a parent with an advisory limit": {
+			strict, quota.AdvisoryLimit(1), 0,
+			[]quota.Limit{none, ten, quota.AdvisoryLimit(5)},
+			"",
+		},
+		"capped: advisory limits are compared": {
+			capped, ten, 0,
+			[]quota.Limit{quota.AdvisoryLimit(10), quota.AdvisoryLimit(11)},
+			"the limit of its child b is advisory:11, above its own 10: lower the child's, or raise its own first",
+		},
+		"capped: a parent with an advisory limit": {capped, quota.AdvisoryLimit(1), 0, []quota.Limit{none, ten}, ""},
 		"strict: unlimited parent": {
 			strict, none, 0,
 			[]quota.Limit{none, ten, quota.AtMost(quota.MaxAmount)},

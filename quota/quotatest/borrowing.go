@@ -25,11 +25,11 @@ func BorrowingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 			depth := len(strings.FieldsFunc(p, func(c rune) bool { return c == '/' }))
 			for _, r := range spec.Resources {
 				most := []quota.Amount{8, 3, 2, 1}[depth]
-				n.Limits = append(
-					n.Limits, quota.ResourceLimit{
-						Resource: r.Name,
-						Limit:    quota.AtMost(most + quota.Amount(Die(t, 5, "limit"))),
-					})
+				limit := quota.AtMost(most + quota.Amount(Die(t, 5, "limit")))
+				if oneIn(t, 12, "advisory") {
+					limit.Kind = quota.Advisory
+				}
+				n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: limit})
 			}
 			spec.Nodes = append(spec.Nodes, n)
 		}

@@ -98,15 +98,18 @@ func limit(t *rapid.T, path string) quota.Limit {
 		depth++
 	}
 	room := []quota.Amount{40, 10, 3, 1}[min(depth, 3)]
-	switch n := Die(t, 20, "limit"); {
+	n := Die(t, 22, "limit")
+	switch {
 	case n < 17:
 		return quota.AtMost(room + quota.Amount(n%3))
 	case n < 18:
 		return quota.NoLimit()
 	case n < 19:
 		return quota.AtMost(0)
+	case n < 20:
+		return quota.AtMost(amount(t))
 	}
-	return quota.AtMost(amount(t))
+	return quota.AdvisoryLimit(room * quota.Amount(n-20))
 }
 
 func spoilTree(t *rapid.T, spec *quota.TreeSpec) {
@@ -152,8 +155,9 @@ func spoilTree(t *rapid.T, spec *quota.TreeSpec) {
 func badLimit(t *rapid.T) quota.ResourceLimit {
 	return quota.ResourceLimit{Resource: "cpu", Limit: pick(t, []quota.Limit{
 		{},
-		{Kind: 3},
+		{Kind: quota.Advisory + 1},
 		{Kind: 255},
+		quota.AdvisoryLimit(-1), quota.AdvisoryLimit(quota.MaxAmount + 1),
 		quota.AtMost(-1), quota.AtMost(quota.MaxAmount + 1),
 		{Kind: quota.Unlimited, Amount: 1},
 		{Amount: 1},

@@ -153,6 +153,9 @@ func (o *oracle) usage(spec quota.TreeSpec, path string) quota.NodeUsage {
 			ru.Bounded = ru.Bounded || o.effective(spec, up, r.Name).Kind == quota.Limited
 		}
 		ru.Over = max(0, ru.Subtree-o.ceiling(spec.Name, path, r.Name))
+		if ru.Effective.Kind == quota.Advisory {
+			ru.Over = max(0, ru.Subtree-ru.Effective.Amount)
+		}
 		u.Resources = append(u.Resources, ru)
 	}
 	return u

@@ -126,7 +126,7 @@ func (o *oracle) pathBefore(next configuration, tree, path string) (string, bool
 
 // breaks asks the rules of a policy.
 func breaks(rules quota.PolicySpec, limit quota.Limit, own quota.Amount, children []childLimit) bool {
-	if limit.Kind == quota.Unlimited {
+	if limit.Kind == quota.Unlimited || limit.Kind == quota.Advisory {
 		return false
 	}
 	isAbove := func(c childLimit) bool {
@@ -144,7 +144,7 @@ func breaks(rules quota.PolicySpec, limit quota.Limit, own quota.Amount, childre
 	}
 	sum := new(big.Int)
 	for _, c := range children {
-		if c.limit.Kind == quota.Unlimited {
+		if c.limit.Kind == quota.Unlimited || c.limit.Kind == quota.Advisory {
 			return true
 		}
 		sum.Add(sum, big.NewInt(int64(c.limit.Amount)))

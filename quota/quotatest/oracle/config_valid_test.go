@@ -48,7 +48,7 @@ func (o *oracle) goodNode(next configuration, spec quota.TreeSpec, n quota.NodeS
 }
 
 func goodLimit(l quota.Limit) bool {
-	if l.Kind == quota.Limited {
+	if l.Kind == quota.Limited || l.Kind == quota.Advisory {
 		return l.Amount >= 0 && l.Amount <= quota.MaxAmount
 	}
 	return l.Kind <= quota.Unlimited && l.Amount == 0

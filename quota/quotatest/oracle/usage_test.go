@@ -91,6 +91,10 @@ func (o *oracle) over(spec quota.TreeSpec, path string) []quota.Overuse {
 		if l := o.effective(spec, path, r.Name); l.Kind == quota.Limited && used > l.Amount {
 			list = append(list,
 				quota.Overuse{Tree: spec.Name, Node: path, Resource: r.Name, Limit: l.Amount, Used: used})
+		} else if l.Kind == quota.Advisory && used > l.Amount {
+			list = append(list, quota.Overuse{
+				Tree: spec.Name, Node: path, Resource: r.Name, Limit: l.Amount, Used: used, IsAdvisory: true,
+			})
 		}
 	}
 	return list

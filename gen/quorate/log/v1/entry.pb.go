@@ -3300,7 +3300,7 @@ func (x *Expire) GetMost() int64 {
 type Limit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// 1 amount, 2 unlimited, 3 unset (only in SetLimits).
+	// 1 amount, 2 unlimited, 3 unset (only in SetLimits), 4 advisory amount (since format 9).
 	Kind          uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Amount        int64  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
 	unknownFields protoimpl.UnknownFields
