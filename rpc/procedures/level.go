@@ -22,13 +22,23 @@ func levelOf(m protoreflect.Message) uint32 {
 	return level
 }
 
-// levelInside is the level of the messages in a field. Maps of requests have no messages with levels.
+// levelInside is the level of the messages in a field.
 func levelInside(f protoreflect.FieldDescriptor, v protoreflect.Value) uint32 {
+	level := uint32(0)
 	switch {
-	case f.Message() == nil || f.IsMap():
+	case f.IsMap():
+		if f.MapValue().Message() == nil {
+			return 0
+		}
+		v.Map().Range(func(_ protoreflect.MapKey, value protoreflect.Value) bool {
+			level = max(level, levelOf(value.Message()))
+			return true
+		})
+		return level
+	case f.Message() == nil:
 		return 0
 	case f.IsList():
-		level, list := uint32(0), v.List()
+		list := v.List()
 		for i := range list.Len() {
 			level = max(level, levelOf(list.Get(i).Message()))
 		}

@@ -41,6 +41,7 @@ func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quor
 		wire.Over = append(wire.Over, &quoratev1.Overuse{
 			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
 			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
+			IsAdvisory: o.IsAdvisory,
 		})
 	}
 	if c.Effects != nil {

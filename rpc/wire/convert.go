@@ -169,6 +169,8 @@ func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, 
 		return quota.AtMost(quota.Amount(value.Amount)), nil
 	case *quoratev1.Limit_Unlimited:
 		return quota.NoLimit(), nil
+	case *quoratev1.Limit_Advisory:
+		return quota.AdvisoryLimit(quota.Amount(value.Advisory)), nil
 	case *quoratev1.Limit_Unset:
 		if mayUnset {
 			return quota.Limit{}, nil
@@ -176,7 +178,7 @@ func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, 
 		return quota.Limit{}, InvalidField(field,
 			"unset is only for SetLimits; leave the resource out to have no limit of its own here")
 	}
-	return quota.Limit{}, InvalidField(field, "a limit has one of amount, unlimited and unset")
+	return quota.Limit{}, InvalidField(field, "a limit has one of amount, advisory, unlimited and unset")
 }
 
 func fromLimit(limit quota.Limit) *quoratev1.Limit {
@@ -185,6 +187,8 @@ func fromLimit(limit quota.Limit) *quoratev1.Limit {
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: int64(limit.Amount)}}
 	case quota.Unlimited:
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
+	case quota.Advisory:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Advisory{Advisory: int64(limit.Amount)}}
 	case quota.Unset:
 	}
 	return nil

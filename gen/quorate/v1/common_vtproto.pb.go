@@ -209,6 +209,20 @@ func (m *Limit_Unset) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	dAtA[i] = 0x18
 	return len(dAtA) - i, nil
 }
+func (m *Limit_Advisory) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *Limit_Advisory) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Advisory))
+	i--
+	dAtA[i] = 0x5
+	i--
+	dAtA[i] = 0x80
+	return len(dAtA) - i, nil
+}
 func (m *ReadOptions) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -289,6 +303,15 @@ func (m *Limit_Unset) SizeVT() (n int) {
 	var l int
 	_ = l
 	n += 2
+	return n
+}
+func (m *Limit_Advisory) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 2 + protohelpers.SizeOfVarint(uint64(m.Advisory))
 	return n
 }
 func (m *ReadOptions) UnmarshalVT(dAtA []byte) error {
@@ -630,6 +653,26 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 			}
 			b := bool(v != 0)
 			m.Value = &Limit_Unset{Unset: b}
+		case 80:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Advisory", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Value = &Limit_Advisory{Advisory: v}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -1370,7 +1370,7 @@ func (x *Change) GetAfter() string {
 }
 
 // Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted, but it cannot
-// grow.
+// grow, unless the limit is advisory.
 type Overuse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -1388,7 +1388,9 @@ type Overuse struct {
 	// Whose limit it is; unspecified for the node's own.
 	HolderKind HolderKind `protobuf:"varint,7,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
 	// Name of the user or group; "*" is the common limit of all groups that are not named.
-	Holder        string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
+	// True if the limit is advisory, which denies nothing.
+	IsAdvisory    bool `protobuf:"varint,80,opt,name=is_advisory,json=isAdvisory,proto3" json:"is_advisory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1477,6 +1479,13 @@ func (x *Overuse) GetHolder() string {
 		return x.Holder
 	}
 	return ""
+}
+
+func (x *Overuse) GetIsAdvisory() bool {
+	if x != nil {
+		return x.IsAdvisory
+	}
+	return false
 }
 
 // Subtree names a node and everything below it.
@@ -2944,7 +2953,8 @@ type ResourceUsage struct {
 	Unit Unit `protobuf:"varint,2,opt,name=unit,proto3,enum=quorate.v1.Unit" json:"unit,omitempty"`
 	// The limit as it was set; absent if unset.
 	Limit *Limit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The limit that admission applies: the set one, or what the policy makes of unset.
+	// The limit that applies: the set one, or what defaults and the policy make of unset. Admission applies no advisory
+	// limit.
 	Effective *Limit `protobuf:"bytes,4,opt,name=effective,proto3" json:"effective,omitempty"`
 	// Held at the node itself.
 	Own int64 `protobuf:"varint,5,opt,name=own,proto3" json:"own,omitempty"`
@@ -2953,7 +2963,7 @@ type ResourceUsage struct {
 	// Headroom: what a claim at this node could get now, the smallest remainder on the path to the root, never negative.
 	// Absent if nothing on the path is limited.
 	Headroom *int64 `protobuf:"varint,7,opt,name=headroom,proto3,oneof" json:"headroom,omitempty"`
-	// How much the subtree holds above the node's limit; 0 unless a limit was lowered below usage.
+	// How much the subtree holds above the node's limit; 0 unless a limit was lowered below usage, or is advisory.
 	Over          int64 `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4480,7 +4490,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\xf7\x01\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\x98\x02\n" +
 	"\aOveruse\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -4490,7 +4500,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
 	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\"F\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\x12\x1f\n" +
+	"\vis_advisory\x18P \x01(\bR\n" +
+	"isAdvisory\"F\n" +
 	"\aSubtree\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xe8\x04\n" +
