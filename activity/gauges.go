@@ -31,6 +31,11 @@ var (
 		"The limit in force at a node that metrics-nodes chooses; absent if there is none.",
 		"tree", "path", "resource",
 	)
+	nodeAdvisoryGauge = newGauge(
+		"quorate_node_advisory_limit",
+		"The advisory limit at a node that metrics-nodes chooses, which denies nothing; absent if there is none.",
+		"tree", "path", "resource",
+	)
 	nodeUsedGauge = newGauge(
 		"quorate_node_used",
 		"What is held at and below a node that metrics-nodes chooses.",
@@ -64,8 +69,8 @@ func newGauge(name, help string, labels ...string) *prometheus.Desc {
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		heldGauge, leasesGauge, waitingGauge, heldClaimsGauge, waitingClaimsGauge, itemsGauge, activitySeriesGauge,
-		ledgerBytesGauge, ledgerLimitGauge, nodeLimitGauge, nodeUsedGauge, nodeHeadroomGauge, nodeWaitingGauge,
-		nodesLeftOutGauge,
+		ledgerBytesGauge, ledgerLimitGauge, nodeLimitGauge, nodeAdvisoryGauge, nodeUsedGauge, nodeHeadroomGauge,
+		nodeWaitingGauge, nodesLeftOutGauge,
 	} {
 		to <- d
 	}
@@ -115,8 +120,12 @@ func (n nodeUsage) collect(show func(d *prometheus.Desc, amount quota.Amount, re
 		name := u.Resource.Name
 		show(nodeUsedGauge, u.Subtree, name)
 		show(nodeWaitingGauge, n.waiting[name], name)
-		if u.Effective.Kind == quota.Limited {
+		switch u.Effective.Kind {
+		case quota.Limited:
 			show(nodeLimitGauge, u.Effective.Amount, name)
+		case quota.Advisory: // in place of the limit, so a node has at most four series of a resource
+			show(nodeAdvisoryGauge, u.Effective.Amount, name)
+		case quota.Unlimited, quota.Unset:
 		}
 		if u.Bounded {
 			show(nodeHeadroomGauge, u.Headroom, name)

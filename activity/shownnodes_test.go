@@ -41,6 +41,21 @@ func (s *scene) expectNodeLines(t *testing.T, want ...string) {
 	}
 }
 
+// TestShownAdvisoryLimits: an advisory limit has a series of its own, and is no limit of the headroom.
+func TestShownAdvisoryLimits(t *testing.T) {
+	s := showing(t, Bounds{}, "t:c")
+	s.do(t, want("one", "c"), quota.SetLimits{Tree: "t", Node: "c", Limits: []quota.ResourceLimit{
+		{Resource: "cores", Limit: quota.AdvisoryLimit(0)},
+	}})
+	s.tick(t, 0)
+	s.expectNodeLines(t,
+		`quorate_node_advisory_limit{path="c",resource="cores",tree="t"} 0`,
+		`quorate_node_headroom{path="c",resource="cores",tree="t"} 1`,
+		`quorate_node_used{path="c",resource="cores",tree="t"} 1`,
+		`quorate_node_waiting{path="c",resource="cores",tree="t"} 0`,
+		`quorate_nodes_left_out 0`)
+}
+
 // TestShownNodes: the page has limits, usage, headroom and waiting requests of the chosen nodes, and follows the
 // configuration.
 func TestShownNodes(t *testing.T) {

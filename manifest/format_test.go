@@ -334,6 +334,7 @@ func limits(units map[string]quoratev1.Unit) *rapid.Generator[map[string]*quorat
 		for name := range units {
 			limit := rapid.SampledFrom([]*quoratev1.Limit{
 				nil, unlimited(), amount(0), amount(rapid.Int64Range(0, MaxAmount).Draw(t, "amount")),
+				{Value: &quoratev1.Limit_Advisory{Advisory: rapid.Int64Range(0, MaxAmount).Draw(t, "advisory")}},
 			}).Draw(t, "limit")
 			if limit == nil {
 				continue

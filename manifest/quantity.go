@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // Words for the limits that are not quantities.
@@ -195,7 +196,7 @@ func RoundQuantity(amount int64, unit quoratev1.Unit) string {
 	return fmt.Sprintf("~%d.%02d%s", whole, part, largest.name)
 }
 
-// ParseLimit parses a limit: a quantity, or one of the words unlimited and unset.
+// ParseLimit parses a limit: a quantity, advisory: and a quantity, or one of the words unlimited and unset.
 func ParseLimit(text string, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	switch text {
 	case unlimitedWord:
@@ -203,9 +204,13 @@ func ParseLimit(text string, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	case unsetWord:
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Unset{Unset: true}}, nil
 	}
-	amount, err := ParseQuantity(text, unit)
+	quantity, isAdvisory := strings.CutPrefix(text, quota.AdvisoryWord)
+	amount, err := ParseQuantity(quantity, unit)
 	if err != nil {
 		return nil, fmt.Errorf("%w; or write %s", err, unlimitedWord)
+	}
+	if isAdvisory {
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Advisory{Advisory: amount}}, nil
 	}
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}, nil
 }
@@ -215,6 +220,8 @@ func FormatLimit(limit *quoratev1.Limit, unit quoratev1.Unit) string {
 	switch v := limit.GetValue().(type) {
 	case *quoratev1.Limit_Amount:
 		return FormatQuantity(v.Amount, unit)
+	case *quoratev1.Limit_Advisory:
+		return quota.AdvisoryWord + FormatQuantity(v.Advisory, unit)
 	case *quoratev1.Limit_Unlimited:
 		return unlimitedWord
 	case *quoratev1.Limit_Unset:

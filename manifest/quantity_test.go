@@ -167,7 +167,7 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	for _, text := range []string{"unlimited", "unset", "0", "25"} {
+	for _, text := range []string{"unlimited", "unset", "0", "25", "advisory:25"} {
 		limit, err := ParseLimit(text, count)
 		if err != nil {
 			t.Errorf("ParseLimit(%q): %v", text, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // changeOptions are common to all commands that change the configuration.
@@ -114,8 +115,12 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 	for _, over := range result.GetOver() {
 		at := cli.PlaceOf(over.GetTree(), over.GetNode())
 		amount := func(n int64) string { return u.FormatAmount(over.GetTree(), over.GetResource(), n) }
-		p.Linef("! %s  %s: uses %s of %s, %s over; nothing is evicted, but it cannot grow", at, cli.LimitText(over),
-			amount(over.GetUsed()), amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()))
+		effect := "nothing is evicted, but it cannot grow"
+		if over.GetIsAdvisory() {
+			effect = "the limit is advisory and denies nothing"
+		}
+		p.Linef("! %s  %s: uses %s of %s, %s over; %s", at, cli.LimitText(over), amount(over.GetUsed()),
+			amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()), effect)
 	}
 	for _, room := range result.GetRooms() {
 		p.Linef("%s", headroomText(u, room))
@@ -195,11 +200,22 @@ func valueText(u cli.Units, c *quoratev1.Change, text string) string {
 		return ""
 	}
 	kind, resource, _ := strings.Cut(c.GetField(), " ")
-	amount, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || !slices.Contains([]string{"limit", "default", "borrow", "lend"}, kind) {
+	word, amount, hasAmount := cutAmount(text)
+	if !hasAmount || !slices.Contains([]string{"limit", "default", "borrow", "lend"}, kind) {
 		return text
 	}
-	return u.FormatAmount(c.GetTree(), resource, amount)
+	return word + u.FormatAmount(c.GetTree(), resource, amount)
+}
+
+// cutAmount divides the text of a limit into the word of advisory limits, which may be empty, and an amount in base
+// units.
+func cutAmount(text string) (word string, amount int64, hasAmount bool) {
+	number, isAdvisory := strings.CutPrefix(text, quota.AdvisoryWord)
+	if isAdvisory {
+		word = quota.AdvisoryWord
+	}
+	amount, err := strconv.ParseInt(number, 10, 64)
+	return word, amount, err == nil
 }
 
 // printSummary prints the number of changes and the revision.

@@ -37,6 +37,9 @@ changing anything else. A limit is an amount, the word unlimited, or the word un
 of the node applies then, and to a user or group without any limit of its own those of "*", if the node has some.
 --applications sets how many applications may run in the subtree.
 
+An advisory limit of a node, such as cores=advisory:120, denies nothing: it stands for unlimited in every decision, and
+what is held beyond it is shown as over. It needs feature level 9.
+
 The user * is every user that the node does not name, and the group * is one common limit for all groups that it does
 not name. A user or group that the node does not name yet starts with the limits of *, because they do not apply to it
 any more. A new group is looked up after those that the node names already.
@@ -47,6 +50,7 @@ Limits of users, groups and applications need feature level 7, and the rights po
 groups, and limits.set above it for applications.`,
 		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
   quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset
+  quorate limits set tenants:tenant-2 servers=advisory:10
   quorate limits set queues:ci/build vcore=20 --user ada --applications 5
   quorate limits set queues memory=600G --group dev --reason "more builds"
   quorate limits set queues --applications 120`,
@@ -79,6 +83,9 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 		if edit.limits, err = parseLimits(o.Units, at, o.limits); err != nil {
 			return nil, err
 		}
+		if err := edit.checkAdvisory(); err != nil {
+			return nil, err
+		}
 		if edit.needsText() {
 			return o.setByText(ctx, quorate, at, edit)
 		}
@@ -105,6 +112,17 @@ func (o *limitsSetOptions) newEdit() (*limitEdit, error) {
 	var err error
 	edit.applications, err = parseMostApplications(o.applications)
 	return edit, err
+}
+
+// checkAdvisory refuses advisory limits of users and groups.
+func (e *limitEdit) checkAdvisory() error {
+	for resource, limit := range e.limits {
+		if _, isAdvisory := limit.GetValue().(*quoratev1.Limit_Advisory); isAdvisory && e.holder != (holderName{}) {
+			return cli.Usagef("limit of %q: only limits of nodes can be advisory; write a quantity, %s or unset", resource,
+				unlimitedText)
+		}
+	}
+	return nil
 }
 
 // parseMostApplications reads a number of applications; nil if there is none, and 0 for no limit.

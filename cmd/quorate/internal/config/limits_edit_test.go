@@ -253,3 +253,15 @@ func TestEditText(t *testing.T) {
 		t.Error("a text without the node is edited")
 	}
 }
+
+// TestAdvisoryLimitsAreOfNodes: the limits of a user are not advisory; they would be removed silently.
+func TestAdvisoryLimitsAreOfNodes(t *testing.T) {
+	limits := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Advisory{Advisory: 1}}}
+	if err := (&limitEdit{limits: limits}).checkAdvisory(); err != nil {
+		t.Errorf("of a node: %v", err)
+	}
+	err := (&limitEdit{holder: holderName{userHolder, "ada"}, limits: limits}).checkAdvisory()
+	if err == nil || !strings.Contains(err.Error(), "only limits of nodes can be advisory") {
+		t.Errorf("of a user: %v", err)
+	}
+}

@@ -68,7 +68,7 @@ type shownLimit struct {
 	// Resource is empty for a number of applications.
 	Resource     string `json:"resource,omitempty"`
 	Applications bool   `json:"applications,omitempty"`
-	// Limit is an amount, unlimited or unset; Effective is what applies instead of unset.
+	// Limit is an amount, advisory: and an amount, unlimited or unset; Effective is what applies instead of unset.
 	Limit     string `json:"limit"`
 	Effective string `json:"effective,omitempty"`
 	// Used is nil if it may not be read, or if nothing is counted.
@@ -310,8 +310,8 @@ func (o *limitsGetOptions) limitText(l shownLimit) string {
 
 // numberText writes a limit in the unit of its resource.
 func (o *limitsGetOptions) numberText(l shownLimit, text string) string {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return o.number(l, n)
+	if word, n, hasAmount := cutAmount(text); hasAmount {
+		return word + o.number(l, n)
 	}
 	return text
 }
