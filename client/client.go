@@ -51,6 +51,8 @@ type Client struct {
 	Audit quoratev1connect.AuditServiceClient
 	// Requests asks for limits, and decides about such requests.
 	Requests quoratev1connect.LimitRequestServiceClient
+	// Webhooks configures where the cluster delivers its events.
+	Webhooks quoratev1connect.WebhookServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
 	// Cluster reads the status of the cluster and changes its members.
@@ -110,6 +112,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Access:      quoratev1connect.NewAccessServiceClient(sender, placeholder, calls...),
 		Audit:       quoratev1connect.NewAuditServiceClient(sender, placeholder, calls...),
 		Requests:    quoratev1connect.NewLimitRequestServiceClient(sender, placeholder, calls...),
+		Webhooks:    quoratev1connect.NewWebhookServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),

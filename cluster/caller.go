@@ -18,8 +18,8 @@ func WithCaller(ctx context.Context, by *access.Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, by)
 }
 
-// withSystemCaller is WithCaller for what the cluster itself proposes.
-func withSystemCaller(ctx context.Context) context.Context {
+// WithSystemCaller is WithCaller for what the cluster itself proposes.
+func WithSystemCaller(ctx context.Context) context.Context {
 	system := access.SystemCaller()
 	return WithCaller(ctx, &system)
 }

@@ -44,7 +44,7 @@ func (l *leadership) awaitDue(at quota.Instant, waits bool, changed <-chan struc
 }
 
 func (l *leadership) proposeExpiry() {
-	_, _, err := l.propose(withSystemCaller(l.ctx), []quota.Command{quota.Expire{Most: expiryBatch}}, false)
+	_, _, err := l.propose(WithSystemCaller(l.ctx), []quota.Command{quota.Expire{Most: expiryBatch}}, false)
 	if err == nil || l.ctx.Err() != nil {
 		return
 	}

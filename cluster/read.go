@@ -235,14 +235,14 @@ func LatestPosition() Position { return fsm.Latest() }
 
 // ReadFeed returns at most limit (at least one) watch events after a position, from what this node has applied. The
 // page says where and when to continue. It works on every node. The error is Forgotten if the events after the position
-// are no longer kept.
+// are no longer kept; Next is then the first position that is.
 func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
 	if err := n.checkServing(); err != nil {
 		return FeedPage{}, err
 	}
 	page, err := n.ledger.ReadFeed(after, limit)
 	if err != nil {
-		return FeedPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
+		return page, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
 			"continue from its index", n.config.ID, after.Index)
 	}
 	return page, nil

@@ -152,6 +152,7 @@ func (f *feed) notifyReaders() {
 func (f *feed) eventAt(i int) WatchEvent { return f.ring[(f.first+i)%len(f.ring)] }
 
 // read returns up to most events after a position. A position that this node has not applied yet gets an empty page.
+// With ErrForgotten, Next is the first position that it remembers.
 func (f *feed) read(after Position, most int) (FeedPage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +160,7 @@ func (f *feed) read(after Position, most int) (FeedPage, error) {
 		after = f.last
 	}
 	if after.Compare(f.forgotten) < 0 {
-		return FeedPage{}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number,
+		return FeedPage{Next: f.forgotten}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number,
 			f.forgotten.Index)
 	}
 	from := sort.Search(f.count, func(i int) bool { return f.eventAt(i).Compare(after) > 0 })

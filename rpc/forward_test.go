@@ -436,7 +436,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 81 {
+	if len(known) != 85 {
 		t.Errorf("there are %d procedures: %s", len(known), slices.Sorted(maps.Keys(known)))
 	}
 }

@@ -57,8 +57,14 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 	return handlers.NewActivity(node, log)
 }
 
+// EventType is the type of an event for webhooks, such as "allocation.granted".
+func EventType(e cluster.WatchEvent) string { return handlers.EventType(e) }
+
+// EncodeEvent is an event as JSON for webhooks, without user data.
+func EncodeEvent(e cluster.WatchEvent) ([]byte, error) { return handlers.EncodeEvent(e) }
+
 // Config is what a Server needs. All fields but FrontEnds, OpenFrontEnds, Security, Activity, Traces, Diagnoses,
-// Limits, Backups, Network, Browsers, Peers, Audit, BootstrapSecret and Recovery are required.
+// Limits, Backups, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and CheckWebhook are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -103,6 +109,8 @@ type Config struct {
 	// Recovery returns the recovery of access that was prepared on this machine, and false if there is none; nil if there
 	// never is.
 	Recovery func() (RecoveryOffer, bool, error)
+	// CheckWebhook refuses a URL that this server does not deliver events to; nil refuses all.
+	CheckWebhook func(url string) error
 	// Closed is true if the server does not serve an open cluster. Bootstrap guards the cluster then.
 	Closed bool
 	// WasGuarded is true if the cluster was guarded when the server last knew: it refuses calls until it knows again.
@@ -269,6 +277,8 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(quoratev1connect.NewAuditServiceHandler(
 		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))
 	api.Handle(quoratev1connect.NewLimitRequestServiceHandler(handlers.LimitRequestService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewWebhookServiceHandler(
+		handlers.WebhookService{Service: base, CheckURL: c.CheckWebhook}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}

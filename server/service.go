@@ -9,12 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/quorate/quorate/activity"
 	"github.com/quorate/quorate/audit/sink"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/compat/boskos"
 	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/rpc"
+	"github.com/quorate/quorate/webhook"
 )
 
 // Service is what a node serves, without ports: the API, the front ends, and the loops that run beside them.
@@ -25,6 +28,7 @@ type Service struct {
 	backups *backupSchedule
 	audit   *sink.Sink
 	holds   func(context.Context) // records of allocations; nil if none are wanted
+	deliver func(context.Context) // events to webhooks
 }
 
 // Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the
@@ -65,6 +69,10 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if err != nil {
 		return nil, err
 	}
+	deliverer, err := newDeliverer(node, s, registerer, p)
+	if err != nil {
+		return nil, err
+	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
@@ -74,14 +82,14 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
 		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed, WasGuarded: p.note.Guarded,
 		Audit: records, AuditRequired: s.AuditRequired != auditNone, AuditGrants: s.AuditRequired == auditAll,
-		AuditReads: slices.Contains(s.AuditClasses, auditReads),
+		AuditReads: slices.Contains(s.AuditClasses, auditReads), CheckWebhook: deliverer.CheckURL,
 	})
 	if err != nil {
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
 	node.SetPeerClient(api)
-	service := &Service{api: api, record: recorder.Run, audit: records}
+	service := &Service{api: api, record: recorder.Run, audit: records, deliver: deliverer.Run}
 	if slices.Contains(s.AuditClasses, auditHolds) {
 		last := records.Holds()
 		recorder := &holdRecorder{
@@ -116,11 +124,25 @@ func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
 	})
 }
 
-// RunLoops records what happens at the node, writes its audit records, and saves its periodic backups, until ctx ends.
+// newDeliverer makes what delivers events to webhooks.
+func newDeliverer(node *cluster.Node, s Settings, registerer prometheus.Registerer, p Process) (*webhook.Deliverer, error) {
+	hosts, err := webhook.ParseHosts(s.WebhookHosts)
+	if err != nil {
+		return nil, fmt.Errorf("webhook-hosts: %w", err)
+	}
+	return webhook.New(webhook.Config{
+		Node: node, ClusterName: s.ClusterName, Log: p.Log.Named("webhooks"), Registerer: registerer, Hosts: hosts,
+		SecretsDir: s.WebhookSecrets, TypeOf: rpc.EventType, Encode: rpc.EncodeEvent,
+	})
+}
+
+// RunLoops records what happens at the node, writes its audit records, saves its periodic backups, and delivers events
+// to webhooks, until ctx ends.
 func (s *Service) RunLoops(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.record(ctx) })
 	running.Go(func() { s.audit.Run(ctx) })
+	running.Go(func() { s.deliver(ctx) })
 	if s.holds != nil {
 		running.Go(func() { s.holds(ctx) })
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/activity"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc"
+	"github.com/quorate/quorate/webhook"
 )
 
 // Settings are all settings of a server, and their single source: flags, environment variables, keys of the
@@ -67,6 +68,8 @@ type Settings struct {
 	AuditKeep       int           `koanf:"audit-keep" yaml:"audit-keep" default:"10" help:"how many renamed audit files to keep, 1 to 1000; older ones are removed"`
 	AuditClasses    []string      `koanf:"audit-classes" yaml:"audit-classes" help:"what the audit file has beside changes and refused calls: holds (what happens to allocations: grants, releases and other ends) and reads (calls that only read); nothing more if empty"`
 	AuditRequired   string        `koanf:"audit-required" yaml:"audit-required" default:"none" help:"what the leader refuses while it cannot write to its audit file that it is asked for: none, changes (of the configuration and of access, and restores), or all (grants too)"`
+	WebhookHosts    []string      `koanf:"webhook-hosts" yaml:"webhook-hosts" group:"Webhooks" help:"hosts to which events may be delivered, as HOST[:PORT] for https or http://HOST[:PORT]; *.example.org stands for all names below, the port * for all; the same on all nodes; none if empty"`
+	WebhookSecrets  string        `koanf:"webhook-secrets-dir" yaml:"webhook-secrets-dir" help:"folder with the secrets that sign deliveries, a file for each name, the same on all nodes; only their owner may read them"`
 	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may run at once; callers from one address together may use three times what is free, one user of a cluster that is not open a quarter at most; further calls are answered with unavailable and a time to retry"`
 	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way; one user has an eighth at most, and a tenth for waiting requests"`
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
@@ -125,6 +128,9 @@ func (s Settings) Validate() error {
 	faults = append(faults, s.checkAudit()...)
 	if _, err := s.shownNodes(); err != nil {
 		faults = append(faults, err)
+	}
+	if _, err := webhook.ParseHosts(s.WebhookHosts); err != nil {
+		faults = append(faults, fmt.Errorf("webhook-hosts: %w", err))
 	}
 	faults = append(faults, s.checkLimits()...)
 	faults = append(faults, s.checkMemory()...)

@@ -32,6 +32,7 @@ var mayImport = map[string]string{
 	"fsm":      "access audit quota quota/ledger gen",
 	"cluster":  "access audit fsm quota quota/ledger",
 	"activity": "cluster quota quota/ledger",
+	"webhook":  "cluster quota quota/ledger",
 	"pki":      "",
 	"authn":    "pki",
 	"rpc":      "access audit authn activity cluster quota quota/ledger gen pki",
@@ -40,7 +41,7 @@ var mayImport = map[string]string{
 	"compat":   "gen internal/yamldoc",
 	// The calls of a library, on our client.
 	"compat/quotamanager/quota": "client compat gen",
-	"server": "access audit audit/sink authn internal/yamldoc rpc activity cluster fsm quota quota/ledger gen pki " +
+	"server": "access audit audit/sink authn internal/yamldoc rpc activity webhook cluster fsm quota quota/ledger gen pki " +
 		"client manifest compat examples",
 	"chaos":    "audit client gen quota quota/ledger server",
 	"examples": "",
@@ -83,7 +84,7 @@ var owners = map[string]string{
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf": "fsm rpc client manifest compat compat/quotamanager/quota gen cmd chaos " +
 		"bench/compare",
-	"net/http": "rpc client compat gen server cmd chaos bench/floor bench/compare authn",
+	"net/http": "rpc client compat gen server webhook cmd chaos bench/floor bench/compare authn",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages

@@ -185,6 +185,8 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_RESTORED:    quota.EventRestored,
 	quoratev1.EventKind_EVENT_KIND_REVOKED:     quota.EventRevoked,
 	quoratev1.EventKind_EVENT_KIND_DROPPED:     quota.EventDropped,
+
+	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD: quota.EventWebhookDead,
 }
 
 func fromEventKind(kind quota.EventKind) quoratev1.EventKind {

@@ -266,27 +266,31 @@ const (
 	EventKind_EVENT_KIND_REVOKED EventKind = 5
 	// A request left the queue: its deadline passed, or its caller did not repeat or renew it.
 	EventKind_EVENT_KIND_DROPPED EventKind = 6
+	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
+	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 20
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0: "EVENT_KIND_UNSPECIFIED",
-		1: "EVENT_KIND_DENIED",
-		2: "EVENT_KIND_PREEMPTED",
-		3: "EVENT_KIND_EXPIRED",
-		4: "EVENT_KIND_RESTORED",
-		5: "EVENT_KIND_REVOKED",
-		6: "EVENT_KIND_DROPPED",
+		0:  "EVENT_KIND_UNSPECIFIED",
+		1:  "EVENT_KIND_DENIED",
+		2:  "EVENT_KIND_PREEMPTED",
+		3:  "EVENT_KIND_EXPIRED",
+		4:  "EVENT_KIND_RESTORED",
+		5:  "EVENT_KIND_REVOKED",
+		6:  "EVENT_KIND_DROPPED",
+		20: "EVENT_KIND_WEBHOOK_DEAD",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED": 0,
-		"EVENT_KIND_DENIED":      1,
-		"EVENT_KIND_PREEMPTED":   2,
-		"EVENT_KIND_EXPIRED":     3,
-		"EVENT_KIND_RESTORED":    4,
-		"EVENT_KIND_REVOKED":     5,
-		"EVENT_KIND_DROPPED":     6,
+		"EVENT_KIND_UNSPECIFIED":  0,
+		"EVENT_KIND_DENIED":       1,
+		"EVENT_KIND_PREEMPTED":    2,
+		"EVENT_KIND_EXPIRED":      3,
+		"EVENT_KIND_RESTORED":     4,
+		"EVENT_KIND_REVOKED":      5,
+		"EVENT_KIND_DROPPED":      6,
+		"EVENT_KIND_WEBHOOK_DEAD": 20,
 	}
 )
 
@@ -4917,7 +4921,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xb9\x01\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xd6\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -4925,7 +4929,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
 	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
-	"\x12EVENT_KIND_DROPPED\x10\x062\xb0\r\n" +
+	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x1b\n" +
+	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x142\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +

@@ -13,6 +13,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 		newStatusCmd(c),
 		newClusterCmd(c),
 		newDebugCmd(c),
+		newWebhooksCmd(c),
 		newSnapshotCmd(c),
 		newRecoverCmd(c),
 		newMigrateLogCmd(c),

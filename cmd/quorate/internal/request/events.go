@@ -22,6 +22,8 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"restored":  quoratev1.EventKind_EVENT_KIND_RESTORED,
 	"revoked":   quoratev1.EventKind_EVENT_KIND_REVOKED,
 	"dropped":   quoratev1.EventKind_EVENT_KIND_DROPPED,
+
+	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
 
 type eventsOptions struct {
@@ -39,7 +41,8 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 		Short: "List recent events of requests and allocations, oldest first",
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired; and
-allocations that were restored because the reservation that had preempted them ended. The cluster keeps the last
+allocations that were restored because the reservation that had preempted them ended; webhooks that are dead. The
+cluster keeps the last
 10,000 events. "quorate explain ID" shows more about one.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
@@ -115,6 +118,7 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 			why = append(why, u.ViolationText(v))
 		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
+		what = strings.ReplaceAll(what, "_", "-")
 		rows = append(rows, []string{
 			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(),
 			strings.Join(why,

@@ -1,0 +1,217 @@
+package main_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// hookSecret is the secret of the receivers of these tests.
+var hookSecret = []byte("0123456789abcdef0123456789abcdef")
+
+// secretsFolder has the secret "pager".
+func secretsFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "whsec_" + base64.StdEncoding.EncodeToString(hookSecret) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "pager"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// hookReceiver verifies deliveries, and acknowledges only some of them.
+type hookReceiver struct {
+	*httptest.Server
+
+	mu sync.Mutex
+	// first are the ids in the order in which they first came, bodies has what came with each.
+	first  []string
+	bodies map[string]string
+	calls  int
+	again  int
+	wrong  []string
+}
+
+func newHookReceiver(t *testing.T) *hookReceiver {
+	t.Helper()
+	r := &hookReceiver{bodies: map[string]string{}}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// ServeHTTP answers every fifth delivery with an error, half of these after it has taken the event.
+func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := q.Header.Get("Webhook-Id")
+	mac := hmac.New(sha256.New, hookSecret)
+	fmt.Fprintf(mac, "%s.%s.%s", id, q.Header.Get("Webhook-Timestamp"), body)
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); err != nil ||
+		q.Header.Get("Webhook-Signature") != want || q.Method != http.MethodPost {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s %s: signature %s, want %s", q.Method, id,
+			q.Header.Get("Webhook-Signature"), want))
+	}
+	if r.calls++; r.calls%10 == 3 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if known, isKnown := r.bodies[id]; !isKnown {
+		r.first = append(r.first, id)
+		r.bodies[id] = string(body)
+	} else if r.again++; known != string(body) {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s came with %s and with %s", id, known, body))
+	}
+	if r.calls%10 == 7 {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// received are the types and allocations of what came, each once, in the order of their first arrival.
+func (r *hookReceiver) received(t *testing.T) []string {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for _, id := range r.first {
+		var body struct {
+			Type string
+			Data struct{ Allocation struct{ ID string } }
+		}
+		if err := json.Unmarshal([]byte(r.bodies[id]), &body); err != nil {
+			t.Fatalf("%s: %v", r.bodies[id], err)
+		}
+		list = append(list, strings.TrimPrefix(body.Type, "allocation.")+" "+body.Data.Allocation.ID)
+	}
+	return list
+}
+
+// TestWebhooksOverFailovers: a receiver that fails now and then gets every event over several crashes of the leader, the
+// first time in order, signed, and with the same id and body when it comes again.
+func TestWebhooksOverFailovers(t *testing.T) {
+	t.Parallel()
+	receiver, secrets := newHookReceiver(t), secretsFolder(t)
+	c := &boskosCluster{flags: threeServers(t)}
+	var urls []string
+	for i := range c.flags {
+		c.flags[i].more = append(slices.Clone(c.flags[i].more), "--webhook-hosts", "http://127.0.0.1:*",
+			"--webhook-secrets-dir", secrets)
+		urls = append(urls, c.flags[i].baseURL())
+		c.servers = append(c.servers, startProcess(t, c.flags[i].commandLine()...))
+	}
+	for i, f := range c.flags {
+		awaitReady(t, c.servers[i], f)
+	}
+	c.flags[0].applyTree(t)
+	playSteps(t, c.flags[1], []step{
+		{"webhooks set pager " + receiver.URL + "/hook --secret pager", 0, "webhook pager is active"},
+	})
+	quorate, err := client.New(urls)
+	if err != nil || t.Failed() {
+		t.Fatal(err)
+	}
+	var want []string
+	for round := range 4 {
+		for i := range 25 {
+			id := fmt.Sprintf("job-%d-%d", round, i)
+			if _, err := quorate.Allocations.Allocate(t.Context(), oneClaim(id, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := quorate.Allocations.Release(t.Context(), &quoratev1.ReleaseRequest{Id: id}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, "granted "+id, "ended "+id)
+		}
+		if round < 3 {
+			leader := c.leader(t)
+			c.stop(t, leader, syscall.SIGKILL)
+			c.restart(t, leader)
+			awaitReady(t, c.servers[leader], c.flags[leader])
+		}
+	}
+	awaitCondition(t, "not all events were delivered", func() bool { return len(receiver.received(t)) >= len(want) })
+	if got := receiver.received(t); !slices.Equal(got, want) {
+		t.Errorf("received\n%q, want\n%q", got, want)
+	}
+	receiver.mu.Lock()
+	defer receiver.mu.Unlock()
+	if len(receiver.wrong) > 0 || receiver.again == 0 {
+		t.Errorf("wrong deliveries: %q; %d came again", receiver.wrong, receiver.again)
+	}
+}
+
+// TestWebhookThatCannotDeliver: hosts that are not allowed, a name that means the own machine, a redirect, a receiver
+// that is away until the webhook is dead, and how it is resumed.
+func TestWebhookThatCannotDeliver(t *testing.T) {
+	t.Parallel()
+	receiver := newHookReceiver(t)
+	redirect := httptest.NewServer(http.RedirectHandler(receiver.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(redirect.Close)
+	local := strings.Replace(receiver.URL, "127.0.0.1", "localhost", 1)
+	f := singleServer(t, "--webhook-hosts", "http://127.0.0.1:*,http://localhost:*,*.example.org", "--webhook-secrets-dir",
+		secretsFolder(t))
+	startServer(t, f)
+	f.applyTree(t)
+	playSteps(t, f, []step{
+		{"webhooks set a https://example.com/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhooks set a https://example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhooks set a http://hooks.example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhooks set a https://user@hooks.example.org/x --secret pager", 2, "without a user"},
+		{"webhooks set a https://hooks.example.org/x --secret ../pager", 2, "not the name of a secret"},
+		{"webhooks set a https://hooks.example.org/x --secret pager --type allocation.lost", 2, "there is no type"},
+		{"webhooks set a https://hooks.example.org/x", 2, "--secret is missing"},
+		{"webhooks set local " + local + " --secret pager --retry-for 1s", 0, "webhook local is active"},
+		{"webhooks set unsigned " + receiver.URL + " --secret other --retry-for 1s", 0, "webhook unsigned is active"},
+		{"webhooks set moved " + redirect.URL + " --secret pager --retry-for 1s --node t:a", 0, "webhook moved is active"},
+		{"webhooks set idle " + receiver.URL + " --secret pager --retry-for 1s --node t:z", 0, "webhook idle is active"},
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	f.allocateEach(t, "one")
+	awaitCondition(t, "the webhooks are not dead", func() bool {
+		return strings.Count(runCommand(t, "webhooks", "--server", f.baseURL()).stdout, "dead") == 3
+	})
+	_, metrics := httpGet(t, f.baseURL()+"/metrics")
+	for _, says := range []string{`quorate_webhook_dead{webhook="local"} 1`, `webhook="idle"} 0`} {
+		if !strings.Contains(metrics, says) {
+			t.Errorf("the metrics lack %s", says)
+		}
+	}
+	if n := len(receiver.received(t)); n != 0 {
+		t.Errorf("%d events were delivered", n)
+	}
+	playSteps(t, f, []step{
+		{"webhooks", 0, "a URL with exactly this address"},
+		{"webhooks", 0, "the secret other cannot be read on this server: no such file or directory"},
+		{"webhooks", 0, "the receiver answered 307 Temporary Redirect"},
+		{"events --kind webhook-dead", 0, "webhook-dead  moved"},
+		{"webhooks set moved " + receiver.URL + " --secret pager --node t:a", 0, "webhook moved is dead"},
+		{"webhooks resume local --from-now", 0, "webhook local is active"},
+		{"webhooks resume moved --after nothing", 2, "is not a position"},
+		{"webhooks resume moved --after 9999999", 2, "the log ends at index"},
+		{"webhooks resume moved", 0, "webhook moved is active"},
+		{"webhooks remove unsigned", 0, "webhook unsigned is removed"},
+		{"webhooks remove unsigned", 1, "there is no webhook"},
+	})
+	awaitCondition(t, "the resumed webhook delivers nothing", func() bool {
+		return slices.Equal(receiver.received(t), []string{"granted one"})
+	})
+}

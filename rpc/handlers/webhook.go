@@ -1,0 +1,253 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// WebhookService configures where events are delivered.
+type WebhookService struct {
+	Service
+
+	// CheckURL refuses a receiver that this server does not deliver to; nil refuses all.
+	CheckURL func(url string) error
+}
+
+// Types of events of thresholds.
+const crossedType, clearedType = "limit.crossed", "limit.cleared"
+
+// EventType is the type of an event for webhooks, such as "allocation.granted".
+func EventType(e cluster.WatchEvent) string {
+	switch e.Kind {
+	case ledger.FactCrossed:
+		return crossedType
+	case ledger.FactCleared:
+		return clearedType
+	case ledger.FactWaiting, ledger.FactGranted, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactEnded,
+		ledger.FactRestored, ledger.FactShrunk, ledger.FactResized:
+	}
+	return eventTypeOf(AllocationChanges[e.Kind])
+}
+
+func eventTypeOf(change quoratev1.AllocationChange) string {
+	return "allocation." + strings.ToLower(strings.TrimPrefix(change.String(), "ALLOCATION_CHANGE_"))
+}
+
+// eventTypes are all types of events, sorted.
+func eventTypes() []string {
+	list := []string{crossedType, clearedType}
+	for _, change := range AllocationChanges {
+		list = append(list, eventTypeOf(change))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// EncodeEvent is an event for webhooks: the JSON of the message that a watch sends, without user data, which may be
+// secret. The same event has the same bytes on all servers of a version.
+func EncodeEvent(e cluster.WatchEvent) ([]byte, error) {
+	if e.Crossing != nil {
+		return json.Marshal(crossingOf(e))
+	}
+	info := e.Allocation.Info()
+	info.Data = nil
+	text, err := protojson.Marshal(fromNews(e, info))
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer // protojson varies the white space from build to build
+	err = json.Compact(&compact, text)
+	return compact.Bytes(), err
+}
+
+// crossing is a threshold for webhooks, with numbers as protojson writes them.
+type crossing struct {
+	Index    uint64 `json:"index,string"`
+	Number   uint32 `json:"number"`
+	Ledger   int64  `json:"ledgerTimeMs,string"`
+	Tree     string `json:"tree"`
+	Node     string `json:"node"`
+	Resource string `json:"resource"`
+	Percent  int    `json:"percent"`
+	Used     int64  `json:"used,string"`
+	Limit    int64  `json:"limit,string"`
+}
+
+func crossingOf(e cluster.WatchEvent) crossing {
+	c := e.Crossing
+	return crossing{
+		Index: e.Index, Number: e.Number, Ledger: int64(e.At), Tree: c.Tree, Node: c.Node, Resource: c.Resource,
+		Percent: c.Percent, Used: int64(c.Used), Limit: int64(c.Limit.Amount),
+	}
+}
+
+// ListWebhooks lists all webhooks with how far they are.
+func (s WebhookService) ListWebhooks(
+	ctx context.Context, r *quoratev1.ListWebhooksRequest,
+) (*quoratev1.ListWebhooksResponse, error) {
+	var hooks []*quota.Webhook
+	seesURL := false
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+		if err := s.Access.RequireClusterIn(ctx, v.Book(), access.AuditRead); err != nil {
+			return err
+		}
+		seesURL = s.Access.RequireClusterIn(ctx, v.Book(), access.AccessManage) == nil
+		hooks = v.Webhooks()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListWebhooksResponse{Read: read}
+	for _, hook := range hooks {
+		shown := s.fromWebhook(hook)
+		if !seesURL {
+			shown.Spec.Url = originOf(hook.URL)
+		}
+		answer.Webhooks = append(answer.Webhooks, shown)
+	}
+	return answer, nil
+}
+
+// originOf is a URL without path and query, which may be secret.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// fromWebhook shows a webhook, with what this node knows of the events behind it.
+func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1.Webhook {
+	shown := wire.FromWebhook(hook)
+	page, err := s.Node.ReadFeed(cluster.Position{Index: hook.Cursor.Index, Number: hook.Cursor.Number}, 1)
+	shown.Behind = int64(len(page.Events) + page.Behind)
+	shown.Forgotten = cluster.ReasonOf(err) == cluster.Forgotten
+	return shown
+}
+
+// SetWebhook adds or changes a webhook.
+func (s WebhookService) SetWebhook(
+	ctx context.Context, r *quoratev1.SetWebhookRequest,
+) (*quoratev1.SetWebhookResponse, error) {
+	// The ledger asks again. Here it keeps the settings of the server from callers that may not set webhooks.
+	if err := s.Access.RequireClusterIn(ctx, s.Node.Book(), access.AccessManage); err != nil {
+		return nil, wire.ToError(err)
+	}
+	command := quota.SetWebhook{WebhookSpec: wire.ToWebhookSpec(r.GetWebhook()), Reason: r.GetReason()}
+	known := eventTypes()
+	for _, name := range command.Types {
+		if !slices.Contains(known, name) {
+			return nil, wire.ToError(wire.InvalidField("webhook.types", "there is no type of events %q; there are: %s",
+				quota.Clip(name), strings.Join(known, ", ")))
+		}
+	}
+	if err := s.checkURL(command.URL); err != nil {
+		return nil, wire.ToError(wire.InvalidField("webhook.url", "%v", err))
+	}
+	present, err := s.presentPosition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command.After = present
+	out, index, err := s.proposeOne(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	if out.Refused != nil {
+		return nil, wire.RefusalError(out.Refused)
+	}
+	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
+}
+
+func (s WebhookService) checkURL(url string) error {
+	if s.CheckURL == nil {
+		return errors.New("this server delivers no events")
+	}
+	return s.CheckURL(url)
+}
+
+// presentPosition is the position behind everything that this node has applied.
+func (s WebhookService) presentPosition(ctx context.Context) (quota.EventPosition, error) {
+	info, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(ledger.View) {})
+	if err != nil {
+		return quota.EventPosition{}, wire.ToError(err)
+	}
+	return quota.EventPosition{Index: info.Index, Number: math.MaxUint32}, nil
+}
+
+// RemoveWebhook removes a webhook.
+func (s WebhookService) RemoveWebhook(
+	ctx context.Context, r *quoratev1.RemoveWebhookRequest,
+) (*quoratev1.RemoveWebhookResponse, error) {
+	out, index, err := s.manage(ctx, quota.ManageWebhook{
+		Name: r.GetName(), Action: quota.RemoveWebhook, Reason: r.GetReason(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RemoveWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Index: index}, nil
+}
+
+// ResumeWebhook makes a dead webhook deliver again.
+func (s WebhookService) ResumeWebhook(
+	ctx context.Context, r *quoratev1.ResumeWebhookRequest,
+) (*quoratev1.ResumeWebhookResponse, error) {
+	command := quota.ManageWebhook{Name: r.GetName(), Action: quota.ResumeWebhook, Reason: r.GetReason()}
+	after, err := s.resumePosition(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	command.After = after
+	out, index, err := s.manage(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ResumeWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
+}
+
+// resumePosition is where a resumed webhook continues; nil for where it stopped.
+func (s WebhookService) resumePosition(
+	ctx context.Context, r *quoratev1.ResumeWebhookRequest,
+) (*quota.EventPosition, error) {
+	if !r.GetFromNow() && r.GetAfter() == nil {
+		return nil, nil
+	}
+	present, err := s.presentPosition(ctx)
+	if err != nil || r.GetFromNow() {
+		return &present, err
+	}
+	after := quota.EventPosition{Index: r.GetAfter().GetIndex(), Number: r.GetAfter().GetNumber()}
+	if after.Number == 0 && after.Index > 0 {
+		after.Number = math.MaxUint32
+	}
+	if after.Compare(present) > 0 {
+		return nil, wire.ToError(wire.InvalidField("after.index",
+			"the log ends at index %d; name a position in it", present.Index))
+	}
+	return &after, nil
+}
+
+func (s WebhookService) manage(ctx context.Context, command quota.ManageWebhook) (ledger.Outcome, uint64, error) {
+	out, index, err := s.proposeOne(ctx, command)
+	if err == nil && out.Refused != nil {
+		err = wire.RefusalError(out.Refused)
+	}
+	return out, index, err
+}

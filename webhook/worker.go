@@ -1,0 +1,150 @@
+package webhook
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// eventsAtOnce is how many events are read at once.
+	eventsAtOnce = 256
+	// firstBackoff is the pause after the first failed attempt; each further one is twice as long, up to maxBackoff.
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 5 * time.Minute
+)
+
+// worker delivers the events of one webhook, one after the other.
+type worker struct {
+	*Deliverer
+	hook   quota.Webhook
+	cancel context.CancelFunc
+	ended  chan struct{}
+	// at is where the feed is read.
+	at quota.EventPosition
+
+	mu sync.Mutex // protects the fields below
+	progress
+	// accepted is the progress that the last report told of and that the ledger has. sent is the last report.
+	accepted, sent progress
+	sentAt         time.Time
+}
+
+// progress is what a worker has done since it began.
+type progress struct {
+	// cursor is behind the last event that was acknowledged or is not selected.
+	cursor                   quota.EventPosition
+	delivered, gaps, skipped uint64
+	// failures counts failed attempts; failure is the reason of the last one, empty once one succeeds.
+	failures uint64
+	failure  string
+}
+
+// run delivers until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		page, err := w.config.Node.ReadFeed(cluster.Position{Index: w.at.Index, Number: w.at.Number}, eventsAtOnce)
+		if cluster.ReasonOf(err) == cluster.Forgotten {
+			w.deliverGap(ctx, positionOf(page.Next))
+			continue
+		}
+		if err != nil {
+			pause(ctx, firstBackoff)
+			continue
+		}
+		for _, e := range page.Events {
+			if !w.handleEvent(ctx, e) {
+				return
+			}
+		}
+		if w.at = positionOf(page.Next); page.Behind > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-page.Changed:
+		}
+	}
+}
+
+// handleEvent delivers an event if it is selected. It returns false when ctx has ended first.
+func (w *worker) handleEvent(ctx context.Context, e cluster.WatchEvent) bool {
+	if !w.selects(w.hook.WebhookSpec, e) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cursor = positionOf(e.Position)
+		w.skipped++
+		return true
+	}
+	return w.deliver(ctx, w.eventMessage(e))
+}
+
+// deliverGap tells the receiver of events that are not remembered, and continues behind them.
+func (w *worker) deliverGap(ctx context.Context, until quota.EventPosition) {
+	w.config.Log.Warn("a webhook misses events: this server does not remember as far back as it has delivered",
+		"webhook", w.hook.Name, "after", w.at.Index, "until", until.Index)
+	if w.deliver(ctx, w.gapMessage(w.at, until)) {
+		w.at = until
+	}
+}
+
+// deliver posts a message until the receiver acknowledges it. It returns false when ctx has ended first.
+func (w *worker) deliver(ctx context.Context, m message) bool {
+	longest := min(maxBackoff, time.Duration(w.hook.RetryFor)*time.Millisecond/4)
+	for backoff := firstBackoff; ctx.Err() == nil; backoff *= 2 {
+		err := w.post(ctx, w.hook.WebhookSpec, m)
+		if err == nil {
+			w.noteDelivery(m)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		w.noteFailure(err)
+		pause(ctx, min(backoff, longest))
+	}
+	return false
+}
+
+func (w *worker) noteDelivery(m message) {
+	w.metrics.count(w.hook.Name, "delivered")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cursor, w.failure = m.cursor, ""
+	w.delivered++
+	if m.isGap {
+		w.gaps++
+	}
+}
+
+func (w *worker) noteFailure(err error) {
+	w.metrics.count(w.hook.Name, "failed")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures++
+	w.failure = err.Error()
+}
+
+// reportFor is the next report about the worker, if one is needed: after a delivery, after a failed attempt, and at
+// times when only events were skipped. What the ledger has of the last report says whether that arrived.
+func (w *worker) reportFor(hook *quota.Webhook) (quota.WebhookReport, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if hook.Cursor == w.sent.cursor {
+		w.accepted = w.sent
+	}
+	is := w.progress
+	hasNews := is.delivered > w.accepted.delivered || is.failures > w.sent.failures ||
+		is.skipped > w.accepted.skipped && time.Since(w.sentAt) > skipEvery
+	if !hasNews {
+		return quota.WebhookReport{}, false
+	}
+	w.sent, w.sentAt = is, time.Now()
+	return quota.WebhookReport{
+		Name: hook.Name, Version: hook.Version, Cursor: is.cursor, Delivered: is.delivered - w.accepted.delivered,
+		Gaps: is.gaps - w.accepted.gaps, Error: is.failure,
+	}, true
+}
