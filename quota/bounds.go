@@ -127,6 +127,9 @@ const (
 	MaxHold  Span = 366 * 24 * 60 * 60 * 1000
 )
 
+// MaxHolderGroups bounds the holders that an explanation names for one violated limit.
+const MaxHolderGroups = 20
+
 // MaxExpire is the largest number of records that one Expire may end or change.
 const MaxExpire = 1024
 

@@ -24,6 +24,32 @@ type Decision struct {
 	Placements []ClaimInfo
 	// Remedy is a change that would admit a denied request. Only Explain computes it.
 	Remedy *Remedy
+	// Holders are who stands in the way now, one entry for each violated limit of a resource or of items, in the order of
+	// the violations. Only Explain computes them.
+	Holders []LevelHolders
+}
+
+// LevelHolders are the holders of what counts against one violated limit.
+type LevelHolders struct {
+	Tree, Node, Resource string
+	// Kind is OfResource or OfItems, Holder is whose limit it is, Item as in a Violation.
+	Kind   ViolationKind
+	Holder Holder
+	Item   string
+	// Groups are at most MaxHolderGroups, the largest amounts first; at equal amounts by node, user and owner.
+	Groups []HolderGroup
+	// Others is what else counts against the limit: what smaller and much older holders have, those that the asker may
+	// not see, and items that nobody holds and that are not available. It is 0 if the asker may not see the total.
+	Others Amount
+}
+
+// HolderGroup is what one user holds at one node, of allocations with one owner.
+type HolderGroup struct {
+	// Node is where the claims are counted, User that of their requests, Owner that of the allocations; empty for none.
+	Node, User, Owner string
+	Amount            Amount
+	// Claims is the number of claims that have it.
+	Claims int
 }
 
 // Preempted is an allocation that was ended in favour of another, with the node where the two competed.

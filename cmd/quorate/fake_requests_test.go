@@ -104,6 +104,16 @@ func explainedDenial() *quoratev1.Decision {
 				Kind:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 			},
 		},
+		Holders: []*quoratev1.LevelHolders{
+			{
+				Tree: "cern", Node: "atlas/operations", Resource: "cores", Others: 5,
+				Groups: []*quoratev1.HolderGroup{
+					{Node: "atlas/operations/web", User: "sue", Owner: "account/ci", Amount: 45, Claims: 2},
+					{Node: "atlas/operations", Amount: 10, Claims: 1},
+				},
+			},
+			{Tree: "tenants", Node: "tenant-1", Resource: "ram"},
+		},
 		Remedy: &quoratev1.Remedy{
 			Raises: []*quoratev1.Raise{
 				{Tree: "cern", Node: "atlas/operations", Resource: "cores", From: 80, To: 81},

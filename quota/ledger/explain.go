@@ -119,22 +119,26 @@ func (a *Allocation) releasedAmount(v quota.Violation) quota.Amount {
 	}
 	var sum quota.Amount
 	for i := range a.claims {
-		c := &a.claims[i]
-		at := c.countedAt(v.Holder)
-		if at.treeName != v.Tree || !quota.IsWithin(at.path, v.Node) || !a.countsFor(c, v.Holder) {
-			continue
-		}
-		if v.Kind == quota.OfItems {
-			sum += c.givesItems(v)
-			continue
-		}
-		for _, p := range c.amounts {
-			if p.resource.Name == v.Resource {
-				sum += p.amount
-			}
-		}
+		sum += a.releasedByClaim(&a.claims[i], v)
 	}
 	return sum
+}
+
+// releasedByClaim is the part of releasedAmount that one claim has.
+func (a *Allocation) releasedByClaim(c *placedClaim, v quota.Violation) quota.Amount {
+	at := c.countedAt(v.Holder)
+	switch {
+	case at.treeName != v.Tree || !quota.IsWithin(at.path, v.Node) || !a.countsFor(c, v.Holder):
+		return 0
+	case v.Kind == quota.OfItems:
+		return c.givesItems(v)
+	}
+	for _, p := range c.amounts {
+		if p.resource.Name == v.Resource {
+			return p.amount
+		}
+	}
+	return 0
 }
 
 // givesItems is the number of wanted items that a release would make available.

@@ -32,7 +32,7 @@ func (s SandboxReader) Explain(c quota.Allocate) Outcome {
 			return out
 		}
 	}
-	return s.RedactOutcome(s.sandbox.Explain(c))
+	return s.RedactOutcome(s.sandbox.explain(c, s.sees))
 }
 
 // ExplainID is that of a Sandbox, for an allocation or a denial that the caller sees.
@@ -144,6 +144,7 @@ func (r Reader) redactDecision(d quota.Decision) quota.Decision {
 	if slices.ContainsFunc(d.Preempted, func(p quota.Preempted) bool { return hidden(p.Tree, p.Node) }) {
 		d.Preempted = hiddenVictims(d.Preempted)
 	}
+	d.Holders = r.shownHolders(d.Holders)
 	shown := r.shownViolations(d.Violations)
 	if d.Remedy == nil {
 		d.Violations = shown

@@ -40,10 +40,17 @@ func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may
 // use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 500 changes.
-func (s Sandbox) Explain(c quota.Allocate) Outcome {
+func (s Sandbox) Explain(c quota.Allocate) Outcome { return s.explain(c, seesAll) }
+
+// seesAll is for an asker who sees every allocation.
+func seesAll(*quota.AllocationInfo) bool { return true }
+
+// explain is Explain for a caller who sees some allocations.
+func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Outcome {
 	out := s.ledger.allocate(c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
+		explained.Holders = s.holdersInTheWay(d.Violations, sees)
 		explained.Remedy = s.findRemedy(
 			func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
 		out.Decision = &explained
@@ -56,7 +63,7 @@ func (s Sandbox) Explain(c quota.Allocate) Outcome {
 // id, with its time; the remedy is computed for the present state, and is nil if the request would be granted or
 // refused now. The error is NotFound if the id is unknown. As for DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
-	return s.explainID(id, func(*quota.AllocationInfo) bool { return true }, func(*quota.Event) bool { return true })
+	return s.explainID(id, seesAll, func(*quota.Event) bool { return true })
 }
 
 // explainID is ExplainID for a caller who sees some allocations and denials. The others do not exist.
@@ -68,15 +75,15 @@ func (s Sandbox) explainID(
 	}
 	if a := s.ledger.allocations.findByID(id); a != nil {
 		if info := a.currentInfo(); sees(&info) {
-			d, info := s.explainAllocation(a)
+			d, info := s.explainAllocation(a, sees)
 			return d, &info, nil, nil
 		}
 	}
 	for _, e := range slices.Backward(s.ledger.journal.events) {
 		if e.Kind == quota.EventDenied && e.ID == id && seesDenial(e) {
 			decision := *e.Decision
-			if now := s.Explain(*e.Request).Decision; now != nil {
-				decision.Remedy = now.Remedy
+			if now := s.explain(*e.Request, sees).Decision; now != nil {
+				decision.Remedy, decision.Holders = now.Remedy, now.Holders
 			}
 			return decision, nil, &e.Stamp, nil
 		}
@@ -85,9 +92,13 @@ func (s Sandbox) explainID(
 }
 
 // explainAllocation is what blocks a waiting request now, or how another was granted.
-func (s Sandbox) explainAllocation(a *Allocation) (quota.Decision, quota.AllocationInfo) {
+func (s Sandbox) explainAllocation(
+	a *Allocation, sees func(*quota.AllocationInfo) bool,
+) (quota.Decision, quota.AllocationInfo) {
 	if a.isWaiting() {
-		return s.queued(s.ledger.queue.waiterOf(a), true)
+		d, info := s.queued(s.ledger.queue.waiterOf(a), true)
+		d.Holders = s.holdersInTheWay(d.Violations, sees)
+		return d, info
 	}
 	info := a.currentInfo()
 	return quota.Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, info

@@ -46,6 +46,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 	wire := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
 		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy), Placements: placements,
+		Holders: fromLevelHolders(d.Holders),
 	}
 	switch {
 	case d.Granted:
@@ -84,6 +85,23 @@ func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
 	var wire []*quoratev1.Preempted
 	for _, p := range list {
 		wire = append(wire, &quoratev1.Preempted{Id: p.ID, Tree: p.Tree, Node: p.Node})
+	}
+	return wire
+}
+
+func fromLevelHolders(list []quota.LevelHolders) []*quoratev1.LevelHolders {
+	var wire []*quoratev1.LevelHolders
+	for _, h := range list {
+		level := &quoratev1.LevelHolders{
+			Tree: h.Tree, Node: h.Node, Resource: h.Resource, Kind: violationKinds[h.Kind],
+			HolderKind: holderKinds[h.Holder.Kind], Holder: h.Holder.Name, Item: h.Item, Others: int64(h.Others),
+		}
+		for _, g := range h.Groups {
+			level.Groups = append(level.Groups, &quoratev1.HolderGroup{
+				Node: g.Node, User: g.User, Owner: g.Owner, Amount: int64(g.Amount), Claims: int32(g.Claims),
+			})
+		}
+		wire = append(wire, level)
 	}
 	return wire
 }

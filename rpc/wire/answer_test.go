@@ -61,6 +61,10 @@ func TestDecisionsSayEverything(t *testing.T) {
 			},
 			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Kind: quota.OfBorrowing},
 		},
+		Holders: []quota.LevelHolders{{
+			Tree: "t", Node: "a", Resource: "cpu", Holder: quota.Holder{Kind: quota.AUser, Name: "ann"}, Others: 3,
+			Groups: []quota.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
+		}},
 		Remedy: &quota.Remedy{
 			Releases: []string{"x"},
 			Raises: []quota.Raise{
@@ -86,6 +90,10 @@ func TestDecisionsSayEverything(t *testing.T) {
 				Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 			},
 		},
+		Holders: []*quoratev1.LevelHolders{{
+			Tree: "t", Node: "a", Resource: "cpu", HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
+			Others: 3, Groups: []*quoratev1.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
+		}},
 		Remedy: &quoratev1.Remedy{
 			Releases: []string{"x"},
 			Raises: []*quoratev1.Raise{{

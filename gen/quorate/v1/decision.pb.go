@@ -214,7 +214,10 @@ type Decision struct {
 	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
 	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Unset otherwise,
 	// because the enclosing response has the index.
-	Index         *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	Index *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// For a denial, computed only by Explain: who stands in the way now, one entry for each violated limit of a resource
+	// or of items, in the order of the violations.
+	Holders       []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +308,214 @@ func (x *Decision) GetIndex() uint64 {
 	return 0
 }
 
+func (x *Decision) GetHolders() []*LevelHolders {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+// LevelHolders are the holders of what counts against one violated limit.
+type LevelHolders struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The limit of a resource or of items.
+	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
+	// Whose limit it is.
+	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
+	// The user or group; empty for the node.
+	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
+	// For items: the wanted state, or the name of the wanted item.
+	Item string `protobuf:"bytes,7,opt,name=item,proto3" json:"item,omitempty"`
+	// At most 20, the largest amounts first. Only allocations that the caller sees are counted, of the newest 10,000.
+	Groups []*HolderGroup `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
+	// What else counts against the limit, in base units: what smaller and much older holders have, those that the caller
+	// may not see, and items that nobody holds and that are not available. 0 where the caller may not see the total.
+	Others        int64 `protobuf:"varint,9,opt,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LevelHolders) Reset() {
+	*x = LevelHolders{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LevelHolders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LevelHolders) ProtoMessage() {}
+
+func (x *LevelHolders) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LevelHolders.ProtoReflect.Descriptor instead.
+func (*LevelHolders) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LevelHolders) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *LevelHolders) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *LevelHolders) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *LevelHolders) GetKind() ViolationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
+}
+
+func (x *LevelHolders) GetHolderKind() HolderKind {
+	if x != nil {
+		return x.HolderKind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *LevelHolders) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *LevelHolders) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *LevelHolders) GetGroups() []*HolderGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *LevelHolders) GetOthers() int64 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+// HolderGroup is what one user holds at one node, of allocations with one owner.
+type HolderGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node where the claims are counted; empty for the root.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The user of the requests; empty for none.
+	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// The owner of the allocations; empty for none.
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// What they hold, in base units.
+	Amount int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	// The number of claims that hold it.
+	Claims        int32 `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HolderGroup) Reset() {
+	*x = HolderGroup{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HolderGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HolderGroup) ProtoMessage() {}
+
+func (x *HolderGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HolderGroup.ProtoReflect.Descriptor instead.
+func (*HolderGroup) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HolderGroup) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *HolderGroup) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *HolderGroup) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *HolderGroup) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *HolderGroup) GetClaims() int32 {
+	if x != nil {
+		return x.Claims
+	}
+	return 0
+}
+
 // Placement says where one claim of the request is counted.
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -322,7 +533,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -334,7 +545,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -347,7 +558,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Placement) GetTree() string {
@@ -393,7 +604,7 @@ type Preempted struct {
 
 func (x *Preempted) Reset() {
 	*x = Preempted{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +616,7 @@ func (x *Preempted) String() string {
 func (*Preempted) ProtoMessage() {}
 
 func (x *Preempted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +629,7 @@ func (x *Preempted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempted.ProtoReflect.Descriptor instead.
 func (*Preempted) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Preempted) GetId() string {
@@ -456,7 +667,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +679,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +692,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Remedy) GetRaises() []*Raise {
@@ -531,7 +742,7 @@ type Raise struct {
 
 func (x *Raise) Reset() {
 	*x = Raise{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +754,7 @@ func (x *Raise) String() string {
 func (*Raise) ProtoMessage() {}
 
 func (x *Raise) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +767,7 @@ func (x *Raise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Raise.ProtoReflect.Descriptor instead.
 func (*Raise) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Raise) GetTree() string {
@@ -677,7 +888,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +900,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +913,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Violation) GetTree() string {
@@ -822,7 +1033,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1045,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1058,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Problem) GetReason() string {
@@ -911,7 +1122,7 @@ type Breach struct {
 
 func (x *Breach) Reset() {
 	*x = Breach{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1134,7 @@ func (x *Breach) String() string {
 func (*Breach) ProtoMessage() {}
 
 func (x *Breach) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1147,7 @@ func (x *Breach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Breach.ProtoReflect.Descriptor instead.
 func (*Breach) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Breach) GetTree() string {
@@ -979,7 +1190,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xee\x02\n" +
+	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xa2\x03\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -993,8 +1204,26 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"placements\x123\n" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
 	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
-	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01B\b\n" +
-	"\x06_index\"\xda\x01\n" +
+	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01\x122\n" +
+	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholdersB\b\n" +
+	"\x06_index\"\xaf\x02\n" +
+	"\fLevelHolders\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12-\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
+	"\vholder_kind\x18\x05 \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
+	"\x04item\x18\a \x01(\tR\x04item\x12/\n" +
+	"\x06groups\x18\b \x03(\v2\x17.quorate.v1.HolderGroupR\x06groups\x12\x16\n" +
+	"\x06others\x18\t \x01(\x03R\x06others\"{\n" +
+	"\vHolderGroup\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x16\n" +
+	"\x06claims\x18\x05 \x01(\x05R\x06claims\"\xda\x01\n" +
 	"\tPlacement\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -1088,41 +1317,47 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_quorate_v1_decision_proto_goTypes = []any{
-	(Outcome)(0),       // 0: quorate.v1.Outcome
-	(HolderKind)(0),    // 1: quorate.v1.HolderKind
-	(ViolationKind)(0), // 2: quorate.v1.ViolationKind
-	(*Decision)(nil),   // 3: quorate.v1.Decision
-	(*Placement)(nil),  // 4: quorate.v1.Placement
-	(*Preempted)(nil),  // 5: quorate.v1.Preempted
-	(*Remedy)(nil),     // 6: quorate.v1.Remedy
-	(*Raise)(nil),      // 7: quorate.v1.Raise
-	(*Violation)(nil),  // 8: quorate.v1.Violation
-	(*Problem)(nil),    // 9: quorate.v1.Problem
-	(*Breach)(nil),     // 10: quorate.v1.Breach
-	nil,                // 11: quorate.v1.Placement.RangeAmountsEntry
-	(TenantsSee)(0),    // 12: quorate.v1.TenantsSee
+	(Outcome)(0),         // 0: quorate.v1.Outcome
+	(HolderKind)(0),      // 1: quorate.v1.HolderKind
+	(ViolationKind)(0),   // 2: quorate.v1.ViolationKind
+	(*Decision)(nil),     // 3: quorate.v1.Decision
+	(*LevelHolders)(nil), // 4: quorate.v1.LevelHolders
+	(*HolderGroup)(nil),  // 5: quorate.v1.HolderGroup
+	(*Placement)(nil),    // 6: quorate.v1.Placement
+	(*Preempted)(nil),    // 7: quorate.v1.Preempted
+	(*Remedy)(nil),       // 8: quorate.v1.Remedy
+	(*Raise)(nil),        // 9: quorate.v1.Raise
+	(*Violation)(nil),    // 10: quorate.v1.Violation
+	(*Problem)(nil),      // 11: quorate.v1.Problem
+	(*Breach)(nil),       // 12: quorate.v1.Breach
+	nil,                  // 13: quorate.v1.Placement.RangeAmountsEntry
+	(TenantsSee)(0),      // 14: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
-	8,  // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
-	4,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
-	5,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
-	6,  // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
-	11, // 5: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
-	7,  // 6: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
-	2,  // 7: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 8: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
-	2,  // 9: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 10: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	12, // 11: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
-	10, // 12: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
+	6,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
+	7,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
+	8,  // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
+	4,  // 5: quorate.v1.Decision.holders:type_name -> quorate.v1.LevelHolders
+	2,  // 6: quorate.v1.LevelHolders.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 7: quorate.v1.LevelHolders.holder_kind:type_name -> quorate.v1.HolderKind
+	5,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
+	13, // 9: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
+	9,  // 10: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
+	2,  // 11: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 12: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	2,  // 13: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 14: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	14, // 15: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	12, // 16: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -1138,7 +1373,7 @@ func file_quorate_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ allocate". Or explain how a request was decided: an allocation that is held or h
 is still remembered.
 
 A denial names every limit that blocks the request, and the smallest change that would admit it, as commands to paste:
-either all limits to raise, or all allocations to release. A limit that no command can set, such as one of borrowing,
+either all limits to raise, or all allocations to release. It also names who holds what counts against them, by node,
+user and owner, as far as you may see it. A limit that no command can set, such as one of borrowing,
 follows a #; change it in the configuration.
 
 A denial is a successful explanation: the exit code is 0. For an exit code that tells them apart, use "quorate allocate
@@ -117,8 +119,42 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 	if answer.GetDecidedAt() != nil && decision.GetRemedy() == nil {
 		p.Linef("The request may fit by now, or be refused for another reason; explain it with --at to find out.")
 	}
+	drawHolders(u, p, decision.GetHolders())
 	drawRemedy(u, p, decision.GetRemedy())
 	return nil
+}
+
+// drawHolders writes who holds what counts against each violated limit.
+func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders) {
+	for _, level := range levels {
+		if len(level.GetGroups()) == 0 && level.GetOthers() == 0 {
+			continue
+		}
+		amount := func(n int64) string { return u.FormatAmount(level.GetTree(), level.GetResource(), n) }
+		at := cli.PlaceOf(level.GetTree(), level.GetNode())
+		p.Linef("\nHeld of %s  %s:", at, cli.LimitText(level))
+		for _, g := range level.GetGroups() {
+			p.Linef("  %s  %s", amount(g.GetAmount()), groupText(level.GetTree(), g))
+		}
+		if level.GetOthers() > 0 {
+			p.Linef("  %s  others", amount(level.GetOthers()))
+		}
+	}
+}
+
+// groupText says who a group of holders is, and where.
+func groupText(tree string, g *quoratev1.HolderGroup) string {
+	text := "at " + cli.PlaceOf(tree, g.GetNode()).String()
+	if g.GetUser() != "" {
+		text += ", user " + g.GetUser()
+	}
+	if g.GetOwner() != "" {
+		text += ", owner " + g.GetOwner()
+	}
+	if g.GetClaims() > 1 {
+		text += fmt.Sprintf(" (%d claims)", g.GetClaims())
+	}
+	return text
 }
 
 // drawRemedy writes the commands that would admit the request.
