@@ -133,6 +133,22 @@ func (p *player) effects(e quota.Effects) {
 	for _, id := range e.Admitted {
 		p.say("  would admit %s", id)
 	}
+	if e.Queue == nil {
+		return
+	}
+	p.affected("would grant", e.Queue.Granted)
+	p.affected("would preempt", e.Queue.Preempted)
+	p.affected("would revoke", e.Queue.Revoked)
+	p.affected("would cancel", e.Queue.Cancelled)
+}
+
+func (p *player) affected(what string, list quota.Affected) {
+	for _, r := range list.List {
+		if r.By != "" {
+			r.By = " for " + r.By
+		}
+		p.say("  %s %s%s", what, r.ID, r.By)
+	}
 }
 
 func roomWords(room quota.Amount, bounded bool) string {

@@ -68,6 +68,8 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.Sandbox().DryRun(c))
 		}
 		return err
+	case "whatif":
+		return p.whatIf(args, body)
 	case "apply", "set", "move", "maintenance", "hold", "drain", "resume", "rollback", "delete", "allocate", "release", "renew", "update", "reset",
 		"confirm", "cancel", "expire", "resize", "transfer", "split":
 		c, err := parseCommand(words, body)
@@ -78,6 +80,19 @@ func (p *player) perform(words, body []string) error {
 		return err
 	}
 	return p.read(words[0], args)
+}
+
+// whatIf asks a copy of the ledger what a change of the configuration would do.
+func (p *player) whatIf(words, body []string) error {
+	c, err := parseCommand(words, body)
+	if err != nil {
+		return err
+	}
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), p.ledger.Level(), p.ledger.Snapshot())
+	if err == nil {
+		p.outcome(c, scratch.Sandbox().WhatIf(ledger.Origin{Index: 1}, c))
+	}
+	return err
 }
 
 // setLevel tells the ledger the feature level.
