@@ -106,10 +106,13 @@ func playVersions(t *rapid.T, l *ledger.Ledger, w versioned, look func()) {
 	}
 }
 
-// claimsIn are the configuration of a tree and all claims that are counted in it.
+// claimsIn are the configuration of a tree and all claims that are counted in it, without holds and crossed thresholds.
 func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
 	tree.ItemNumbers = nil
 	tree.Nodes = slices.DeleteFunc(slices.Clone(tree.Nodes), func(n ledger.NodeImage) bool { return n.Made })
+	for i := range tree.Nodes { // the end of a reservation takes neither back
+		tree.Nodes[i].Hold, tree.Nodes[i].Crossed = nil, nil
+	}
 	list := []string{asJSON(tree)}
 	for a := range l.Snapshot().Held() {
 		for i, c := range a.Request.Claims {
