@@ -70,8 +70,11 @@ func TestPlansBesideWriters(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range uint64(200) {
+			waits := benchAllocate(int(i))
+			waits.ID, waits.Mode = "waits-"+waits.ID, quota.Wait
 			commands := []quota.Command{
 				benchAllocate(int(i)),
+				waits,
 				quota.Release{ID: benchAllocate(int(i) - 5).ID},
 				quota.SetLimits{
 					Tree: "t", Node: "org",
@@ -86,8 +89,8 @@ func TestPlansBesideWriters(t *testing.T) {
 	}()
 	plans := 0
 	for ; plans < 3 || f.Applied() < 201; plans++ {
-		if _, err := f.PlanSandbox(func(v ledger.Sandbox) {
-			if out := v.DryRun(wideTree(500)); out.Refused != nil {
+		if _, err := f.WhatIfSandbox(func(v ledger.Sandbox) {
+			if out := v.WhatIf(ledger.Origin{Index: 1}, wideTree(500)); out.Refused != nil {
 				t.Errorf("plan %d: %v", plans, out.Refused)
 			}
 		}); err != nil {
