@@ -288,9 +288,10 @@ func (p *fakeCluster) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocat
 
 func (p *fakeCluster) admit(r *quoratev1.AllocateRequest) error {
 	a := &quoratev1.Allocation{
-		Id:    r.GetId(),
-		State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
-		TtlMs: r.GetTtlMs(),
+		Id:        r.GetId(),
+		State:     quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
+		TtlMs:     r.GetTtlMs(),
+		Principal: r.GetPrincipal(),
 	}
 	for _, claim := range r.GetClaims() {
 		held := &quoratev1.HeldClaim{Tree: claim.GetTree(), Node: claim.GetNode()}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // ErrShareClosed is the error of Acquire on a share that is closed.
@@ -15,6 +17,10 @@ var ErrShareClosed = errors.New("the share is closed")
 type ShareConfig struct {
 	// Tree, Node and Resource are where the share is held, as in a Claim.
 	Tree, Node, Resource string
+	// User is whose limits the share counts for, with Groups as those of the user. Both may be empty: then no limit of
+	// users or groups applies in an open cluster, and those of the caller do in a guarded one.
+	User   string
+	Groups []string
 	// Step is the size of each lease of the share, in base units, and so the largest grant.
 	Step int64
 	// Min and Max bound what is held at one time; Max is at most 1,000 steps. Min is requested at once and kept.
@@ -26,6 +32,14 @@ type ShareConfig struct {
 	Margin time.Duration
 	// IdleTime is how long a step must be unneeded before it is returned; 0 is the TTL.
 	IdleTime time.Duration
+}
+
+// principal is nil if the share names no one.
+func (c ShareConfig) principal() *quoratev1.Principal {
+	if c.User == "" && len(c.Groups) == 0 {
+		return nil
+	}
+	return &quoratev1.Principal{User: c.User, Groups: c.Groups}
 }
 
 func (c ShareConfig) withDefaults() (ShareConfig, error) {

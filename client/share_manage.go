@@ -83,6 +83,7 @@ func (s *Share) addStep(ctx context.Context) error {
 		Claims: []*quoratev1.Claim{{
 			Tree: s.config.Tree, Node: s.config.Node, Amounts: map[string]int64{s.config.Resource: s.config.Step},
 		}},
+		Principal: s.config.principal(),
 	}, WithMargin(s.config.Margin))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,6 +94,30 @@ func TestAShareFollowsItsUse(t *testing.T) {
 	})
 }
 
+// Every step of a share is held by the user that the share names.
+func TestAShareNamesItsUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFakeCluster()
+		s, err := client.NewShare(p.client(t), client.ShareConfig{
+			Tree: "ci", Resource: "units", Step: 1, Min: 2, Max: 2, TTL: 3 * time.Second, User: "ann", Groups: []string{"dev"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeShare(t, s)
+		time.Sleep(time.Second)
+		held := p.holdings()
+		for id, a := range held {
+			if is := a.GetPrincipal(); is.GetUser() != "ann" || len(is.GetGroups()) != 1 || is.GetGroups()[0] != "dev" {
+				t.Errorf("%s is held by %v", id, is)
+			}
+		}
+		if len(held) != 2 {
+			t.Errorf("%d steps are held, want 2", len(held))
+		}
+	})
+}
+
 // Callers wait in order; one that gives up does not hold up the next, and Close ends all.
 func TestWaitingForAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
