@@ -15,7 +15,7 @@ import (
 // watchSilence is how long a stream may be silent. Servers send a message at least every few seconds.
 const watchSilence = 20 * time.Second
 
-// Watch calls report with every change of allocations after the position in the request, in order, until the context
+// Watch calls report with every change of what the request watches after its position, in order, until the context
 // ends or report returns an error, which Watch then returns. If a server fails, or the token ends that the stream began
 // with and its source has another one, Watch continues at the next server from the same position.
 //
@@ -111,7 +111,7 @@ func (w *watch) readStream(ctx context.Context, alive func()) error {
 		alive()
 		w.heard = time.Now()
 		message := stream.Msg()
-		if message.GetAllocation() != nil {
+		if message.GetAllocation() != nil || message.GetCrossing() != nil || message.GetRevision() != nil {
 			if w.reportErr = w.report(message); w.reportErr != nil {
 				return w.reportErr
 			}

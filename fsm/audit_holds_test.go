@@ -18,6 +18,9 @@ func holdsAfter(t *testing.T, f *FSM, index uint64) string {
 	}
 	var lines []string
 	for _, e := range page.Events {
+		if e.Allocation == nil {
+			continue
+		}
 		r := AuditHold(e)
 		if r.Kind != audit.Hold || r.Index != e.Index || r.Outcome != audit.Applied || r.TimeMs != int64(e.At) {
 			t.Errorf("the record is %+v", r)

@@ -54,8 +54,11 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 
 // digestNumber stands for what the event is about.
 func (n *WatchEvent) digestNumber() uint64 {
-	if n.Crossing != nil {
+	switch {
+	case n.Crossing != nil:
 		return uint64(n.Crossing.Used)
+	case n.Revision != nil:
+		return n.Revision.Number
 	}
 	return n.Allocation.Fence()
 }

@@ -44,7 +44,7 @@ func (p Position) Compare(other Position) int {
 	return cmp.Or(cmp.Compare(p.Index, other.Index), cmp.Compare(p.Number, other.Number))
 }
 
-// WatchEvent is a fact about an allocation or a threshold with its place in the log.
+// WatchEvent is a fact with its place in the log.
 type WatchEvent struct {
 	Position
 	ledger.Fact
@@ -54,12 +54,7 @@ type WatchEvent struct {
 }
 
 // size is the estimated memory of the event's record.
-func (n *WatchEvent) size() int64 {
-	if n.Allocation == nil {
-		return 0
-	}
-	return n.Allocation.Size()
-}
+func (n *WatchEvent) size() int64 { return n.Fact.Size() }
 
 // FeedPage is the answer to one read of the feed.
 type FeedPage struct {

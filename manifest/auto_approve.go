@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -36,13 +34,7 @@ func (p *parser) parseAutoApprove(what string, sections map[string]value) *quora
 			terms["every"].text, formatSpan(minAutoEvery.Milliseconds()))
 	}
 	if most := terms["at-most"]; most.kind == kindText {
-		number, isPercent := strings.CutSuffix(most.text, "%")
-		percent, err := strconv.ParseInt(number, 10, 32)
-		if !isPercent || err != nil || percent < 1 || percent > maxAutoPercent {
-			p.addProblem(most.line, most.column, "at-most of %s: %.64q is not a number of percent from 1%% to %d%%", of,
-				most.text, maxAutoPercent)
-		}
-		rule.AtMostPercent = int32(percent)
+		rule.AtMostPercent = p.parsePercent("at-most of "+of, most, maxAutoPercent)
 	}
 	if within, given := terms["within"]; given {
 		rule.WithinHeadroom = true
@@ -60,7 +52,7 @@ func autoApproveValue(a *quoratev1.AutoApprove) value {
 	if a == nil {
 		return v
 	}
-	v.addEntry("at-most", value{text: strconv.FormatInt(int64(a.GetAtMostPercent()), 10) + "%", plain: true})
+	v.addEntry("at-most", percentValue(a.GetAtMostPercent()))
 	v.addEntry("every", value{text: formatDays(a.GetEveryMs()), plain: true})
 	if a.GetWithinHeadroom() {
 		v.addText("within", headroomWord)

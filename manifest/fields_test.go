@@ -26,6 +26,7 @@ const allFields = `trees:
     defaults: {memory: unlimited, vcore: 5}
     applications: 100
     auto-approve: {at-most: 20%, every: 30d, within: headroom}
+    warn-at: [80%, 95%]
     admins: [ann, bob]
     principals:
       - users: [sue, bob]
@@ -46,6 +47,7 @@ const allFields = `trees:
         lend: {memory: unlimited}
         applications: 1
         auto-approve: {at-most: 100%, every: 36h}
+        warn-at: {at: [90%], margin: 10%}
         admins:
           - ` + "a" + longName + `
           - ` + "b" + longName + `
@@ -70,6 +72,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 		Defaults:     map[string]*quoratev1.Limit{"memory": unlimited(), "vcore": amount(5000)},
 		Applications: 100,
 		AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 20, EveryMs: 30 * 24 * 3_600_000, WithinHeadroom: true},
+		WarnAt:       &quoratev1.WarnAt{Percents: []int32{80, 95}},
 		Admins:       []string{"ann", "bob"},
 		Principals: []*quoratev1.PrincipalLimit{
 			{
@@ -88,6 +91,7 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 			Lend:         map[string]*quoratev1.Limit{"memory": unlimited()},
 			Applications: 1,
 			AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 100, EveryMs: 36 * 3_600_000},
+			WarnAt:       &quoratev1.WarnAt{Percents: []int32{90}, Margin: 10},
 			Admins:       []string{"a" + longName, "b" + longName},
 			Principals:   []*quoratev1.PrincipalLimit{{Groups: []string{"dev"}}},
 		}},
@@ -170,6 +174,14 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 		"a long span":             {"auto-approve: {at-most: 1%, every: 367d}", `"367d" is too long: the maximum is 8784h`},
 		"no span":                 {"auto-approve: {at-most: 1%, every: 3d-1h}", `"3d-1h" is not a duration: write days, hours`},
 		"another bound":           {"auto-approve: {at-most: 1%, every: 1d, within: sum}", `within of auto-approve of node "a" must be headroom, not "sum"`},
+		"a flat threshold":        {"warn-at: 80%", `f:5:20: warn-at of node "a" is a list such as [80%, 95%], a map such as {at: [80%, 95%], margin: 10%}, or the word none, not "80%"`},
+		"no thresholds":           {"warn-at: []", `warn-at of node "a" is a list of 1 to 4 thresholds, such as [80%, 95%]`},
+		"a margin alone":          {"warn-at: {margin: 5%}", `at of warn-at of node "a" is a list of 1 to 4 thresholds`},
+		"a wide margin":           {"warn-at: {at: [20%, 10%], margin: 10%}", `margin of warn-at of node "a": "10%" is not a number of percent from 1% to 9%`},
+		"a bare threshold":        {"warn-at: [80]", `warn-at of node "a": "80" is not a number of percent from 1% to 200%`},
+		"a high threshold":        {"warn-at: [201%]", `"201%" is not a number of percent from 1% to 200%`},
+		"a threshold twice":       {"warn-at: [80%, 80%]", `warn-at of node "a": 80% is given twice`},
+		"another word":            {"warn-at: {at: [80%], every: 1d}", `warn-at of node "a" has no key "every"; allowed are at, margin`},
 		"no applications": {
 			"applications: 0",
 			`f:5:25: node "a", applications: at least 1; leave the line out`,

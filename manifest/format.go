@@ -101,6 +101,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		Admins:       t.GetAdmins(),
 		Bindings:     t.GetBindings(),
 		AutoApprove:  t.GetAutoApprove(),
+		WarnAt:       t.GetWarnAt(),
 		Principals:   t.GetPrincipals(),
 	}
 	return v, f.addShared(&v, root)
@@ -188,6 +189,7 @@ func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 	}
 	v.addCount("applications", n.GetApplications())
 	v.addFilled("auto-approve", autoApproveValue(n.GetAutoApprove()))
+	addWarnAt(v, n.GetWarnAt())
 	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
 	bindings, err := bindingsOf(n.GetBindings())
 	if err != nil {

@@ -36,9 +36,10 @@ func Parse(file string, text []byte) (*Manifest, error) {
 var (
 	treeKeys = strings.Fields("admins applications approvals auto-approve bindings defaults forest labels leases " +
 		"limits maintenance moves nodes overtake policy principals queueing require-principal require-reason " +
-		"resources tenants-see")
+		"resources tenants-see warn-at")
 	nodeKeys = strings.Fields(
-		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals queueing",
+		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals queueing " +
+			"warn-at",
 	)
 )
 
@@ -116,6 +117,7 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		Approvals:        p.parseApprovals(what, sections),
 		Queueing:         root.GetQueueing(),
 		AutoApprove:      root.GetAutoApprove(),
+		WarnAt:           root.GetWarnAt(),
 		Policy:           root.GetPolicy(),
 		Limits:           root.GetLimits(),
 		Labels:           root.GetLabels(),
@@ -183,6 +185,7 @@ func (p *parser) parseShared(what string, sections map[string]value, units map[s
 		Principals:   p.parsePrincipals(what, sections["principals"], units),
 		Queueing:     p.parseQueueing(what, sections),
 		AutoApprove:  p.parseAutoApprove(what, sections),
+		WarnAt:       p.parseWarnAt(what, sections),
 	}
 }
 

@@ -107,16 +107,16 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
 		"a tree is a number": {
 			"trees: {t: 5}",
-			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, not "5"`,
+			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at, not "5"`,
 		},
 		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
 		"an unknown key": {
 			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
-			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see`,
+			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at`,
 		},
 		"a node's unknown key": {
 			tree("      a: {resources: {}}\n"),
-			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, auto-approve, bindings, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`,
+			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, auto-approve, bindings, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing, warn-at`,
 		},
 		"a duplicate tree": {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is given twice; the first is in line 2`},
 		"a duplicate node": {

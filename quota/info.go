@@ -202,6 +202,21 @@ type Revision struct {
 	Request *ApprovedRequest
 }
 
+// Keep drops the changes that do not pass, in a copy of the list, and reports whether any are left. What the revision
+// counts are then those that are left.
+func (r *Revision) Keep(passes func(*Change) bool) bool {
+	var kept []Change
+	for i := range r.Changes {
+		if passes(&r.Changes[i]) {
+			kept = append(kept, r.Changes[i])
+		}
+	}
+	if len(kept) < len(r.Changes) {
+		r.Changes, r.ChangeCount = kept, len(kept)
+	}
+	return len(kept) > 0
+}
+
 // ApprovedRequest says who asked for a change of limits, and who approved it, in the order in which they did.
 type ApprovedRequest struct {
 	Number    uint64

@@ -96,3 +96,8 @@ type Change struct {
 	// Before and After are texts; empty if the field is absent.
 	Before, After string
 }
+
+// IsWithin is true if the change is at a node of a tree or below it, before or after.
+func (c *Change) IsWithin(tree, node string) bool {
+	return c.Tree == tree && (IsWithin(c.Node, node) || c.Field == "path" && IsWithin(c.Before, node))
+}

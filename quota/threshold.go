@@ -65,8 +65,8 @@ func (w *WarnAt) String() string {
 	return text
 }
 
-// Reaches is true if an amount is at least so many percent of a limit. Nothing reaches a part of what is not limited,
-// and of a limit of 0 only more than nothing does.
+// Reaches is true if an amount is at least so many percent of a limit. Nothing reaches a part of a limit without
+// an amount, and of a limit of 0 only more than nothing does. Advisory limits count.
 func (a Amount) Reaches(percent int, limit Limit) bool {
 	switch {
 	case !limit.HasAmount():
@@ -77,19 +77,6 @@ func (a Amount) Reaches(percent int, limit Limit) bool {
 	usedHigh, usedLow := bits.Mul64(uint64(a), 100)
 	high, low := bits.Mul64(uint64(limit.Amount), uint64(percent))
 	return usedHigh > high || usedHigh == high && usedLow >= low
-}
-
-// PercentOf is how many whole percent of a limit an amount is, 0 if the limit is not an amount or 0.
-func (a Amount) PercentOf(limit Limit) int64 {
-	if !limit.HasAmount() || limit.Amount == 0 || a < 0 {
-		return 0
-	}
-	high, low := bits.Mul64(uint64(a), 100)
-	if high >= uint64(limit.Amount) {
-		return int64(MaxAmount)
-	}
-	percent, _ := bits.Div64(high, low, uint64(limit.Amount))
-	return int64(min(percent, uint64(MaxAmount)))
 }
 
 // Crossing is the crossing of one threshold, upwards or back.

@@ -26,8 +26,11 @@ func changesOfLevels() map[string]func(*quoratev1.ApplyTreesRequest) {
 		},
 		"7 approvals":    func(r *quoratev1.ApplyTreesRequest) { r.Trees[0].Approvals = 2 },
 		"7 what is seen": func(r *quoratev1.ApplyTreesRequest) { r.Trees[0].TenantsSee = quoratev1.TenantsSee_TENANTS_SEE_NAMES },
-		"8 a user":       func(r *quoratev1.ApplyTreesRequest) { r.Trees[0].RequirePrincipal = true },
-		"6 policies":     func(r *quoratev1.ApplyTreesRequest) { r.Policies = []*quoratev1.Policy{{Name: "lab", Base: "open"}} },
+		"9 a threshold": func(r *quoratev1.ApplyTreesRequest) {
+			r.Trees[0].WarnAt = &quoratev1.WarnAt{Percents: []int32{80}}
+		},
+		"8 a user":   func(r *quoratev1.ApplyTreesRequest) { r.Trees[0].RequirePrincipal = true },
+		"6 policies": func(r *quoratev1.ApplyTreesRequest) { r.Policies = []*quoratev1.Policy{{Name: "lab", Base: "open"}} },
 	}
 }
 

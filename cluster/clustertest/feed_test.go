@@ -25,6 +25,9 @@ func readEvents(t *testing.T, n *cluster.Node, after cluster.Position,
 		}
 		after = b.Next
 		for _, fact := range b.Events {
+			if fact.Allocation == nil {
+				continue
+			}
 			news = append(
 				news, fmt.Sprintf("%d.%d %s became %d", fact.Index, fact.Number, fact.Allocation.Info().ID, fact.Kind))
 			if len(news) == want {

@@ -30,7 +30,7 @@ func privateTree(world int, policy string, reader access.Binding) []quota.TreeSp
 	holds.MaxPriority, holds.HoldAs = 9, access.Holders{Any: true}
 	both := access.CanonicalBindings([]access.Binding{everything, holds})
 	nodes := []quota.NodeSpec{
-		{Policy: policy, Limits: cores(60), Bindings: both},
+		{Policy: policy, Limits: cores(60), Bindings: both, WarnAt: quota.WarnAt{Percents: []int{50, 90}}},
 		{Path: "a", Limits: cores(20), Bindings: access.CanonicalBindings([]access.Binding{reader, bind("holder", "hans")})},
 		{Path: "a/b", Limits: cores(10)},
 		{Path: hidden("s1"), Limits: cores(20)},
@@ -168,6 +168,10 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	note("trees", r.Trees())
 	note("configuration", r.Configuration(), r.Policies(), r.Access())
 	note("revisions", r.Revisions(0, 100))
+	for _, revision := range l.View().Revisions(0, 100) {
+		shown, seen := r.ShownRevision(revision, "t", "")
+		note(fmt.Sprint("watched ", revision.Number), shown.Changes, shown.ChangeCount, seen)
+	}
 	note("events", r.Events(quota.EventFilter{}, 100))
 	note("filtered", r.FiltersHolders(), r.FiltersTrees(), r.FiltersRevisions())
 	allocations, err := r.Allocations(quota.AllocationFilter{}, 0, 100)

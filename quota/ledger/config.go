@@ -65,7 +65,19 @@ func (pl planner) install(meta quota.ChangeMeta, p plan) {
 	pl.updateHolds()
 	pl.allocations.shared.forget()
 	pl.history.appendRevision(meta, p)
+	pl.noteConfigured()
 	pl.journal.changes = p.changes
+}
+
+// noteConfigured records the newest revision for watchers, who have no use for what takes it back. Digests of a log have
+// all facts, so there are none before LevelNine.
+func (pl planner) noteConfigured() {
+	if pl.level < quota.LevelNine {
+		return
+	}
+	told := *pl.history.revisions[len(pl.history.revisions)-1]
+	told.Undo, told.UndoPolicies, told.UndoAccess, told.Undoable = nil, nil, nil, false
+	pl.journal.facts = append(pl.journal.facts, Fact{Kind: FactConfigured, Revision: &told})
 }
 
 // checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,

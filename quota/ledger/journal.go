@@ -128,15 +128,30 @@ func (l *Ledger) TakeChanges() []quota.Change {
 	return changes
 }
 
-// Fact is a change of state of one allocation or threshold, for watchers. It is not part of the state.
+// Fact is a change of state of one allocation or threshold, or of the configuration, for watchers. It is not part of the state.
 type Fact struct {
 	Kind FactKind
 	// Allocation is the record after the change; nil for facts about something else.
 	Allocation *Allocation
 	// Crossing is the threshold, for FactCrossed and FactCleared.
 	Crossing *quota.Crossing
+	// Revision is set for FactConfigured, without what takes it back. It must not be changed.
+	Revision *quota.Revision
 	// Since is when a request that was granted from the queue had entered it; 0 otherwise.
 	Since quota.Instant
+}
+
+// Size is the estimated memory of what the fact is about.
+func (f *Fact) Size() int64 {
+	switch {
+	case f.Allocation != nil:
+		return f.Allocation.Size()
+	case f.Revision != nil:
+		return revisionSize(f.Revision)
+	case f.Crossing != nil:
+		return eventSize(&quota.Event{Crossing: f.Crossing})
+	}
+	return 0
 }
 
 // FactKind is the kind of a change.
@@ -157,4 +172,6 @@ const (
 	// FactCrossed: the use of a limit has reached a threshold. FactCleared: it has fallen below, or there is none any more.
 	FactCrossed FactKind = 14
 	FactCleared FactKind = 15
+	// FactConfigured: a revision has changed the configuration. Since LevelNine.
+	FactConfigured FactKind = 16
 )

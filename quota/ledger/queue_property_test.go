@@ -145,8 +145,11 @@ func cohortTree(t *rapid.T) quota.ApplyTrees {
 // checkOrder verifies that no request still waits that was ahead of a granted request for the same.
 func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 	for _, granted := range l.TakeFacts() {
+		if granted.Kind != ledger.FactGranted {
+			continue
+		}
 		g := granted.Allocation.Info()
-		if granted.Kind != ledger.FactGranted || g.Forced {
+		if g.Forced {
 			continue
 		}
 		for _, earlier := range before {

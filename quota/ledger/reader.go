@@ -284,7 +284,7 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 		return r.May(access.AuditRead, "", "")
 	}
 	if e.Crossing != nil {
-		return r.May(access.UsageRead, e.Crossing.Tree, e.Crossing.Node)
+		return r.ShownCrossing(e.Crossing)
 	}
 	if e.Tree != "" {
 		return r.May(access.UsageRead, e.Tree, e.Node)

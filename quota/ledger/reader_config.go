@@ -185,16 +185,29 @@ func (r Reader) Revisions(before uint64, max int) []quota.Revision {
 	}
 	var seen []quota.Revision
 	for _, revision := range r.view.Revisions(before, 1<<30) {
-		revision.Changes = slices.DeleteFunc(slices.Clone(revision.Changes), func(c quota.Change) bool {
-			return c.Tree == "" || !r.May(access.ConfigRead, c.Tree, c.Node)
-		})
-		if len(revision.Changes) == 0 {
+		if !revision.Keep(r.seesChange) {
 			continue
 		}
-		revision.ChangeCount = len(revision.Changes)
 		if seen = append(seen, revision); len(seen) == max {
 			break
 		}
 	}
 	return seen
 }
+
+func (r Reader) seesChange(c *quota.Change) bool {
+	return c.Tree != "" && r.May(access.ConfigRead, c.Tree, c.Node)
+}
+
+// ShownRevision is what the caller may see of a revision, in a tree and at or below a node of it unless the tree is
+// empty; false if that is nothing.
+func (r Reader) ShownRevision(revision quota.Revision, tree, node string) (quota.Revision, bool) {
+	seen := !r.FiltersRevisions() || revision.Keep(r.seesChange)
+	if tree != "" {
+		seen = seen && revision.Keep(func(c *quota.Change) bool { return c.IsWithin(tree, node) })
+	}
+	return revision, seen
+}
+
+// ShownCrossing reports whether the caller may see the crossing of a threshold.
+func (r Reader) ShownCrossing(c *quota.Crossing) bool { return r.May(access.UsageRead, c.Tree, c.Node) }

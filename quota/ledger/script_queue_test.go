@@ -81,6 +81,9 @@ func (p *player) happened(c quota.Command) {
 			p.say("  %s", crossingWords(f.Crossing, eventWords[factEvents[f.Kind]]))
 			continue
 		}
+		if f.Allocation == nil {
+			continue // the answer to the command says how it has changed the configuration
+		}
 		a := f.Allocation.Info()
 		switch {
 		case f.Kind == ledger.FactGranted && a.ID != own:

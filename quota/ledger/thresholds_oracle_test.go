@@ -89,6 +89,9 @@ func (w *warned) limit(t *rapid.T) quota.Limit {
 	if quotatest.Die(t, 8, "unlimited") == 0 {
 		return quota.NoLimit()
 	}
+	if quotatest.Die(t, 8, "advisory") == 0 {
+		return quota.AdvisoryLimit(quota.Amount(quotatest.Die(t, 21, "limit")))
+	}
 	limit := quota.AtMost(quota.Amount(quotatest.Die(t, 21, "limit")))
 	if quotatest.Die(t, 6, "advisory") == 0 {
 		limit.Kind = quota.Advisory

@@ -80,12 +80,17 @@ const eventCost = 20
 func (s AllocationService) ListEvents(
 	ctx context.Context, r *quoratev1.ListEventsRequest,
 ) (*quoratev1.ListEventsResponse, error) {
+	if r.GetNode() != "" && r.GetTree() == "" {
+		return nil, wire.InvalidField("node", "a node filter needs a tree too")
+	}
 	var page quota.EventPage
 	filtered := false
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
 	size := func(ledger.Reader) int { return most * eventCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
-		page = v.Events(quota.EventFilter{After: r.GetAfter(), Kind: wire.EventKinds[r.GetKind()], ID: r.GetId()}, most)
+		page = v.Events(quota.EventFilter{
+			After: r.GetAfter(), Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(),
+		}, most)
 		filtered = v.FiltersHolders()
 		return nil
 	})

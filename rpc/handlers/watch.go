@@ -39,12 +39,20 @@ func (s AllocationService) WatchAllocations(
 	if r.GetNode() != "" && r.GetTree() == "" {
 		return wire.ToError(wire.InvalidField("node", "a node filter needs a tree too"))
 	}
+	if len(r.GetIds()) > 0 && slices.ContainsFunc(r.GetTopics(), isNotAllocations) {
+		return wire.ToError(wire.InvalidField("topics",
+			"only allocations have ids; leave the ids out, or watch WATCH_TOPIC_ALLOCATIONS alone"))
+	}
 	w := Watcher{Node: s.Node, filter: newWatchFilter(r), Send: func(m *quoratev1.WatchAllocationsResponse) error {
 		admission.ExtendSending(ctx, 0)
 		defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
 		return stream.Send(m)
 	}}
 	return w.StreamChanges(ctx, watchFrom(r))
+}
+
+func isNotAllocations(t quoratev1.WatchTopic) bool {
+	return t != quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS
 }
 
 // watchFrom is where to begin. An index without a number is that of a read or write, which has seen all of it.
@@ -113,7 +121,7 @@ func (w *Watcher) messages(
 	ctx context.Context, events []cluster.WatchEvent,
 ) (list []*quoratev1.WatchAllocationsResponse, err error) {
 	events = slices.DeleteFunc(slices.Clone(events), func(n cluster.WatchEvent) bool {
-		return n.Allocation == nil || !w.filter.matchesAllocation(n.Allocation)
+		return !w.filter.matches(&n)
 	})
 	if len(events) == 0 {
 		return nil, nil
@@ -128,8 +136,8 @@ func (w *Watcher) messages(
 			return
 		}
 		for _, n := range events {
-			if info, seen := reader.Shown(n.Allocation); seen {
-				list = append(list, fromNews(n, info))
+			if m := w.shown(reader, &n); m != nil {
+				list = append(list, m)
 			}
 		}
 	})
@@ -137,6 +145,31 @@ func (w *Watcher) messages(
 		return nil, wire.ToError(failed)
 	}
 	return list, err
+}
+
+// shown is the message about an event; nil if the caller may not see it.
+func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+	m := placeMessage(n)
+	switch {
+	case n.Crossing != nil:
+		if !reader.ShownCrossing(n.Crossing) {
+			return nil
+		}
+		m.Crossing = wire.FromCrossing(n.Crossing, n.Kind == ledger.FactCleared)
+	case n.Revision != nil:
+		revision, seen := reader.ShownRevision(*n.Revision, w.filter.tree, w.filter.node)
+		if !seen {
+			return nil
+		}
+		m.Revision = wire.FromRevision(revision)
+	default:
+		info, seen := reader.Shown(n.Allocation)
+		if !seen {
+			return nil
+		}
+		return fromNews(*n, info)
+	}
+	return m
 }
 
 func (w *Watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
@@ -166,6 +199,18 @@ func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchAllocationsResponse {
 	return message
 }
 
+// fromNews is the message about an allocation.
+func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {
+	m := placeMessage(&n)
+	m.Change, m.Allocation = AllocationChanges[n.Kind], wire.FromAllocation(info)
+	return m
+}
+
+// placeMessage has only the place of an event.
+func placeMessage(n *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+	return &quoratev1.WatchAllocationsResponse{Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At)}
+}
+
 // AllocationChanges maps the kinds of events.
 var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
@@ -178,13 +223,6 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactResized:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
 }
 
-func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {
-	return &quoratev1.WatchAllocationsResponse{
-		Change: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(info),
-		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
-	}
-}
-
 // tooSlowError ends the stream of a slow caller while the feed still has its position.
 func tooSlowError(b cluster.FeedPage) error {
 	return wire.NewProblem(connect.CodeResourceExhausted, fmt.Sprintf(
@@ -194,14 +232,18 @@ func tooSlowError(b cluster.FeedPage) error {
 	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
 }
 
-// watchFilter selects the allocations of a watch.
+// watchFilter selects the events of a watch.
 type watchFilter struct {
+	topics     []quoratev1.WatchTopic
 	ids        map[string]bool
 	tree, node string
 }
 
 func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
-	f := watchFilter{tree: r.GetTree(), node: r.GetNode()}
+	f := watchFilter{topics: r.GetTopics(), tree: r.GetTree(), node: r.GetNode()}
+	if len(f.topics) == 0 {
+		f.topics = []quoratev1.WatchTopic{quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS}
+	}
 	if len(r.GetIds()) > 0 {
 		f.ids = map[string]bool{}
 	}
@@ -209,6 +251,22 @@ func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
 		f.ids[id] = true
 	}
 	return f
+}
+
+// matches is true for events of a watched topic at a watched node. The reader compares the places of the changes of a
+// revision, because it shows no others.
+func (f watchFilter) matches(n *cluster.WatchEvent) bool {
+	switch {
+	case n.Crossing != nil:
+		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS) &&
+			(f.tree == "" || n.Crossing.Tree == f.tree && isBelow(n.Crossing.Node, f.node))
+	case n.Revision != nil:
+		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION)
+	case n.Allocation != nil:
+		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS) &&
+			f.matchesAllocation(n.Allocation)
+	}
+	return false // of another topic
 }
 
 func (f watchFilter) matchesAllocation(a *ledger.Allocation) bool {

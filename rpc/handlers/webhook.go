@@ -28,8 +28,8 @@ type WebhookService struct {
 	CheckURL func(url string) error
 }
 
-// Types of events of thresholds.
-const crossedType, clearedType = "limit.crossed", "limit.cleared"
+// Types of events that are not about allocations.
+const crossedType, clearedType, configuredType = "limit.crossed", "limit.cleared", "configuration.changed"
 
 // EventType is the type of an event for webhooks, such as "allocation.granted".
 func EventType(e cluster.WatchEvent) string {
@@ -38,6 +38,8 @@ func EventType(e cluster.WatchEvent) string {
 		return crossedType
 	case ledger.FactCleared:
 		return clearedType
+	case ledger.FactConfigured:
+		return configuredType
 	case ledger.FactWaiting, ledger.FactGranted, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactEnded,
 		ledger.FactRestored, ledger.FactShrunk, ledger.FactResized:
 	}
@@ -50,7 +52,7 @@ func eventTypeOf(change quoratev1.AllocationChange) string {
 
 // eventTypes are all types of events, sorted.
 func eventTypes() []string {
-	list := []string{crossedType, clearedType}
+	list := []string{crossedType, clearedType, configuredType}
 	for _, change := range AllocationChanges {
 		list = append(list, eventTypeOf(change))
 	}
@@ -64,9 +66,15 @@ func EncodeEvent(e cluster.WatchEvent) ([]byte, error) {
 	if e.Crossing != nil {
 		return json.Marshal(crossingOf(e))
 	}
-	info := e.Allocation.Info()
-	info.Data = nil
-	text, err := protojson.Marshal(fromNews(e, info))
+	message := placeMessage(&e)
+	if e.Revision != nil {
+		message.Revision = wire.FromRevision(*e.Revision)
+	} else {
+		info := e.Allocation.Info()
+		info.Data = nil
+		message = fromNews(e, info)
+	}
+	text, err := protojson.Marshal(message)
 	if err != nil {
 		return nil, err
 	}

@@ -203,6 +203,8 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_RESTORED:    quota.EventRestored,
 	quoratev1.EventKind_EVENT_KIND_REVOKED:     quota.EventRevoked,
 	quoratev1.EventKind_EVENT_KIND_DROPPED:     quota.EventDropped,
+	quoratev1.EventKind_EVENT_KIND_CROSSED:     quota.EventCrossed,
+	quoratev1.EventKind_EVENT_KIND_CLEARED:     quota.EventCleared,
 
 	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD: quota.EventWebhookDead,
 }
@@ -221,6 +223,7 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
 		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By,
 		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
+		Crossing: FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
 	}
 	if e.Decision != nil {
 		wire.Decision = FromDecision(*e.Decision, nil)

@@ -104,7 +104,7 @@ func rootNode(t *quoratev1.Tree) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
 		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
-		Bindings: t.GetBindings(), AutoApprove: t.GetAutoApprove(),
+		Bindings: t.GetBindings(), AutoApprove: t.GetAutoApprove(), WarnAt: t.GetWarnAt(),
 	}
 }
 
@@ -129,6 +129,7 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: ToLabels(n.GetLabels()), Hard: n.GetHard(),
 		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
 		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()], AutoApprove: toAutoApprove(n.GetAutoApprove()),
+		WarnAt: toWarnAt(n.GetWarnAt()),
 	}
 	for _, part := range []struct {
 		to   *[]quota.ResourceLimit
@@ -197,6 +198,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 			node.GetPrincipals()
 		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
 		wire.Queueing, wire.Bindings, wire.AutoApprove = node.GetQueueing(), node.GetBindings(), node.GetAutoApprove()
+		wire.WarnAt = node.GetWarnAt()
 	}
 	return wire
 }
@@ -207,6 +209,7 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
 		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
 		Bindings: FromBindings(n.Bindings), AutoApprove: fromAutoApprove(n.AutoApprove),
+		WarnAt: fromWarnAt(n.WarnAt),
 	}
 	for _, l := range n.Principals {
 		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{

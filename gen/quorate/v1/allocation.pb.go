@@ -171,6 +171,63 @@ func (AllocationState) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
 }
 
+// WatchTopic is what can be watched.
+type WatchTopic int32
+
+const (
+	// Not used.
+	WatchTopic_WATCH_TOPIC_UNSPECIFIED WatchTopic = 0
+	// Changes of allocations.
+	WatchTopic_WATCH_TOPIC_ALLOCATIONS WatchTopic = 1
+	// Thresholds of limits that are crossed and cleared, where the caller may read usage.
+	WatchTopic_WATCH_TOPIC_THRESHOLDS WatchTopic = 2
+	// Changes of the configuration, where the caller may read it.
+	WatchTopic_WATCH_TOPIC_CONFIGURATION WatchTopic = 3
+)
+
+// Enum value maps for WatchTopic.
+var (
+	WatchTopic_name = map[int32]string{
+		0: "WATCH_TOPIC_UNSPECIFIED",
+		1: "WATCH_TOPIC_ALLOCATIONS",
+		2: "WATCH_TOPIC_THRESHOLDS",
+		3: "WATCH_TOPIC_CONFIGURATION",
+	}
+	WatchTopic_value = map[string]int32{
+		"WATCH_TOPIC_UNSPECIFIED":   0,
+		"WATCH_TOPIC_ALLOCATIONS":   1,
+		"WATCH_TOPIC_THRESHOLDS":    2,
+		"WATCH_TOPIC_CONFIGURATION": 3,
+	}
+)
+
+func (x WatchTopic) Enum() *WatchTopic {
+	p := new(WatchTopic)
+	*p = x
+	return p
+}
+
+func (x WatchTopic) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WatchTopic) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
+}
+
+func (WatchTopic) Type() protoreflect.EnumType {
+	return &file_quorate_v1_allocation_proto_enumTypes[2]
+}
+
+func (x WatchTopic) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WatchTopic.Descriptor instead.
+func (WatchTopic) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+}
+
 // AllocationChange is a kind of change of state of an allocation.
 type AllocationChange int32
 
@@ -232,11 +289,11 @@ func (x AllocationChange) String() string {
 }
 
 func (AllocationChange) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
+	return file_quorate_v1_allocation_proto_enumTypes[3].Descriptor()
 }
 
 func (AllocationChange) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[2]
+	return &file_quorate_v1_allocation_proto_enumTypes[3]
 }
 
 func (x AllocationChange) Number() protoreflect.EnumNumber {
@@ -245,7 +302,7 @@ func (x AllocationChange) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AllocationChange.Descriptor instead.
 func (AllocationChange) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
 }
 
 // EventKind is the kind of an event.
@@ -266,6 +323,10 @@ const (
 	EventKind_EVENT_KIND_REVOKED EventKind = 5
 	// A request left the queue: its deadline passed, or its caller did not repeat or renew it.
 	EventKind_EVENT_KIND_DROPPED EventKind = 6
+	// The use of a limit has reached a threshold.
+	EventKind_EVENT_KIND_CROSSED EventKind = 7
+	// The use has fallen below a threshold by its margin, or the threshold is gone.
+	EventKind_EVENT_KIND_CLEARED EventKind = 8
 	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
 	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 20
 )
@@ -280,6 +341,8 @@ var (
 		4:  "EVENT_KIND_RESTORED",
 		5:  "EVENT_KIND_REVOKED",
 		6:  "EVENT_KIND_DROPPED",
+		7:  "EVENT_KIND_CROSSED",
+		8:  "EVENT_KIND_CLEARED",
 		20: "EVENT_KIND_WEBHOOK_DEAD",
 	}
 	EventKind_value = map[string]int32{
@@ -290,6 +353,8 @@ var (
 		"EVENT_KIND_RESTORED":     4,
 		"EVENT_KIND_REVOKED":      5,
 		"EVENT_KIND_DROPPED":      6,
+		"EVENT_KIND_CROSSED":      7,
+		"EVENT_KIND_CLEARED":      8,
 		"EVENT_KIND_WEBHOOK_DEAD": 20,
 	}
 )
@@ -305,11 +370,11 @@ func (x EventKind) String() string {
 }
 
 func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[3].Descriptor()
+	return file_quorate_v1_allocation_proto_enumTypes[4].Descriptor()
 }
 
 func (EventKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[3]
+	return &file_quorate_v1_allocation_proto_enumTypes[4]
 }
 
 func (x EventKind) Number() protoreflect.EnumNumber {
@@ -318,7 +383,7 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
 }
 
 // Principal is the user, groups and application for which something is held.
@@ -3111,10 +3176,12 @@ type WatchAllocationsRequest struct {
 	AfterNumber uint32 `protobuf:"varint,2,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
 	// Only these ids.
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
-	// Only allocations with a claim in this tree.
+	// Only allocations with a claim in this tree, and only what else happens in it.
 	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
-	// Only allocations with a claim at this node or below it; needs tree.
-	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// Only allocations with a claim at this node or below it, and only what else happens there; needs tree.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// What to watch; empty for allocations. With ids only allocations can be watched.
+	Topics        []WatchTopic `protobuf:"varint,50,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3184,7 +3251,15 @@ func (x *WatchAllocationsRequest) GetNode() string {
 	return ""
 }
 
-// WatchAllocationsResponse is one change or, every few seconds, a heartbeat.
+func (x *WatchAllocationsRequest) GetTopics() []WatchTopic {
+	if x != nil {
+		return x.Topics
+	}
+	return nil
+}
+
+// WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation, crossing and
+// revision.
 type WatchAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of change.
@@ -3196,7 +3271,12 @@ type WatchAllocationsResponse struct {
 	// Number of the change within its index, from 1.
 	Number uint32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
 	// Ledger time of that index.
-	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The threshold that was crossed or cleared; unset for other changes.
+	Crossing *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	// The change of the configuration, as far as it is at the watched nodes and the caller may read it; unset for other
+	// changes.
+	Revision      *Revision `protobuf:"bytes,51,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3266,6 +3346,128 @@ func (x *WatchAllocationsResponse) GetLedgerTimeMs() int64 {
 	return 0
 }
 
+func (x *WatchAllocationsResponse) GetCrossing() *ThresholdCrossing {
+	if x != nil {
+		return x.Crossing
+	}
+	return nil
+}
+
+func (x *WatchAllocationsResponse) GetRevision() *Revision {
+	if x != nil {
+		return x.Revision
+	}
+	return nil
+}
+
+// ThresholdCrossing is the crossing of one threshold of a limit.
+type ThresholdCrossing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node whose limit it is.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The threshold.
+	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3" json:"percent,omitempty"`
+	// What the subtree of the node held afterwards, in base units, and the limit in force.
+	Used  int64  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	Limit *Limit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// True if the use has fallen below the threshold by the margin, or the threshold is gone.
+	Cleared bool `protobuf:"varint,7,opt,name=cleared,proto3" json:"cleared,omitempty"`
+	// How many further thresholds the same change of the configuration has crossed or cleared, beyond the first 1,000.
+	// There are no events for those.
+	Omitted       int32 `protobuf:"varint,8,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ThresholdCrossing) Reset() {
+	*x = ThresholdCrossing{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ThresholdCrossing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ThresholdCrossing) ProtoMessage() {}
+
+func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ThresholdCrossing.ProtoReflect.Descriptor instead.
+func (*ThresholdCrossing) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ThresholdCrossing) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ThresholdCrossing) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ThresholdCrossing) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ThresholdCrossing) GetPercent() int32 {
+	if x != nil {
+		return x.Percent
+	}
+	return 0
+}
+
+func (x *ThresholdCrossing) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *ThresholdCrossing) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ThresholdCrossing) GetCleared() bool {
+	if x != nil {
+		return x.Cleared
+	}
+	return false
+}
+
+func (x *ThresholdCrossing) GetOmitted() int32 {
+	if x != nil {
+		return x.Omitted
+	}
+	return 0
+}
+
 // ReleaseRequest names the allocation to end.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3281,7 +3483,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3495,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3508,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3345,7 +3547,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3559,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3572,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -3405,7 +3607,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3619,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3632,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -3451,7 +3653,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3665,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3678,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -3502,7 +3704,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3716,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3729,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -3586,7 +3788,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3800,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3813,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -3641,7 +3843,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3653,7 +3855,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3666,7 +3868,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -3707,7 +3909,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +3921,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +3934,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -3802,7 +4004,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +4016,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +4029,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -3869,7 +4071,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +4083,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +4096,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -3919,7 +4121,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +4133,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +4146,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -3979,7 +4181,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4193,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4206,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -4031,7 +4233,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4245,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4258,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -4105,7 +4307,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4319,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4332,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -4200,7 +4402,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4414,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4427,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -4256,7 +4458,7 @@ func (x *ExplainResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// Event is something that happened to one allocation.
+// Event is something that happened to one allocation, or at one limit.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Increases by one with each event of the cluster.
@@ -4272,14 +4474,16 @@ type Event struct {
 	// Wall-clock time on the leader; for people only.
 	At *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
 	// For a denial: the decision.
-	Decision      *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
+	Decision *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
+	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
+	Crossing      *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4495,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4508,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -4356,6 +4560,13 @@ func (x *Event) GetDecision() *Decision {
 	return nil
 }
 
+func (x *Event) GetCrossing() *ThresholdCrossing {
+	if x != nil {
+		return x.Crossing
+	}
+	return nil
+}
+
 // ListEventsRequest asks for events in the order in which they happened.
 type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4368,14 +4579,19 @@ type ListEventsRequest struct {
 	// Only events of this id.
 	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
+	// Only events about this tree.
+	Tree string `protobuf:"bytes,50,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Only events about this node or nodes below it; needs tree. Events of allocations that have ended more than ten
+	// minutes ago are not known to be there; denials and thresholds are.
+	Node          string `protobuf:"bytes,51,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4603,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4616,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -4438,6 +4654,20 @@ func (x *ListEventsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
+func (x *ListEventsRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // ListEventsResponse is one page.
 type ListEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4456,7 +4686,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4468,7 +4698,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4481,7 +4711,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4517,7 +4747,7 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
@@ -4782,14 +5012,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xb5\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xfc\x01\n" +
 	"\x17WatchAllocationsRequest\x12\x1f\n" +
 	"\vafter_index\x18\x01 \x01(\x04R\n" +
 	"afterIndex\x12!\n" +
 	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12\x1b\n" +
 	"\x03ids\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xdc\x01\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12E\n" +
+	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x15\xbaH\x0e\x92\x01\v\x10\x03\"\a\x82\x01\x04\x10\x01 \x00\xb0\xa0\x19\tR\x06topics\"\xc9\x02\n" +
 	"\x18WatchAllocationsResponse\x124\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
 	"\n" +
@@ -4797,7 +5028,18 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\rR\x06number\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\x96\x01\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x129\n" +
+	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x120\n" +
+	"\brevision\x183 \x01(\v2\x14.quorate.v1.RevisionR\brevision\"\xe2\x01\n" +
+	"\x11ThresholdCrossing\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x18\n" +
+	"\apercent\x18\x04 \x01(\x05R\apercent\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12'\n" +
+	"\x05limit\x18\x06 \x01(\v2\x11.quorate.v1.LimitR\x05limit\x12\x18\n" +
+	"\acleared\x18\a \x01(\bR\acleared\x12\x18\n" +
+	"\aomitted\x18\b \x01(\x05R\aomitted\"\x96\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
@@ -4872,7 +5114,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x129\n" +
 	"\n" +
 	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
-	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xe5\x01\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa0\x02\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
@@ -4880,14 +5122,17 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x02by\x18\x04 \x01(\tR\x02by\x12\x1b\n" +
 	"\tledger_ms\x18\x05 \x01(\x03R\bledgerMs\x12*\n" +
 	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
-	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"\xce\x01\n" +
+	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
+	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\"\x91\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
 	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
-	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x01\n" +
+	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1f\n" +
+	"\x04tree\x182 \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\tR\x04tree\x12 \n" +
+	"\x04node\x183 \x01(\tB\f\xbaH\x05r\x03(\x80\b\xb0\xa0\x19\tR\x04node\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
@@ -4911,7 +5156,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x1aALLOCATION_STATE_CANCELLED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_STATE_WAITING\x10\a\x12\x1e\n" +
 	"\x1aALLOCATION_STATE_TIMED_OUT\x10\b\x12\x1e\n" +
-	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\xad\x02\n" +
+	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x81\x01\n" +
+	"\n" +
+	"WatchTopic\x12\x1b\n" +
+	"\x17WATCH_TOPIC_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17WATCH_TOPIC_ALLOCATIONS\x10\x01\x12\x1a\n" +
+	"\x16WATCH_TOPIC_THRESHOLDS\x10\x02\x12\x1d\n" +
+	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03*\xad\x02\n" +
 	"\x10AllocationChange\x12!\n" +
 	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
@@ -4921,7 +5172,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xd6\x01\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x86\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -4929,7 +5180,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
 	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
-	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x1b\n" +
+	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x16\n" +
+	"\x12EVENT_KIND_CROSSED\x10\a\x12\x16\n" +
+	"\x12EVENT_KIND_CLEARED\x10\b\x12\x1b\n" +
 	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x142\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
@@ -4968,219 +5221,228 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_allocation_proto_rawDescData
 }
 
-var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
-	(AllocationChange)(0),            // 2: quorate.v1.AllocationChange
-	(EventKind)(0),                   // 3: quorate.v1.EventKind
-	(*Principal)(nil),                // 4: quorate.v1.Principal
-	(*Claim)(nil),                    // 5: quorate.v1.Claim
-	(*AmountRange)(nil),              // 6: quorate.v1.AmountRange
-	(*AllocateRequest)(nil),          // 7: quorate.v1.AllocateRequest
-	(*Allocation)(nil),               // 8: quorate.v1.Allocation
-	(*Waiting)(nil),                  // 9: quorate.v1.Waiting
-	(*HeldClaim)(nil),                // 10: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),         // 11: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),     // 12: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),    // 13: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),          // 14: quorate.v1.AllocateOutcome
-	(*AllocateStreamRequest)(nil),    // 15: quorate.v1.AllocateStreamRequest
-	(*AllocateStreamResponse)(nil),   // 16: quorate.v1.AllocateStreamResponse
-	(*Failure)(nil),                  // 17: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 18: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 19: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 20: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 21: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 22: quorate.v1.RenewOutcome
-	(*ResizeRequest)(nil),            // 23: quorate.v1.ResizeRequest
-	(*ClaimChange)(nil),              // 24: quorate.v1.ClaimChange
-	(*ResizeResponse)(nil),           // 25: quorate.v1.ResizeResponse
-	(*TransferRequest)(nil),          // 26: quorate.v1.TransferRequest
-	(*ClaimMove)(nil),                // 27: quorate.v1.ClaimMove
-	(*TransferResponse)(nil),         // 28: quorate.v1.TransferResponse
-	(*SplitRequest)(nil),             // 29: quorate.v1.SplitRequest
-	(*Part)(nil),                     // 30: quorate.v1.Part
-	(*PartClaim)(nil),                // 31: quorate.v1.PartClaim
-	(*SplitResponse)(nil),            // 32: quorate.v1.SplitResponse
-	(*ListWaitingRequest)(nil),       // 33: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 34: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 35: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 36: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 37: quorate.v1.WatchAllocationsResponse
-	(*ReleaseRequest)(nil),           // 38: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 39: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 40: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 41: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 42: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 43: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 44: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 45: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 46: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 47: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 48: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 49: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 50: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 51: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 52: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 53: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 54: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 55: quorate.v1.ListEventsResponse
-	nil,                              // 56: quorate.v1.Claim.AmountsEntry
-	nil,                              // 57: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 58: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 59: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 60: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 61: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 62: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 63: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 64: quorate.v1.PartClaim.AmountsEntry
-	nil,                              // 65: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 66: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 67: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 68: quorate.v1.Preempted
-	(*HeldItem)(nil),                 // 69: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 70: quorate.v1.Decision
-	(*Problem)(nil),                  // 71: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 72: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 73: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 74: quorate.v1.ReadInfo
-	(*ItemName)(nil),                 // 75: quorate.v1.ItemName
+	(WatchTopic)(0),                  // 2: quorate.v1.WatchTopic
+	(AllocationChange)(0),            // 3: quorate.v1.AllocationChange
+	(EventKind)(0),                   // 4: quorate.v1.EventKind
+	(*Principal)(nil),                // 5: quorate.v1.Principal
+	(*Claim)(nil),                    // 6: quorate.v1.Claim
+	(*AmountRange)(nil),              // 7: quorate.v1.AmountRange
+	(*AllocateRequest)(nil),          // 8: quorate.v1.AllocateRequest
+	(*Allocation)(nil),               // 9: quorate.v1.Allocation
+	(*Waiting)(nil),                  // 10: quorate.v1.Waiting
+	(*HeldClaim)(nil),                // 11: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),         // 12: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),     // 13: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),    // 14: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),          // 15: quorate.v1.AllocateOutcome
+	(*AllocateStreamRequest)(nil),    // 16: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),   // 17: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                  // 18: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 19: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 20: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 21: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 22: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 23: quorate.v1.RenewOutcome
+	(*ResizeRequest)(nil),            // 24: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),              // 25: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),           // 26: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),          // 27: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),                // 28: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),         // 29: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),             // 30: quorate.v1.SplitRequest
+	(*Part)(nil),                     // 31: quorate.v1.Part
+	(*PartClaim)(nil),                // 32: quorate.v1.PartClaim
+	(*SplitResponse)(nil),            // 33: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),       // 34: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 35: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 36: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 37: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 38: quorate.v1.WatchAllocationsResponse
+	(*ThresholdCrossing)(nil),        // 39: quorate.v1.ThresholdCrossing
+	(*ReleaseRequest)(nil),           // 40: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 41: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 42: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 43: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 44: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 45: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 46: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 47: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 48: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 49: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 50: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 51: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 52: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 53: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 54: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 55: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 56: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 57: quorate.v1.ListEventsResponse
+	nil,                              // 58: quorate.v1.Claim.AmountsEntry
+	nil,                              // 59: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 60: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 61: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 62: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 63: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 64: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 65: quorate.v1.ClaimChange.AmountsEntry
+	nil,                              // 66: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 67: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 68: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 69: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 70: quorate.v1.Preempted
+	(*HeldItem)(nil),                 // 71: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 72: quorate.v1.Decision
+	(*Problem)(nil),                  // 73: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 74: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 75: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 76: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 77: quorate.v1.Revision
+	(*Limit)(nil),                    // 78: quorate.v1.Limit
+	(*ItemName)(nil),                 // 79: quorate.v1.ItemName
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	56,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	66,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
-	6,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
-	5,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	58,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	68,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	7,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
+	6,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,   // 4: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	57,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	4,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	58,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
-	10,  // 8: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	59,  // 9: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	59,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	5,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	60,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	11,  // 8: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	61,  // 9: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
 	1,   // 10: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	67,  // 11: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	67,  // 12: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	4,   // 13: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	68,  // 14: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	60,  // 15: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	9,   // 16: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	67,  // 17: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	61,  // 18: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	69,  // 19: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	66,  // 20: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	6,   // 21: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	8,   // 22: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	70,  // 23: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	7,   // 24: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	14,  // 25: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	11,  // 26: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	17,  // 27: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	7,   // 28: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	38,  // 29: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	18,  // 30: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	11,  // 31: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	39,  // 32: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	19,  // 33: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	17,  // 34: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	70,  // 35: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	71,  // 36: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	62,  // 37: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	72,  // 38: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	8,   // 39: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	18,  // 40: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	22,  // 41: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	19,  // 42: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	17,  // 43: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	24,  // 44: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	63,  // 45: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	8,   // 46: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	70,  // 47: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	27,  // 48: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	8,   // 49: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	70,  // 50: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	30,  // 51: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	31,  // 52: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	64,  // 53: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	8,   // 54: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	70,  // 55: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 56: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	73,  // 57: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	8,   // 58: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	70,  // 59: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	34,  // 60: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	74,  // 61: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 62: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	8,   // 63: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	75,  // 64: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	8,   // 65: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	42,  // 66: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	39,  // 67: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	17,  // 68: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	73,  // 69: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	8,   // 70: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 71: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	65,  // 72: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	73,  // 73: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	8,   // 74: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	74,  // 75: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 76: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 77: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	7,   // 78: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	73,  // 79: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	70,  // 80: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 81: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	67,  // 82: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	74,  // 83: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	3,   // 84: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	67,  // 85: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	70,  // 86: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	3,   // 87: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	73,  // 88: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	53,  // 89: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	74,  // 90: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,   // 91: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	12,  // 92: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	18,  // 93: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	20,  // 94: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	38,  // 95: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	40,  // 96: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	15,  // 97: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	33,  // 98: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	36,  // 99: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	47,  // 100: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	49,  // 101: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	23,  // 102: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	26,  // 103: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	29,  // 104: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	51,  // 105: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	54,  // 106: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	43,  // 107: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	45,  // 108: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	11,  // 109: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	13,  // 110: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	19,  // 111: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	21,  // 112: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	39,  // 113: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	41,  // 114: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	16,  // 115: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	35,  // 116: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	37,  // 117: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	48,  // 118: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	50,  // 119: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	25,  // 120: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	28,  // 121: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	32,  // 122: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	52,  // 123: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	55,  // 124: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	44,  // 125: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	46,  // 126: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	109, // [109:127] is the sub-list for method output_type
-	91,  // [91:109] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	69,  // 11: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	69,  // 12: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	5,   // 13: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	70,  // 14: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	62,  // 15: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	10,  // 16: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	69,  // 17: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	63,  // 18: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	71,  // 19: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	68,  // 20: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 21: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	9,   // 22: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 23: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 24: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	15,  // 25: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	12,  // 26: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	18,  // 27: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 28: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	40,  // 29: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	19,  // 30: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	12,  // 31: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	41,  // 32: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	20,  // 33: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 34: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	72,  // 35: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	73,  // 36: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	64,  // 37: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	74,  // 38: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	9,   // 39: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	19,  // 40: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	23,  // 41: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	20,  // 42: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 43: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	25,  // 44: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	65,  // 45: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	9,   // 46: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 47: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	28,  // 48: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	9,   // 49: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 50: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	31,  // 51: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	32,  // 52: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	66,  // 53: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	9,   // 54: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 55: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	9,   // 56: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	75,  // 57: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 58: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	72,  // 59: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	35,  // 60: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	76,  // 61: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 62: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 63: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	9,   // 64: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	39,  // 65: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	77,  // 66: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	78,  // 67: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	79,  // 68: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	9,   // 69: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	44,  // 70: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	41,  // 71: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	18,  // 72: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	75,  // 73: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 74: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	76,  // 75: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	67,  // 76: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	75,  // 77: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 78: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	76,  // 79: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 80: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	9,   // 81: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 82: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	75,  // 83: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	72,  // 84: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	9,   // 85: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 86: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	76,  // 87: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 88: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	69,  // 89: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	72,  // 90: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	39,  // 91: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	4,   // 92: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	75,  // 93: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 94: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	76,  // 95: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 96: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	13,  // 97: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	19,  // 98: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	21,  // 99: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	40,  // 100: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	42,  // 101: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16,  // 102: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	34,  // 103: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	37,  // 104: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	49,  // 105: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	51,  // 106: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	24,  // 107: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	27,  // 108: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	30,  // 109: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	53,  // 110: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	56,  // 111: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	45,  // 112: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	47,  // 113: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	12,  // 114: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	14,  // 115: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	20,  // 116: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	22,  // 117: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	41,  // 118: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	43,  // 119: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17,  // 120: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	36,  // 121: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	38,  // 122: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	50,  // 123: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	52,  // 124: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	26,  // 125: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	29,  // 126: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	33,  // 127: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	54,  // 128: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	57,  // 129: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	46,  // 130: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	48,  // 131: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	114, // [114:132] is the sub-list for method output_type
+	96,  // [96:114] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -5192,6 +5454,7 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_item_proto_init()
 	file_quorate_v1_level_proto_init()
+	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
@@ -5213,11 +5476,11 @@ func file_quorate_v1_allocation_proto_init() {
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[38].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[39].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[47].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[48].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -5226,8 +5489,8 @@ func file_quorate_v1_allocation_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   62,
+			NumEnums:      5,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -10,7 +10,6 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -135,63 +134,6 @@ func (x Queueing) Number() protoreflect.EnumNumber {
 // Deprecated: Use Queueing.Descriptor instead.
 func (Queueing) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
-}
-
-// ChangeKind is the kind of a difference between two configurations.
-type ChangeKind int32
-
-const (
-	// Never sent.
-	ChangeKind_CHANGE_KIND_UNSPECIFIED ChangeKind = 0
-	// Added.
-	ChangeKind_CHANGE_KIND_ADDED ChangeKind = 1
-	// Its value has changed.
-	ChangeKind_CHANGE_KIND_CHANGED ChangeKind = 2
-	// Removed.
-	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 3
-)
-
-// Enum value maps for ChangeKind.
-var (
-	ChangeKind_name = map[int32]string{
-		0: "CHANGE_KIND_UNSPECIFIED",
-		1: "CHANGE_KIND_ADDED",
-		2: "CHANGE_KIND_CHANGED",
-		3: "CHANGE_KIND_REMOVED",
-	}
-	ChangeKind_value = map[string]int32{
-		"CHANGE_KIND_UNSPECIFIED": 0,
-		"CHANGE_KIND_ADDED":       1,
-		"CHANGE_KIND_CHANGED":     2,
-		"CHANGE_KIND_REMOVED":     3,
-	}
-)
-
-func (x ChangeKind) Enum() *ChangeKind {
-	p := new(ChangeKind)
-	*p = x
-	return p
-}
-
-func (x ChangeKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ChangeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_tree_proto_enumTypes[2].Descriptor()
-}
-
-func (ChangeKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_tree_proto_enumTypes[2]
-}
-
-func (x ChangeKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ChangeKind.Descriptor instead.
-func (ChangeKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
 }
 
 // ItemSpec defines the items of an itemized resource and their states.
@@ -502,7 +444,9 @@ type Node struct {
 	// Roles that are given at this node and everything below it.
 	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// A rule that approves requests for limits of the children; absent for none.
-	AutoApprove   *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	// At how much use of a limit to warn, here and below; absent for the thresholds of the parent.
+	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +579,80 @@ func (x *Node) GetAutoApprove() *AutoApprove {
 	return nil
 }
 
+func (x *Node) GetWarnAt() *WarnAt {
+	if x != nil {
+		return x.WarnAt
+	}
+	return nil
+}
+
+// WarnAt has the thresholds of the limits of a node and of everything below it. When the use of a limit reaches one,
+// there is an event of kind EVENT_KIND_CROSSED, and when it has fallen below it by the margin one of kind
+// EVENT_KIND_CLEARED. Limits of users, groups and applications do not count.
+type WarnAt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Percent of a limit, each once.
+	Percents []int32 `protobuf:"varint,1,rep,packed,name=percents,proto3" json:"percents,omitempty"`
+	// How many points the use must fall below a threshold until it is cleared, less than the lowest threshold; 0 means 5,
+	// or as many as the lowest threshold allows.
+	Margin int32 `protobuf:"varint,2,opt,name=margin,proto3" json:"margin,omitempty"`
+	// There are none, whatever the parent has. Then nothing else is set.
+	Off           bool `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnAt) Reset() {
+	*x = WarnAt{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnAt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnAt) ProtoMessage() {}
+
+func (x *WarnAt) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
+func (*WarnAt) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WarnAt) GetPercents() []int32 {
+	if x != nil {
+		return x.Percents
+	}
+	return nil
+}
+
+func (x *WarnAt) GetMargin() int32 {
+	if x != nil {
+		return x.Margin
+	}
+	return 0
+}
+
+func (x *WarnAt) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
 // AutoApprove approves requests for higher limits of the children of a node at once, in the name of the user
 // "system/auto-approve". A request that goes beyond the rule waits for people. The rule counts for all approvals that
 // the tree wants. Who writes it needs limits.set for the children.
@@ -654,7 +672,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +684,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +697,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int32 {
@@ -722,7 +740,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +752,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +765,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -818,7 +836,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +848,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +861,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Policy) GetName() string {
@@ -929,7 +947,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +959,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -954,7 +972,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Move) GetFrom() string {
@@ -1022,13 +1040,15 @@ type Tree struct {
 	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced
 	// requests and those in maintenance are no exception.
 	RequirePrincipal bool `protobuf:"varint,22,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// At how much use of a limit to warn, see Node.
+	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1060,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1073,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Tree) GetName() string {
@@ -1210,6 +1230,13 @@ func (x *Tree) GetRequirePrincipal() bool {
 	return false
 }
 
+func (x *Tree) GetWarnAt() *WarnAt {
+	if x != nil {
+		return x.WarnAt
+	}
+	return nil
+}
+
 // LeaseSettings apply to leases with a claim in a tree. All spans are milliseconds of ledger time.
 type LeaseSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1226,7 +1253,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1265,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1278,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaseSettings) GetDefaultTtlMs() int64 {
@@ -1273,100 +1300,6 @@ func (x *LeaseSettings) GetGraceMs() int64 {
 		return x.GraceMs
 	}
 	return 0
-}
-
-// Change is one difference between two configurations.
-type Change struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of event or change.
-	Kind ChangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.ChangeKind" json:"kind,omitempty"`
-	// The tree.
-	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root or the tree itself.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
-	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason", "require_principal", "tenants_see" or "path". Without a tree: "policy NAME" for a
-	// definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
-	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
-	// The value before, as text; empty if added.
-	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
-	// The value after, as text; empty if removed.
-	After         string `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Change) Reset() {
-	*x = Change{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Change) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Change) ProtoMessage() {}
-
-func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Change.ProtoReflect.Descriptor instead.
-func (*Change) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *Change) GetKind() ChangeKind {
-	if x != nil {
-		return x.Kind
-	}
-	return ChangeKind_CHANGE_KIND_UNSPECIFIED
-}
-
-func (x *Change) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Change) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *Change) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
-}
-
-func (x *Change) GetBefore() string {
-	if x != nil {
-		return x.Before
-	}
-	return ""
-}
-
-func (x *Change) GetAfter() string {
-	if x != nil {
-		return x.After
-	}
-	return ""
 }
 
 // Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted, but it cannot
@@ -1488,61 +1421,6 @@ func (x *Overuse) GetIsAdvisory() bool {
 	return false
 }
 
-// Subtree names a node and everything below it.
-type Subtree struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root: then the subtree is the whole tree with its settings.
-	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Subtree) Reset() {
-	*x = Subtree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Subtree) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Subtree) ProtoMessage() {}
-
-func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
-func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *Subtree) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Subtree) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
 // ApplyTreesRequest is the desired configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1586,7 +1464,7 @@ type ApplyTreesRequest struct {
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1476,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1489,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -1716,7 +1594,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1606,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1619,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1781,7 +1659,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1671,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1684,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1890,7 +1768,7 @@ type QueueEffects struct {
 
 func (x *QueueEffects) Reset() {
 	*x = QueueEffects{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1780,7 @@ func (x *QueueEffects) String() string {
 func (*QueueEffects) ProtoMessage() {}
 
 func (x *QueueEffects) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1793,7 @@ func (x *QueueEffects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueEffects.ProtoReflect.Descriptor instead.
 func (*QueueEffects) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QueueEffects) GetGranted() *AffectedRequests {
@@ -1959,7 +1837,7 @@ type AffectedRequests struct {
 
 func (x *AffectedRequests) Reset() {
 	*x = AffectedRequests{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +1849,7 @@ func (x *AffectedRequests) String() string {
 func (*AffectedRequests) ProtoMessage() {}
 
 func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +1862,7 @@ func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequests.ProtoReflect.Descriptor instead.
 func (*AffectedRequests) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AffectedRequests) GetRequests() []*AffectedRequest {
@@ -2014,7 +1892,7 @@ type AffectedRequest struct {
 
 func (x *AffectedRequest) Reset() {
 	*x = AffectedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +1904,7 @@ func (x *AffectedRequest) String() string {
 func (*AffectedRequest) ProtoMessage() {}
 
 func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +1917,7 @@ func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequest.ProtoReflect.Descriptor instead.
 func (*AffectedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AffectedRequest) GetId() string {
@@ -2075,7 +1953,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +1965,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +1978,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -2164,7 +2042,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2054,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2067,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -2259,7 +2137,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2149,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2162,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -2316,7 +2194,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2206,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2219,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -2397,7 +2275,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2287,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2300,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2445,7 +2323,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2457,7 +2335,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2470,7 +2348,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2504,7 +2382,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2394,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2407,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2571,7 +2449,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2461,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2474,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2625,7 +2503,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2515,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +2528,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2708,7 +2586,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2598,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2611,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2792,7 +2670,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +2682,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +2695,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2881,7 +2759,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +2771,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +2784,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2971,7 +2849,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +2861,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +2874,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -3073,7 +2951,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +2963,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +2976,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -3144,7 +3022,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +3034,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +3047,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -3193,188 +3071,6 @@ func (x *ListRevisionsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// Revision is one change of configuration.
-type Revision struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the revision; increases by one.
-	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The actor.
-	Actor string `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The reason.
-	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Wall-clock time on the leader; for people only.
-	At *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	// The changes, of which at most 200 are kept.
-	Changes []*Change `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
-	// The number of changes.
-	ChangeCount int32 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
-	// The request id of the change.
-	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The subtree that the change was limited to; absent if it was not.
-	Subtree *Subtree `protobuf:"bytes,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
-	// The request for limits that the change carried out; absent if it carried out none.
-	Request       *ApprovedRequest `protobuf:"bytes,9,opt,name=request,proto3" json:"request,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Revision) Reset() {
-	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Revision) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Revision) ProtoMessage() {}
-
-func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Revision.ProtoReflect.Descriptor instead.
-func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *Revision) GetRevision() uint64 {
-	if x != nil {
-		return x.Revision
-	}
-	return 0
-}
-
-func (x *Revision) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *Revision) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *Revision) GetAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.At
-	}
-	return nil
-}
-
-func (x *Revision) GetChanges() []*Change {
-	if x != nil {
-		return x.Changes
-	}
-	return nil
-}
-
-func (x *Revision) GetChangeCount() int32 {
-	if x != nil {
-		return x.ChangeCount
-	}
-	return 0
-}
-
-func (x *Revision) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-func (x *Revision) GetSubtree() *Subtree {
-	if x != nil {
-		return x.Subtree
-	}
-	return nil
-}
-
-func (x *Revision) GetRequest() *ApprovedRequest {
-	if x != nil {
-		return x.Request
-	}
-	return nil
-}
-
-// ApprovedRequest says who asked for a change of limits and who approved it.
-type ApprovedRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the request.
-	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The user who asked.
-	Asker string `protobuf:"bytes,2,opt,name=asker,proto3" json:"asker,omitempty"`
-	// The users who approved, in the order in which they did.
-	Approvers     []string `protobuf:"bytes,3,rep,name=approvers,proto3" json:"approvers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ApprovedRequest) Reset() {
-	*x = ApprovedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ApprovedRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ApprovedRequest) ProtoMessage() {}
-
-func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
-func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *ApprovedRequest) GetId() uint64 {
-	if x != nil {
-		return x.Id
-	}
-	return 0
-}
-
-func (x *ApprovedRequest) GetAsker() string {
-	if x != nil {
-		return x.Asker
-	}
-	return ""
-}
-
-func (x *ApprovedRequest) GetApprovers() []string {
-	if x != nil {
-		return x.Approvers
-	}
-	return nil
-}
-
 // ListRevisionsResponse is one page.
 type ListRevisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3391,7 +3087,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3099,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3112,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3466,7 +3162,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3174,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3187,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3561,7 +3257,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3269,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3282,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3620,7 +3316,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3632,7 +3328,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3645,7 +3341,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3708,7 +3404,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3416,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3429,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3765,7 +3461,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3473,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +3486,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3846,7 +3542,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3858,7 +3554,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3871,7 +3567,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3894,7 +3590,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +3602,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +3615,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3955,7 +3651,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +3663,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +3676,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -4040,7 +3736,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +3748,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +3761,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -4125,7 +3821,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +3833,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +3846,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -4192,7 +3888,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4204,7 +3900,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4217,7 +3913,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4269,7 +3965,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +3977,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +3990,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4344,7 +4040,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -4370,7 +4066,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xe5\b\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x98\t\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -4389,7 +4085,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
 	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12=\n" +
 	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\aR\bbindings\x12@\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x1aL\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x121\n" +
+	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtB\x04\xb0\xa0\x19\tR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4404,7 +4101,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
 	"\tLendEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x96\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"m\n" +
+	"\x06WarnAt\x12-\n" +
+	"\bpercents\x18\x01 \x03(\x05B\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x1a\x05\x18\xc8\x01(\x01R\bpercents\x12\"\n" +
+	"\x06margin\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xc7\x01(\x00R\x06margin\x12\x10\n" +
+	"\x03off\x18\x03 \x01(\bR\x03off\"\x96\x01\n" +
 	"\vAutoApprove\x121\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x01R\ratMostPercent\x12+\n" +
 	"\bevery_ms\x18\x02 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x90\xde\xe6u(\x80\xdd\xdb\x01R\aeveryMs\x12'\n" +
@@ -4435,8 +4137,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xf6\n" +
-	"\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xa9\v\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -4467,7 +4168,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tapprovals\x18\x14 \x01(\x05B\r\xbaH\x06\x1a\x04\x18\n" +
 	"(\x00\xb0\xa0\x19\aR\tapprovals\x12@\n" +
 	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x121\n" +
-	"\x11require_principal\x18\x16 \x01(\bB\x04\xb0\xa0\x19\bR\x10requirePrincipal\x1aL\n" +
+	"\x11require_principal\x18\x16 \x01(\bB\x04\xb0\xa0\x19\bR\x10requirePrincipal\x121\n" +
+	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtB\x04\xb0\xa0\x19\tR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -4483,14 +4185,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
-	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xa0\x01\n" +
-	"\x06Change\x12*\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x16.quorate.v1.ChangeKindR\x04kind\x12\x12\n" +
-	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
-	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
-	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\x98\x02\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\x98\x02\n" +
 	"\aOveruse\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -4502,10 +4197,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\b \x01(\tR\x06holder\x12\x1f\n" +
 	"\vis_advisory\x18P \x01(\bR\n" +
-	"isAdvisory\"F\n" +
-	"\aSubtree\x12\x1d\n" +
-	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xe8\x04\n" +
+	"isAdvisory\"\xe8\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -4643,22 +4335,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xd6\x02\n" +
-	"\bRevision\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
-	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12,\n" +
-	"\achanges\x18\x05 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12!\n" +
-	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
-	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\x12-\n" +
-	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\x125\n" +
-	"\arequest\x18\t \x01(\v2\x1b.quorate.v1.ApprovedRequestR\arequest\"U\n" +
-	"\x0fApprovedRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05asker\x18\x02 \x01(\tR\x05asker\x12\x1c\n" +
-	"\tapprovers\x18\x03 \x03(\tR\tapprovers\"\x91\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x91\x01\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
@@ -4760,13 +4437,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x02*r\n" +
-	"\n" +
-	"ChangeKind\x12\x1b\n" +
-	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11CHANGE_KIND_ADDED\x10\x01\x12\x17\n" +
-	"\x13CHANGE_KIND_CHANGED\x10\x02\x12\x17\n" +
-	"\x13CHANGE_KIND_REMOVED\x10\x032\xb1\t\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xb1\t\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
@@ -4801,208 +4472,203 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_tree_proto_rawDescData
 }
 
-var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
-	(ChangeKind)(0),                  // 2: quorate.v1.ChangeKind
-	(*ItemSpec)(nil),                 // 3: quorate.v1.ItemSpec
-	(*Turn)(nil),                     // 4: quorate.v1.Turn
-	(*Resource)(nil),                 // 5: quorate.v1.Resource
-	(*Node)(nil),                     // 6: quorate.v1.Node
+	(*ItemSpec)(nil),                 // 2: quorate.v1.ItemSpec
+	(*Turn)(nil),                     // 3: quorate.v1.Turn
+	(*Resource)(nil),                 // 4: quorate.v1.Resource
+	(*Node)(nil),                     // 5: quorate.v1.Node
+	(*WarnAt)(nil),                   // 6: quorate.v1.WarnAt
 	(*AutoApprove)(nil),              // 7: quorate.v1.AutoApprove
 	(*PrincipalLimit)(nil),           // 8: quorate.v1.PrincipalLimit
 	(*Policy)(nil),                   // 9: quorate.v1.Policy
 	(*Move)(nil),                     // 10: quorate.v1.Move
 	(*Tree)(nil),                     // 11: quorate.v1.Tree
 	(*LeaseSettings)(nil),            // 12: quorate.v1.LeaseSettings
-	(*Change)(nil),                   // 13: quorate.v1.Change
-	(*Overuse)(nil),                  // 14: quorate.v1.Overuse
-	(*Subtree)(nil),                  // 15: quorate.v1.Subtree
-	(*ApplyTreesRequest)(nil),        // 16: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 17: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 18: quorate.v1.ConfigurationResult
-	(*QueueEffects)(nil),             // 19: quorate.v1.QueueEffects
-	(*AffectedRequests)(nil),         // 20: quorate.v1.AffectedRequests
-	(*AffectedRequest)(nil),          // 21: quorate.v1.AffectedRequest
-	(*RoomChange)(nil),               // 22: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 23: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 24: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 25: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 26: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 27: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 28: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 29: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 30: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 31: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 32: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 33: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 34: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 35: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 36: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 37: quorate.v1.Revision
-	(*ApprovedRequest)(nil),          // 38: quorate.v1.ApprovedRequest
-	(*ListRevisionsResponse)(nil),    // 39: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 40: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 41: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 42: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 43: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 44: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 45: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 46: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 47: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 48: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 49: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 50: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 51: quorate.v1.PrincipalNode
-	nil,                              // 52: quorate.v1.Node.LimitsEntry
-	nil,                              // 53: quorate.v1.Node.LabelsEntry
-	nil,                              // 54: quorate.v1.Node.DefaultsEntry
-	nil,                              // 55: quorate.v1.Node.BorrowEntry
-	nil,                              // 56: quorate.v1.Node.LendEntry
-	nil,                              // 57: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 58: quorate.v1.Tree.LimitsEntry
-	nil,                              // 59: quorate.v1.Tree.LabelsEntry
-	nil,                              // 60: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 61: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 62: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 63: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 64: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 65: quorate.v1.Binding
-	(TenantsSee)(0),                  // 66: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 67: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 68: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 69: quorate.v1.AccessSection
-	(*ReadOptions)(nil),              // 70: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 71: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 72: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 73: google.protobuf.Timestamp
+	(*Overuse)(nil),                  // 13: quorate.v1.Overuse
+	(*ApplyTreesRequest)(nil),        // 14: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 15: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 16: quorate.v1.ConfigurationResult
+	(*QueueEffects)(nil),             // 17: quorate.v1.QueueEffects
+	(*AffectedRequests)(nil),         // 18: quorate.v1.AffectedRequests
+	(*AffectedRequest)(nil),          // 19: quorate.v1.AffectedRequest
+	(*RoomChange)(nil),               // 20: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 21: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 22: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 23: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 24: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 25: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 26: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 27: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 28: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 29: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 30: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 31: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 32: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 33: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 34: quorate.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),    // 35: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 36: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 37: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 38: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 39: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 40: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 41: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 42: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 43: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 44: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 45: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 46: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 47: quorate.v1.PrincipalNode
+	nil,                              // 48: quorate.v1.Node.LimitsEntry
+	nil,                              // 49: quorate.v1.Node.LabelsEntry
+	nil,                              // 50: quorate.v1.Node.DefaultsEntry
+	nil,                              // 51: quorate.v1.Node.BorrowEntry
+	nil,                              // 52: quorate.v1.Node.LendEntry
+	nil,                              // 53: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 54: quorate.v1.Tree.LimitsEntry
+	nil,                              // 55: quorate.v1.Tree.LabelsEntry
+	nil,                              // 56: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 57: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 58: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 59: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 60: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 61: quorate.v1.Binding
+	(TenantsSee)(0),                  // 62: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 63: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 64: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 65: quorate.v1.AccessSection
+	(*Subtree)(nil),                  // 66: quorate.v1.Subtree
+	(*Change)(nil),                   // 67: quorate.v1.Change
+	(*ReadOptions)(nil),              // 68: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 69: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 70: quorate.v1.Limit
+	(*Revision)(nil),                 // 71: quorate.v1.Revision
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
-	4,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
+	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
-	3,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	52,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	53,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
+	48,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	49,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	54,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	55,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	56,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	50,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	51,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	52,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	65,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	61,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
-	57,  // 13: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
-	5,   // 14: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	58,  // 15: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	6,   // 16: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	59,  // 17: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	8,   // 18: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	60,  // 19: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	10,  // 20: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
-	12,  // 21: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
-	1,   // 22: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	65,  // 23: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	66,  // 24: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
-	7,   // 25: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
-	2,   // 26: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	67,  // 27: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	68,  // 28: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	11,  // 29: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	9,   // 30: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	69,  // 31: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	15,  // 32: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 33: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	18,  // 34: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	13,  // 35: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	14,  // 36: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	22,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	19,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	20,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	20,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	20,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	20,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	21,  // 43: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	61,  // 44: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	18,  // 45: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 46: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	70,  // 47: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 48: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	71,  // 49: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 50: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	70,  // 51: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	5,   // 52: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	30,  // 53: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	71,  // 54: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 55: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	70,  // 56: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	34,  // 57: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,   // 58: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	72,  // 59: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	72,  // 60: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	33,  // 61: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	71,  // 62: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	70,  // 63: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	73,  // 64: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	13,  // 65: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	15,  // 66: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	38,  // 67: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
-	37,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	71,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	18,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 71: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18,  // 72: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	70,  // 73: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	15,  // 74: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 75: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	71,  // 76: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 77: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	69,  // 78: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	68,  // 79: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	70,  // 80: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	50,  // 81: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	71,  // 82: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	62,  // 83: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	51,  // 84: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	63,  // 85: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	64,  // 86: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	72,  // 87: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	72,  // 88: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	72,  // 89: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	72,  // 90: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	72,  // 91: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	72,  // 92: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	72,  // 93: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	16,  // 94: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	23,  // 95: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	40,  // 96: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	42,  // 97: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	44,  // 98: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	46,  // 99: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	48,  // 100: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	25,  // 101: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	27,  // 102: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	29,  // 103: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	32,  // 104: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	36,  // 105: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	17,  // 106: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	24,  // 107: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	41,  // 108: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	43,  // 109: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	45,  // 110: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	47,  // 111: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	49,  // 112: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	26,  // 113: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	28,  // 114: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	31,  // 115: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	35,  // 116: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	39,  // 117: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	106, // [106:118] is the sub-list for method output_type
-	94,  // [94:106] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
+	53,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	54,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	55,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	56,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
+	61,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	62,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
+	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
+	63,  // 28: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	64,  // 29: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	11,  // 30: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	9,   // 31: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	65,  // 32: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	66,  // 33: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 34: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	16,  // 35: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	67,  // 36: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	13,  // 37: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	20,  // 38: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	17,  // 39: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	18,  // 40: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	18,  // 41: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	18,  // 42: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	18,  // 43: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	19,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	57,  // 45: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	16,  // 46: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 47: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	68,  // 48: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 49: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	69,  // 50: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 51: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	68,  // 52: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 53: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	28,  // 54: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	69,  // 55: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 56: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	68,  // 57: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 58: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,   // 59: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	70,  // 60: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	70,  // 61: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	31,  // 62: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	69,  // 63: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	68,  // 64: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	71,  // 65: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	69,  // 66: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	16,  // 67: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 68: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 69: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	68,  // 70: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	66,  // 71: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 72: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	69,  // 73: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 74: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	65,  // 75: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	64,  // 76: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	68,  // 77: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	46,  // 78: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	69,  // 79: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	58,  // 80: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	47,  // 81: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	59,  // 82: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	60,  // 83: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	70,  // 84: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	70,  // 85: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	70,  // 86: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	70,  // 87: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	70,  // 88: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	70,  // 89: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	70,  // 90: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	14,  // 91: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	21,  // 92: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 93: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	38,  // 94: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	40,  // 95: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	42,  // 96: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	44,  // 97: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	23,  // 98: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	25,  // 99: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	27,  // 100: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	30,  // 101: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	34,  // 102: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	15,  // 103: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	22,  // 104: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 105: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	39,  // 106: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	41,  // 107: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	43,  // 108: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	45,  // 109: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	24,  // 110: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	26,  // 111: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	29,  // 112: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 113: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	35,  // 114: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	103, // [103:115] is the sub-list for method output_type
+	91,  // [91:103] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -5014,22 +4680,23 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_level_proto_init()
+	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[12].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[20].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[22].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[39].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[41].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[21].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   62,
+			NumEnums:      2,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

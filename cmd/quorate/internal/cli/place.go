@@ -25,6 +25,15 @@ func ParsePlace(text string) (Place, error) {
 	return Place{tree, node}, nil
 }
 
+// Set parses the value of a flag.
+func (p *Place) Set(text string) (err error) {
+	*p, err = ParsePlace(text)
+	return err
+}
+
+// Type names the value of a flag.
+func (p *Place) Type() string { return "node" }
+
 // String writes the place as it is parsed.
 func (p Place) String() string {
 	if p.Node == "" {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ type watchOptions struct {
 	*cli.Env
 	tree, node, after string
 	ids               []string
+	topics            []string
 	limit             int
 }
 
@@ -31,19 +33,31 @@ func newWatchCmd(c *cli.Env) *cobra.Command {
 		Short: "Stream changes of allocations until interrupted",
 		Long: `Stream changes of allocations: requests that wait, grants, revocations, and allocations that shrink or
 end, one line per change, or with -o json one line of JSON. The first column is the position: after an interruption,
---after continues from it, at any server. The servers keep the last 65,536 changes.`,
+--after continues from it, at any server. The servers keep the last 65,536 changes.
+
+With --topic thresholds it shows thresholds of limits (warn-at in a manifest) that are crossed and cleared, and with
+--topic configuration changes of the configuration with their actor and reason, where you may read it.`,
 		Example: `  quorate watch --tree ci
+  quorate watch --tree cern --node atlas --topic configuration,thresholds
   quorate watch --after 4711.2 -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runWatch(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
-	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
+	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree, and what else happens in it")
+	flags.StringVar(&o.node, "node", "", "only what happens at this node of the tree or below it")
+	flags.StringSliceVar(&o.topics, "topic", nil, "watch `TOPIC`: "+cli.JoinNames(watchTopics)+" (default: allocations)")
 	flags.StringArrayVar(&o.ids, "id", nil, "only the allocation of this `ID`; may be repeated")
 	flags.StringVar(&o.after, "after", "", "begin after this `POSITION`, or after the index of an answer (default: now)")
 	flags.IntVar(&o.limit, "limit", 0, "stop after this many changes (default: never)")
 	return cmd
+}
+
+// watchTopics are the values of --topic.
+var watchTopics = map[string]quoratev1.WatchTopic{
+	"allocations":   quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS,
+	"thresholds":    quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS,
+	"configuration": quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION,
 }
 
 // errEnough ends a watch after --limit changes.
@@ -58,6 +72,13 @@ func (o *watchOptions) runWatch(ctx context.Context) error {
 		return cli.Usagef("--limit must not be negative")
 	case o.Output == cli.OutputYAML:
 		return cli.Usagef("watch cannot print YAML: use -o json for one line of JSON per change")
+	}
+	for _, name := range o.topics {
+		topic, known := watchTopics[name]
+		if !known {
+			return cli.Usagef("there is no topic %q; there are: %s", name, cli.JoinNames(watchTopics))
+		}
+		request.Topics = append(request.Topics, topic)
 	}
 	if err := parsePosition(o.after, request); err != nil {
 		return err
@@ -115,18 +136,44 @@ func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error 
 		}
 		return o.Write(text)
 	}
-	a := m.GetAllocation()
-	words := []string{
-		fmt.Sprintf("%-8s", fmt.Sprintf("%d.%d", m.GetIndex(), m.GetNumber())),
-		fmt.Sprintf("%-9s", strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_"))),
-		a.GetId(), o.Units.ClaimsText(a),
+	what, text := o.eventText(m)
+	line := fmt.Sprintf("%-8s  %-9s  %s", fmt.Sprintf("%d.%d", m.GetIndex(), m.GetNumber()), what, text)
+	return o.Write([]byte(cli.Printable(line) + "\n"))
+}
+
+// eventText says what has happened, in one word and in all.
+func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, text string) {
+	if c := m.GetCrossing(); c != nil {
+		return map[bool]string{true: "cleared", false: "crossed"}[c.GetCleared()], o.Units.CrossingText(c)
 	}
+	if r := m.GetRevision(); r != nil {
+		return "revision", revisionText(r)
+	}
+	a := m.GetAllocation()
+	words := []string{a.GetId(), o.Units.ClaimsText(a)}
 	for _, more := range []string{changeText(m), cli.WaitingText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")
 		}
 	}
-	return o.Write([]byte(cli.Printable(strings.Join(words, "  ")) + "\n"))
+	return strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")), strings.Join(words, "  ")
+}
+
+// revisionText names the first changes of a revision; amounts are in base units, as in the history.
+func revisionText(r *quoratev1.Revision) string {
+	const shown = 5
+	text := fmt.Sprintf("%d by %s", r.GetRevision(), cmp.Or(r.GetActor(), "nobody"))
+	if r.GetReason() != "" {
+		text += ": " + r.GetReason()
+	}
+	for i, c := range r.GetChanges() {
+		if i == shown {
+			return text + fmt.Sprintf("; and %d more", int(r.GetChangeCount())-shown)
+		}
+		text += fmt.Sprintf("; %s %s: %s -> %s", cli.PlaceOf(c.GetTree(), c.GetNode()), c.GetField(),
+			cmp.Or(c.GetBefore(), "none"), cmp.Or(c.GetAfter(), "none"))
+	}
+	return text
 }
 
 // changeText describes how an allocation ended, or why it will end.

@@ -22,6 +22,8 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"restored":  quoratev1.EventKind_EVENT_KIND_RESTORED,
 	"revoked":   quoratev1.EventKind_EVENT_KIND_REVOKED,
 	"dropped":   quoratev1.EventKind_EVENT_KIND_DROPPED,
+	"crossed":   quoratev1.EventKind_EVENT_KIND_CROSSED,
+	"cleared":   quoratev1.EventKind_EVENT_KIND_CLEARED,
 
 	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
@@ -29,6 +31,7 @@ var eventKinds = map[string]quoratev1.EventKind{
 type eventsOptions struct {
 	*cli.Env
 	kind, id string
+	at       cli.Place
 	after    uint64
 	limit    int
 }
@@ -41,11 +44,12 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 		Short: "List recent events of requests and allocations, oldest first",
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired; and
-allocations that were restored because the reservation that had preempted them ended; webhooks that are dead. The
-cluster keeps the last
-10,000 events. "quorate explain ID" shows more about one.`,
+allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
+a manifest) that were crossed, or cleared again; and webhooks that are dead. The cluster keeps the last 10,000 events.
+"quorate explain ID" shows more about one of a request or an allocation, and "quorate watch" what else happens.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
+  quorate events --kind crossed --at cern:atlas
   quorate events --after 4711`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runEvents(cmd.Context()) },
@@ -53,6 +57,7 @@ cluster keeps the last
 	flags := cmd.Flags()
 	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
 	flags.StringVar(&o.id, "id", "", "only those of this allocation or request")
+	flags.Var(&o.at, "at", "only those at this `NODE` or below it: TREE or TREE:node/path")
 	flags.Uint64Var(&o.after, "after", 0, "only those after this number")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	cli.CompleteFlag(cmd, "kind", kinds...)
@@ -90,7 +95,7 @@ func (o *eventsOptions) fetchEvents(
 	all := &quoratev1.ListEventsResponse{}
 	request := &quoratev1.ListEventsRequest{
 		After: o.after, Kind: kind, Id: o.id, PageSize: pageSize,
-		Read: o.ReadOptions(),
+		Read: o.ReadOptions(), Tree: o.at.Tree, Node: o.at.Node,
 	}
 	for {
 		if o.limit > 0 {
@@ -116,6 +121,9 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		var why []string
 		for _, v := range e.GetDecision().GetViolations() {
 			why = append(why, u.ViolationText(v))
+		}
+		if c := e.GetCrossing(); c != nil {
+			why = append(why, u.CrossingText(c))
 		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")

@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"slices"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+func toWarnAt(w *quoratev1.WarnAt) quota.WarnAt {
+	spec := quota.WarnAt{Margin: int(w.GetMargin()), Off: w.GetOff()}
+	for _, percent := range slices.Sorted(slices.Values(w.GetPercents())) {
+		spec.Percents = append(spec.Percents, int(percent))
+	}
+	return spec
+}
+
+// fromWarnAt is nil for the thresholds of the parent.
+func fromWarnAt(w quota.WarnAt) *quoratev1.WarnAt {
+	if w.IsZero() {
+		return nil
+	}
+	shown := &quoratev1.WarnAt{Margin: int32(w.Margin), Off: w.Off}
+	for _, percent := range w.Percents {
+		shown.Percents = append(shown.Percents, int32(percent))
+	}
+	return shown
+}
+
+// FromCrossing converts the crossing of a threshold; nil stays nil.
+func FromCrossing(c *quota.Crossing, cleared bool) *quoratev1.ThresholdCrossing {
+	if c == nil {
+		return nil
+	}
+	return &quoratev1.ThresholdCrossing{
+		Tree: c.Tree, Node: c.Node, Resource: c.Resource, Percent: int32(c.Percent), Used: int64(c.Used),
+		Limit: fromLimit(c.Limit), Cleared: cleared, Omitted: int32(c.Omitted),
+	}
+}
