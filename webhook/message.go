@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -86,13 +87,19 @@ func idOf(e cluster.WatchEvent) string {
 
 // gapMessage tells that the events between two positions are not remembered.
 func (d *Deliverer) gapMessage(from, to quota.EventPosition) message {
-	body := marshalEnvelope(gapType, map[string]eventPlace{
-		"after": {Index: strconv.FormatUint(from.Index, 10), Number: from.Number},
-		"until": {Index: strconv.FormatUint(to.Index, 10), Number: to.Number},
-	})
+	after, until := placeOf(from), placeOf(to)
 	return message{
-		id: fmt.Sprintf("%s-%d-%d-gap", d.config.ClusterName, from.Index, from.Number), body: body, cursor: to, isGap: true,
+		id:   fmt.Sprintf("%s-%s-%d-gap", d.config.ClusterName, after.Index, after.Number),
+		body: marshalEnvelope(gapType, map[string]eventPlace{"after": after, "until": until}), cursor: to, isGap: true,
 	}
+}
+
+// placeOf is a position for receivers: without a number it is behind all events of the index.
+func placeOf(p quota.EventPosition) eventPlace {
+	if p.Number == math.MaxUint32 {
+		p.Number = 0
+	}
+	return eventPlace{Index: strconv.FormatUint(p.Index, 10), Number: p.Number}
 }
 
 // newClient returns a client that follows no redirect, uses no proxy, and connects only where hosts allow it.

@@ -45,6 +45,7 @@ type hookReceiver struct {
 	bodies map[string]string
 	calls  int
 	again  int
+	away   bool
 	wrong  []string
 }
 
@@ -54,6 +55,13 @@ func newHookReceiver(t *testing.T) *hookReceiver {
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
+}
+
+// setAway makes the receiver refuse everything, or take deliveries again.
+func (r *hookReceiver) setAway(away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = away
 }
 
 // ServeHTTP answers every fifth delivery with an error, half of these after it has taken the event.
@@ -69,7 +77,7 @@ func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.wrong = append(r.wrong, fmt.Sprintf("%s %s: signature %s, want %s", q.Method, id,
 			q.Header.Get("Webhook-Signature"), want))
 	}
-	if r.calls++; r.calls%10 == 3 {
+	if r.calls++; r.calls%10 == 3 || r.away {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
@@ -129,6 +137,7 @@ func TestWebhooksOverFailovers(t *testing.T) {
 	}
 	var want []string
 	for round := range 4 {
+		receiver.setAway(round%2 == 1) // what a leader could not deliver is left to the next one
 		for i := range 25 {
 			id := fmt.Sprintf("job-%d-%d", round, i)
 			if _, err := quorate.Allocations.Allocate(t.Context(), oneClaim(id, 1)); err != nil {
@@ -146,6 +155,7 @@ func TestWebhooksOverFailovers(t *testing.T) {
 			awaitReady(t, c.servers[leader], c.flags[leader])
 		}
 	}
+	receiver.setAway(false)
 	awaitCondition(t, "not all events were delivered", func() bool { return len(receiver.received(t)) >= len(want) })
 	if got := receiver.received(t); !slices.Equal(got, want) {
 		t.Errorf("received\n%q, want\n%q", got, want)
