@@ -44,8 +44,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestAddresses: what a name was resolved to decides. Addresses of the own machine and of the link need a URL and a rule
-// with exactly this address.
+// TestAddresses: what a name was resolved to decides. Addresses of the own machine and of the link need a URL and a
+// rule with exactly this address.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	hosts := mustParse(t, "http://127.0.0.1:*", "hooks.example.org", "169.254.169.254")

@@ -15,7 +15,8 @@ func TestSecrets(t *testing.T) {
 	one := secretPrefix + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("a", minSecret)))
 	other := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("b", maxSecret)))
 	for text, want := range map[string]int{
-		one: 1, one + "\n" + other + "\n": 2, strings.Repeat(one+"\n", 3): 3, strings.Repeat(one+"\n", 4): 0, "": 0, "short": 0,
+		one: 1, one + "\n" + other + "\n": 2, strings.Repeat(one+"\n", 3): 3, strings.Repeat(one+"\n", 4): 0,
+		"": 0, "short": 0,
 		base64.StdEncoding.EncodeToString([]byte("too short")): 0, other + "AAAA": 0,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "s"), []byte(text), 0o600); err != nil {

@@ -77,6 +77,20 @@ func (c *Cluster) exposeAPI(node int, a nodeAddresses) error {
 	return nil
 }
 
+// ListenForNodes opens an address for this process that every node reaches as its own loopback.
+func (c *Cluster) ListenForNodes() (list []net.Listener, address string, err error) {
+	if c.network != nil {
+		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), receiverPort).String()
+		list, err = c.network.listenInside(address)
+		return list, address, err
+	}
+	one, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	return []net.Listener{one}, one.Addr().String(), nil
+}
+
 // freePorts finds ports on loopback that are free for both TCP and UDP.
 func freePorts(n int) ([]string, error) {
 	ctx, listen := context.Background(), net.ListenConfig{}

@@ -46,6 +46,8 @@ const (
 	raftPort   = 7201
 	gossipPort = 7301
 	boskosPort = 7401
+	// receiverPort is that of what this process serves for nodes.
+	receiverPort = 7501
 )
 
 // gossipKeyBytes is the size of the gossip key.

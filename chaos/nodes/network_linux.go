@@ -85,6 +85,20 @@ func (n *network) openForwarder(node int, at string) (string, error) {
 	return d.listenAddress(), nil
 }
 
+// listenInside opens the same loopback address in the namespace of each node.
+func (n *network) listenInside(address string) (list []net.Listener, err error) {
+	for _, space := range n.namespaces {
+		err = errors.Join(err, space.runInside(func() error {
+			listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", address)
+			if err == nil {
+				list = append(list, listener)
+			}
+			return err
+		}))
+	}
+	return list, err
+}
+
 // enterNamespace moves the current thread to a node's namespace.
 func (n *network) enterNamespace(node int) error { return n.namespaces[node].enterThread() }
 

@@ -20,6 +20,8 @@ func newNetwork(int, uint64) (*network, error) { return nil, errNotHere }
 
 func (*network) openForwarder(int, string) (string, error) { return "", errNotHere }
 
+func (*network) listenInside(string) ([]net.Listener, error) { return nil, errNotHere }
+
 func (*network) enterNamespace(int) error { return errNotHere }
 
 func (*network) dialNode(context.Context, int, string, string) (net.Conn, error) {

@@ -61,6 +61,10 @@ var allBugs = []Bug{
 		Name: "skip-record", Faults: []string{"kill-follower", "lagging-follower"}, Workloads: []string{"deep", "limits"},
 		Length: 40 * time.Second, VirtualTime: true, Guarded: true,
 	},
+	{
+		Name: "early-delivery", Faults: []string{"kill-leader"}, Workloads: []string{"pair", "read", "watch"},
+		Length: 20 * time.Second,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

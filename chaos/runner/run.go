@@ -87,6 +87,8 @@ type activeRun struct {
 	// secret is the bootstrap secret of a cluster that is guarded, and accounts work on it then.
 	secret   string
 	accounts *guarded.Workload
+	// receiver gets the events of the cluster; nil if the servers know no webhooks.
+	receiver *receiver
 	result   *Result
 }
 
@@ -142,7 +144,11 @@ func (r *activeRun) startCluster() error {
 	if err != nil {
 		return err
 	}
-	config.Env = secret
+	hooks, err := r.makeWebhookSecret()
+	if err != nil {
+		return err
+	}
+	config.Env = append(secret, hooks...)
 	cluster, err := nodes.Start(config)
 	if err != nil {
 		return err
@@ -195,6 +201,10 @@ func (r *activeRun) playFaults(ctx context.Context) error {
 	if err := r.guardCluster(ctx); err != nil {
 		return err
 	}
+	if err := r.startReceiver(ctx); err != nil {
+		return err
+	}
+	defer r.receiver.close()
 	file, err := os.Create(r.History())
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
@@ -252,6 +262,10 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
 	r.result.Verdicts = check.JudgeWith(r.result.History, finals,
 		check.Options{Timeout: searchTimeout, Pictures: r.Dir})
+	if r.receiver != nil {
+		deliveries := r.receiver.finish(ctx, r.Patience)
+		r.result.Verdicts = append(r.result.Verdicts, check.JudgeDeliveries(r.result.History, finals, deliveries))
+	}
 	if err := r.judgeAccess(ctx); err != nil {
 		return err
 	}

@@ -111,8 +111,8 @@ func (r *hookReceiver) received(t *testing.T) []string {
 	return list
 }
 
-// TestWebhooksOverFailovers: a receiver that fails now and then gets every event over several crashes of the leader, the
-// first time in order, signed, and with the same id and body when it comes again.
+// TestWebhooksOverFailovers: a receiver that fails now and then gets every event over several crashes of the leader,
+// the first time in order, signed, and with the same id and body when it comes again.
 func TestWebhooksOverFailovers(t *testing.T) {
 	t.Parallel()
 	receiver, secrets := newHookReceiver(t), secretsFolder(t)
