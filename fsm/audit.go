@@ -68,7 +68,8 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 func isRecorded(c quota.Command) bool {
 	switch c.(type) {
 	case quota.Allocate, quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.Confirm,
-		quota.Cancel, quota.Expire, quota.UpdateItems, quota.ResetItems, quota.AdvanceWebhooks:
+		quota.Cancel, quota.Expire, quota.SetCivilOffset, quota.ExtendSchedule, quota.UpdateItems,
+		quota.ResetItems, quota.AdvanceWebhooks:
 		return false
 	default:
 		return true
@@ -198,6 +199,10 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return changeDraft{audit.Record{Kind: audit.Access, Action: accessAction(c.Change), Reason: c.Reason}}, true
 	case quota.AdoptAllocations:
 		return changeDraft{audit.Record{Kind: audit.Access, Action: "AdoptAllocations", Reason: c.Reason}}, true
+	case quota.ScheduleLimits:
+		return scheduleRecord("ScheduleLimits", c.Actor, c.Reason, quota.Place(c.Tree, c.Node)+": "+c.ID), true
+	case quota.CancelScheduledLimit:
+		return scheduleRecord("CancelScheduledLimit", c.Actor, c.Reason, c.ID), true
 	case quota.RequestLimits:
 		return requestRecord("RequestLimits", c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits)), true
 	case quota.ApproveRequest:
@@ -210,8 +215,8 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		return requestRecord("SetWebhook", c.Reason, "webhook "+c.Name), true
 	case quota.ManageWebhook:
 		return requestRecord(webhookActions[c.Action], c.Reason, "webhook "+c.Name), true
-	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire, quota.UpdateItems,
-		quota.ResetItems, quota.AdvanceWebhooks:
+	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire,
+		quota.SetCivilOffset, quota.ExtendSchedule, quota.UpdateItems, quota.ResetItems, quota.AdvanceWebhooks:
 	}
 	return changeDraft{}, false
 }
@@ -230,6 +235,11 @@ func configurationRecord(action string, meta quota.ChangeMeta, detail string) ch
 	return changeDraft{audit.Record{
 		Kind: audit.Configuration, Action: action, Reason: meta.Reason, RequestID: meta.RequestID, Detail: detail,
 	}}
+}
+
+// scheduleRecord begins the record of a command about a scheduled limit.
+func scheduleRecord(action, actor, reason, detail string) changeDraft {
+	return configurationRecord(action, quota.ChangeMeta{Actor: actor, Reason: reason}, detail)
 }
 
 // requestRecord begins the record of a command about a request for limits.

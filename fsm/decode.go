@@ -157,6 +157,9 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 	if command := decodeHoldingChange(c); command != nil {
 		return command, nil
 	}
+	if command := decodeCalendarCommand(c); command != nil {
+		return command, nil
+	}
 	return decodeRequestCommand(c)
 }
 

@@ -149,6 +149,8 @@ func encodeCommand(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_Cancel{Cancel: &logv1.Cancel{Id: c.ID}}}
 	case quota.Expire:
 		return &logv1.Command{Command: &logv1.Command_Expire{Expire: &logv1.Expire{Most: int64(c.Most)}}}
+	case quota.SetCivilOffset, quota.ScheduleLimits, quota.CancelScheduledLimit, quota.ExtendSchedule:
+		return encodeCalendarCommand(c)
 	}
 	return encodeChange(c)
 }

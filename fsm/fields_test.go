@@ -150,6 +150,10 @@ func rewritten(r *logv1.Record) *logv1.Record {
 		again := proto.CloneOf(part.Access) // but for the section compared by TestBooksSurviveSnapshots
 		again.Section = encodeSection(decodeSection(part.Access.GetSection()))
 		return &logv1.Record{Record: &logv1.Record_Access{Access: again}}
+	case *logv1.Record_ScheduledLimit:
+		return &logv1.Record{Record: &logv1.Record_ScheduledLimit{
+			ScheduledLimit: encodeScheduledImage(decodeScheduledImage(part.ScheduledLimit)),
+		}}
 	case *logv1.Record_Event:
 		return &logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(decodeEvent(part.Event))}}
 	}

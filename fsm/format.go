@@ -68,7 +68,8 @@ func formatOf(c quota.Command) uint32 {
 		return seventhFormat
 	case quota.Resize, quota.Transfer, quota.Split:
 		return eighthFormat
-	case quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks, quota.HoldNode, quota.ResumeNode:
+	case quota.SetCivilOffset, quota.ScheduleLimits, quota.CancelScheduledLimit, quota.ExtendSchedule, quota.SetWebhook,
+		quota.ManageWebhook, quota.AdvanceWebhooks, quota.HoldNode, quota.ResumeNode:
 		return ninthFormat
 	case quota.ApplyTrees:
 		if slices.ContainsFunc(c.Trees, treeNeedsNinth) {

@@ -34,7 +34,21 @@ func ninthSamples() map[string]quota.Command {
 			Meta: quota.ChangeMeta{Actor: "eva", Reason: "new cables", RequestID: "r1"}, Tree: "t", Node: "a", Deny: true,
 			For: 60_000, Drain: true, Grace: 1000,
 		},
-		"resume-node": quota.ResumeNode{Meta: quota.ChangeMeta{Actor: "eva"}, Tree: "t", Node: "a"},
+		"resume-node":      quota.ResumeNode{Meta: quota.ChangeMeta{Actor: "eva"}, Tree: "t", Node: "a"},
+		"set-civil-offset": quota.SetCivilOffset{Offset: 1_790_000_000_000},
+		"schedule-limits": quota.ScheduleLimits{
+			ID: "night", Tree: "elastic", Node: "a", Adjustments: []quota.LimitAdjustment{
+				{Resource: "cpu", Kind: quota.AddToLimit, Amount: 3},
+			},
+			Windows: []quota.CivilWindow{
+				{From: 1_790_000_000_000, Until: 1_790_000_060_000}, {From: 1_790_000_090_000, Until: 1_790_000_120_000},
+			},
+			Rule: "weekdays 18:00-08:00 Europe/Zurich", RuleEnds: 1_799_000_000_000, Actor: "eva", Reason: "a campaign",
+		},
+		"cancel-scheduled-limit": quota.CancelScheduledLimit{ID: "night", Actor: "eva", Reason: "not needed"},
+		"extend-schedule": quota.ExtendSchedule{
+			ID: "night", Windows: []quota.CivilWindow{{From: 1_790_000_150_000, Until: 1_790_000_180_000}},
+		},
 	}
 }
 
@@ -58,6 +72,8 @@ func ninthFSM(t testing.TB) *FSM {
 	crossThresholds(t, f)
 	holdNinth(t, f)
 	addRanges(t, f)
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.SetCivilOffset{Offset: 1_790_000_000_000},
+		ninthSamples()["schedule-limits"])))
 	return f
 }
 

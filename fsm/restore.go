@@ -77,7 +77,9 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.Stat
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
 		TreeVersion: header.GetTreeVersion(), LimitRequest: header.GetLimitRequest(),
-		Webhook: header.GetWebhook(),
+		Webhook:     header.GetWebhook(),
+		CivilOffset: quota.Span(header.GetCivilOffsetMs()), Civil: quota.CivilTime(header.GetCivilMs()),
+		Scheduled: header.GetScheduledLimit(),
 	})
 	if err := r.readBody(loader); err != nil {
 		return loadedState{}, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -188,6 +190,8 @@ func (r *recordReader) addRecord(loader *ledger.Restorer, record *logv1.Record) 
 		return loader.AddLimitRequest(decodeLimitRequest(part.LimitRequest))
 	case *logv1.Record_Webhook:
 		return loader.AddWebhook(decodeWebhook(part.Webhook))
+	case *logv1.Record_ScheduledLimit:
+		return loader.AddScheduled(decodeScheduledImage(part.ScheduledLimit))
 	case *logv1.Record_Item:
 		return loader.AddItem(decodeItem(part.Item))
 	case *logv1.Record_Held:

@@ -54,6 +54,8 @@ func (f *FSM) newSnapshot() *snapshot {
 		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
 		TreeVersion: image.Header.TreeVersion, LimitRequest: image.Header.LimitRequest,
 		Webhook: image.Header.Webhook, LastEvent: f.lastEvent,
+		CivilOffsetMs: int64(image.Header.CivilOffset), CivilMs: int64(image.Header.Civil),
+		ScheduledLimit: image.Header.Scheduled,
 	}}
 }
 
@@ -138,6 +140,9 @@ func (s *snapshot) recordLists() []func(*recordWriter) error {
 		}),
 		writeAll(slices.Values(s.image.Webhooks()), func(w *quota.Webhook) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Webhook{Webhook: encodeWebhook(w)}}
+		}),
+		writeAll(slices.Values(s.image.Scheduled()), func(l ledger.ScheduledImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_ScheduledLimit{ScheduledLimit: encodeScheduledImage(l)}}
 		}),
 		writeAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}

@@ -205,6 +205,7 @@ func encodeEvent(e *quota.Event) *logv1.EventRecord {
 	record := &logv1.EventRecord{
 		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
 		Owner: e.Owner, Crossing: encodeCrossing(e.Crossing), Tree: e.Tree, Node: e.Node,
+		ScheduledLimit: encodeScheduledEvent(e.Scheduled),
 	}
 	if e.Request != nil {
 		record.Request = encodeAllocate(*e.Request)
@@ -220,7 +221,8 @@ func decodeEvent(r *logv1.EventRecord) *quota.Event {
 		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
 		Owner: r.GetOwner(), Crossing: decodeCrossing(r.GetCrossing()),
 		Tree: r.GetTree(), Node: r.GetNode(),
-		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
+		Scheduled: decodeScheduledEvent(r.GetScheduledLimit()),
+		Stamp:     quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {
 		request := decodeAllocate(r.GetRequest())

@@ -30,6 +30,7 @@ type Bounds struct {
 	Requests       int // open requests for limits
 	RequestsOfOne  int // open requests for limits of one user
 	ClosedRequests int // closed requests for limits remembered
+	Scheduled      int // scheduled limits
 	// FreeBytes is the size up to which an allocation, a waiting request or an item does not count against LiveBytes.
 	FreeBytes int64
 	// LiveBytes bounds trees, items, held allocations and waiting requests together, see [Sizes]. Beyond the other three
@@ -56,7 +57,7 @@ func DefaultBounds() Bounds {
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
 		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
 		Items: 100_000, ItemsOfOne: 10_000, Picks: 1_000, Turns: 16, Data: 64, Waiting: 50_000,
-		Policies: 100, Requests: 1_000, RequestsOfOne: 20, ClosedRequests: 1_000,
+		Policies: 100, Requests: 1_000, RequestsOfOne: 20, ClosedRequests: 1_000, Scheduled: 1_000,
 		FreeBytes: 512, LiveBytes: 704 << 20, EndedBytes: 128 << 20, HistoryBytes: 128 << 20, EventBytes: 64 << 20,
 		TombstoneSpan: 10 * 60 * 1000,
 	}
@@ -117,6 +118,22 @@ const (
 
 // AutoApprover is the user that approves requests for limits by the rule of a node. No caller can have this name.
 const AutoApprover = "system/auto-approve"
+
+// MaxCivilTime is the end of the year 9999, in milliseconds since 1970.
+const MaxCivilTime = 253_402_300_799_999
+
+// Bounds of scheduled limits.
+const (
+	MaxAdjustments = 64
+	MaxWindows     = 64
+	MaxRule        = 128
+	// MinWindow is the shortest window: a second.
+	MinWindow CivilTime = 1000
+	// MaxFamilyInstants bounds the instants at which the limits of one resource, of a node and its children, may change.
+	MaxFamilyInstants = 1000
+	// MaxWarning is how long before the end of a window the warning comes, or half of the window if that is shorter.
+	MaxWarning CivilTime = 60 * 60 * 1000
+)
 
 // MaxReserve is the longest duration of a reservation: an hour.
 const MaxReserve Span = 60 * 60 * 1000

@@ -231,6 +231,46 @@ type Expire struct {
 	Most int
 }
 
+// SetCivilOffset makes civil time the sum of ledger time and an offset. Civil time never decreases: after a smaller
+// offset it stands still until the sum has reached it. The leader proposes it, from the clocks of the members; it may
+// be repeated.
+type SetCivilOffset struct {
+	// Offset is 1 to MaxCivilTime.
+	Offset Span
+}
+
+// ScheduleLimits changes limits of one node in windows of civil time, see [ScheduledLimit]. What the policies say of
+// limits must hold at every instant of the future, with all that is scheduled. It is idempotent by id while the id is
+// known.
+type ScheduleLimits struct {
+	ID         string
+	Tree, Node string
+	// Adjustments and Windows are as in ScheduledLimit, at least one each. The first window may have begun; every one must
+	// end in the future.
+	Adjustments []LimitAdjustment
+	Windows     []CivilWindow
+	// Rule is at most MaxRule bytes. RuleEnds is not before the end of the last window, or 0.
+	Rule     string
+	RuleEnds CivilTime
+	// Actor and Reason are kept with the limit.
+	Actor, Reason string
+}
+
+// CancelScheduledLimit ends a scheduled limit at once, with all its windows. It is refused if a policy would forbid the
+// limits that are left.
+type CancelScheduledLimit struct {
+	ID            string
+	Actor, Reason string
+}
+
+// ExtendSchedule adds the next windows of a recurring scheduled limit. The leader proposes it. Windows that begin before
+// the end of the last known one are left out, so it may be repeated.
+type ExtendSchedule struct {
+	ID string
+	// Windows are 1 to MaxWindows, in order and disjoint.
+	Windows []CivilWindow
+}
+
 // ChangeMeta accompanies every change of configuration.
 type ChangeMeta struct {
 	// Actor and Reason are kept in the history.
@@ -370,6 +410,12 @@ func (ResetItems) command()     {}
 func (Confirm) command()        {}
 func (Cancel) command()         {}
 func (Expire) command()         {}
+func (SetCivilOffset) command() {}
+func (ScheduleLimits) command() {}
+func (ExtendSchedule) command() {}
+
+func (CancelScheduledLimit) command() {}
+
 func (ApplyTrees) command()     {}
 func (SetLimits) command()      {}
 func (MoveNode) command()       {}

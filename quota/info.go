@@ -161,6 +161,8 @@ type ResourceUsage struct {
 	Resource Resource
 	// Set is the configured limit; Effective is the limit that applies: the set one, or what stands for an unset one.
 	Set, Effective Limit
+	// ChangesAt is when the next window of a scheduled limit of the resource at the node begins or ends; 0 if none does.
+	ChangesAt CivilTime
 	// Own is the amount held at the node itself, Subtree the amount held at the node and below.
 	Own, Subtree Amount
 	// Headroom is the amount that a claim at this node could get now: the smallest remainder on the path to the root,
@@ -354,16 +356,26 @@ const (
 	EventDrained EventKind = 12
 	// EventWebhookDead: a webhook could not deliver an event for as long as it may try; the id is its name.
 	EventWebhookDead EventKind = 20
+	// EventLimitStarted: a scheduled limit came into force.
+	EventLimitStarted EventKind = 24
+	// EventLimitEnding: a window of a scheduled limit ends soon.
+	EventLimitEnding EventKind = 25
+	// EventLimitEnded: a window of a scheduled limit has ended, or the limit with all its windows.
+	EventLimitEnded EventKind = 26
+	// EventLimitScheduled: a scheduled limit was made.
+	EventLimitScheduled EventKind = 27
 )
 
-// Event is a change of one allocation or of one node, or the crossing of a threshold. It is immutable.
+// Event is a change of one allocation or of one node, the crossing of a threshold, or a change of limits by the
+// calendar. It is immutable.
 type Event struct {
 	// Number increases by one from event to event.
 	Number uint64
 	Kind   EventKind
 	// Tree and Node are set for an EventDrained, which has no ID.
 	Tree, Node string
-	// ID is the id of the allocation or request, By that of the allocation that caused the event.
+	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event, or
+	// for a scheduled limit the actor.
 	ID, By string
 	Stamp  Stamp
 	// Owner is the user whose request was denied; empty for other kinds, and if it is not known.
@@ -371,6 +383,8 @@ type Event struct {
 	// Request and Decision are set for a denial.
 	Request  *Allocate
 	Decision *Decision
+	// Scheduled is set for what happened to a scheduled limit.
+	Scheduled *ScheduledLimitEvent
 	// Crossing is set for events about a threshold, which have no id.
 	Crossing *Crossing
 }

@@ -7,6 +7,13 @@ type Instant int64
 // Span is a duration of ledger time in milliseconds.
 type Span int64
 
+// CivilTime is a point of civil time: milliseconds since 1970, as the members have agreed on it in the log. 0 means
+// that they have not agreed yet.
+//
+// It is ledger time plus an offset (SetCivilOffset) and never decreases. Only what people have planned for a date goes
+// by it. Leases, reservations and waiting go by ledger time, which no wall clock can move.
+type CivilTime int64
+
 // Stamp is the time of one log entry.
 type Stamp struct {
 	// At is ledger time; the ledger takes max(now, At).

@@ -173,6 +173,7 @@ func TestCommandsNeedTheirRights(t *testing.T) {
 	other.Principal.User = "account/heidi"
 	g.refused("hans", other, quota.Forbidden, "may not hold for account/heidi")
 	g.refused("hans", quota.Expire{Most: 1}, quota.Forbidden, "only the cluster itself")
+	g.refused("hans", quota.SetCivilOffset{Offset: 1}, quota.Forbidden, "only the cluster itself")
 	g.refused("hans", quota.ChangeAccess{Change: access.SetMode{Mode: access.Guarded}}, quota.Forbidden, "access.manage")
 	g.refused("hans", quota.DeleteTree{Tree: "cern"}, quota.NotFound, "there is no cern")
 	g.refused("anna", setCores("atlas", 1000), quota.Forbidden, "limits.set") // and not what the policy says of it

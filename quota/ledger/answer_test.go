@@ -45,6 +45,10 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 		}
 	case out.Items != nil:
 		p.itemLines(out.Items, repeated)
+	case isCivilOffset(c):
+		p.say("civil time is %s", p.ledger.View().CivilTime())
+	case out.ScheduledLimit != nil:
+		p.say("%s%s", describeScheduled(*out.ScheduledLimit), repeated)
 	case out.Expired > 0:
 		p.say("%d expired", out.Expired)
 	default:
@@ -214,6 +218,8 @@ func (p *player) read(word string, args []string) error {
 		p.counted(v, args)
 	case "due":
 		p.due(v)
+	case "scheduled":
+		p.sayScheduled(args)
 	case "counts":
 		c := v.Counts()
 		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended,

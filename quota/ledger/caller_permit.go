@@ -41,6 +41,14 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.permitSystem("reports what webhooks have delivered"))
 	case quota.SetWebhook, quota.ManageWebhook:
 		return l.forbid(l.needCluster(access.AccessManage)) // a receiver learns of all that its webhook selects
+	case quota.SetCivilOffset:
+		return l.forbid(l.permitSystem("sets civil time"))
+	case quota.ExtendSchedule:
+		return l.forbid(l.permitSystem("adds windows to a scheduled limit"))
+	case quota.ScheduleLimits:
+		return l.forbid(l.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "limit"}, "place.node"))
+	case quota.CancelScheduledLimit:
+		return l.forbid(l.permitCancelScheduled(c))
 	case quota.ChangeAccess:
 		return l.forbid(l.permitAccess(c.Change))
 	case quota.AdoptAllocations:
@@ -71,6 +79,19 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.needCluster(access.ConfigRead))
 	}
 	return nil
+}
+
+// permitCancelScheduled asks for the right to set the limits of the node. Those who may not read the node learn nothing
+// of what is scheduled there.
+func (l guard) permitCancelScheduled(c quota.CancelScheduledLimit) *quota.Error {
+	s := l.calendar.find(c.ID)
+	if s == nil {
+		return nil // the command says that there is none
+	}
+	if !l.may(access.ConfigRead, s.node) {
+		return noScheduledLimit(c.ID)
+	}
+	return l.permitBefore(quota.Change{Tree: s.node.treeName, Node: s.node.path, Field: "limit"}, "id")
 }
 
 // permitApply asks for the right to read each tree, or to create it, before anything is compared; of a change of one
@@ -350,8 +371,14 @@ func (l guard) completed(c quota.Command) quota.Command {
 	case quota.DeleteTree:
 		c.Meta.Actor = l.caller.user()
 		return c
+	case quota.ScheduleLimits:
+		c.Actor = l.caller.user()
+		return c
+	case quota.CancelScheduledLimit:
+		c.Actor = l.caller.user()
+		return c
 	case quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.UpdateItems, quota.ResetItems,
-		quota.Confirm, quota.Cancel, quota.Expire,
+		quota.Confirm, quota.Cancel, quota.Expire, quota.SetCivilOffset, quota.ExtendSchedule,
 		quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
 		quota.WithdrawRequest, quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
 	}

@@ -258,6 +258,7 @@ func (pl planner) planChanges(wishes []treeChange, policies policyChange, sectio
 		}
 		pl.forest.usePolicies(policies.next)
 		for _, s := range steps {
+			pl.calendar.follow(s)
 			pl.installTrees(s)
 		}
 		pl.guard().reserveIDs()
@@ -297,7 +298,11 @@ func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan
 		return nil, err
 	}
 	stuck := pl.rehomeClaims(s)
-	if breaches := append(s.breaches(), stuck...); len(breaches) > 0 {
+	breaches := append(s.breaches(), stuck...)
+	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
+		breaches = s.laterBreaches(pl.civil.now)
+	}
+	if len(breaches) > 0 {
 		return nil, quota.NewBreachError(breaches)
 	}
 	return s, nil

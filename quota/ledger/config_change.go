@@ -21,7 +21,11 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 	if err != nil {
 		return refusedPlan(err)
 	}
-	if breaches := n.checkSwap(swap); len(breaches) > 0 {
+	breaches := n.checkSwap(swap)
+	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
+		breaches = n.checkSwapLater(swap, pl.civil.now)
+	}
+	if len(breaches) > 0 {
 		return refusedPlan(quota.NewBreachError(breaches))
 	}
 	if err := pl.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {

@@ -168,6 +168,7 @@ func newTransition(draft, old *tree, origins ...predecessor) *treeTransition {
 		})
 	}
 	s.keepDynamic()
+	s.carrySchedules()
 	s.carryUsage()
 	draft.root.walk(func(n *node) bool {
 		s.redefined = n.from != nil && n.from.policy != n.policy

@@ -24,7 +24,10 @@ func (n *node) family(r int, own quota.Amount, swap *node) policy.Family {
 }
 
 func (n *node) childLimit(r int) policy.ChildLimit {
-	return policy.ChildLimit{Name: n.name(), Limit: n.effective(r), Set: n.limits[r].Kind != quota.Unset}
+	return policy.ChildLimit{
+		Name: n.name(), Limit: n.effective(r),
+		Set: n.limits[r].Kind != quota.Unset || n.setsLimit(r, (*scheduledLimit).isInForce),
+	}
 }
 
 func (n *node) standIn(swap *node) *node {

@@ -40,6 +40,8 @@ const (
 	// dueHold and dueDrain have the identity of a node whose hold ends, or whose drain goes on.
 	dueHold  dueKind = 21
 	dueDrain dueKind = 22
+	// dueSchedule has the number of a scheduled limit, in the heap of the calendar.
+	dueSchedule dueKind = 5
 )
 
 // dueKey identifies what has a deadline.
@@ -124,6 +126,18 @@ func (a *Allocation) endsAt() quota.Instant {
 
 // NextDue returns when the ledger needs its next Expire, which may be in the past; false if it needs none.
 func (v View) NextDue() (quota.Instant, bool) {
+	first, waits := v.nextDeadline()
+	if scheduled, ok := v.ledger.calendar.due.next(); ok {
+		at := v.ledger.civil.instantOf(quota.CivilTime(scheduled.at), v.ledger.now.At)
+		if !waits || at < first {
+			return at, true
+		}
+	}
+	return first, waits
+}
+
+// nextDeadline is the next deadline in ledger time.
+func (v View) nextDeadline() (quota.Instant, bool) {
 	next, ok := v.ledger.deadlines.next()
 	return next.at, ok
 }

@@ -95,7 +95,8 @@ func (s *allocations) noAllocation(id string) *quota.Error {
 		"no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))
 }
 
-// expireDue ends or changes what is due, in the order of deadlines; at one instant, by kind and number.
+// expireDue ends or changes what is due, in the order of deadlines; at one instant, by kind and number. What is due in
+// civil time comes after what is due in ledger time.
 func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 	if err := checkMost(c.Most); err != nil || m == dryRun {
 		return Outcome{Refused: err}
@@ -109,6 +110,7 @@ func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 		out.Restored = append(out.Restored, l.fireDeadline(next.dueKey)...)
 		out.Expired++
 	}
+	out.Expired += l.calendar.fireDue(c.Most - out.Expired)
 	return out
 }
 
@@ -139,6 +141,7 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 		open := l.requests.find(k.number)
 		closed := l.requests.close(open, quota.RequestExpired, "", "it was not decided in time")
 		l.journal.changes = append(l.journal.changes, requestChange(open, closed))
+	case dueSchedule: // in the heap of the calendar
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ var eventWords = map[quota.EventKind]string{
 	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired",
 	quota.EventRestored: "restored",
 	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped", quota.EventDrained: "drained",
+	quota.EventLimitScheduled: "scheduled", quota.EventLimitStarted: "begun", quota.EventLimitEnding: "announced to end",
+	quota.EventLimitEnded: "ended",
 }
 
 func (p *player) events(v ledger.Sandbox, args []string) error {
@@ -50,6 +52,12 @@ func (p *player) events(v ledger.Sandbox, args []string) error {
 			text = fmt.Sprintf("%d: %s", e.Number, crossingWords(e.Crossing, eventWords[e.Kind]))
 		}
 		p.say("%s, %s", text, moment(e.Stamp.At, e.Stamp.Wall))
+		if s := e.Scheduled; s != nil {
+			p.say("  %s", describeScheduled(s.Limit))
+			for _, o := range s.Over {
+				p.say("  over its limit then: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
+			}
+		}
 		if e.Decision != nil {
 			p.say("  %s", e.Decision.Explain())
 		}

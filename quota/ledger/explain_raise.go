@@ -25,6 +25,9 @@ func (r *raised) apply() {
 	}
 }
 
+// isScheduled is true if a scheduled limit is in force over the node's own, which then may not matter.
+func (r *raised) isScheduled() bool { return r.node != nil && r.node.isAdjusted(r.resource) }
+
 func (r *raised) revert() {
 	if r.node != nil {
 		r.node.swapLimit(r.resource, r.before)
@@ -126,6 +129,9 @@ func (h *raiseSearch) raiseFor(violations []quota.Violation) bool {
 		if r == nil {
 			r = h.begin(v)
 		}
+		if r.isScheduled() {
+			return false
+		}
 		if r.To = r.To.Plus(v.Missing()); r.To > quota.MaxAmount {
 			return false
 		}
@@ -217,7 +223,7 @@ func (h *raiseSearch) satisfyPolicies() bool {
 					continue
 				}
 				switch least, ok := n.leastLimit(r.resource); {
-				case !ok:
+				case !ok || n.isAdjusted(r.resource):
 					return false
 				case least > n.ceilings[r.resource]:
 					h.raiseTo(n, r.resource, least)

@@ -103,6 +103,9 @@ type node struct {
 	warnAt        *quota.WarnAt
 	hasThresholds bool
 	crossed       map[*resource][]int
+	// scheduled are the limits that the calendar has for the node, in the order in which they were made; a list is
+	// replaced, never changed.
+	scheduled []*scheduledLimit
 	// raisedByRule is when the rule of the parent last approved a request for limits of the node; 0 if it never has.
 	raisedByRule quota.Instant
 	// hold is nil unless the node is on hold.
@@ -123,6 +126,15 @@ func (n *node) place() string { return quota.Place(n.treeName, n.path) }
 
 // effective is the limit in force for a resource.
 func (n *node) effective(r int) quota.Limit {
+	limit := n.configuredLimit(r)
+	if len(n.scheduled) == 0 {
+		return limit
+	}
+	return n.adjusted(r, limit, (*scheduledLimit).isInForce)
+}
+
+// configuredLimit is the limit for a resource by the configuration alone.
+func (n *node) configuredLimit(r int) quota.Limit {
 	var fallback quota.Limit
 	if n.parent != nil && n.parent.fallbacks != nil {
 		fallback = n.parent.fallbacks[r]

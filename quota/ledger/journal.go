@@ -46,6 +46,8 @@ func (v View) concerns(e *quota.Event, tree, node string) bool {
 	switch {
 	case e.Tree != "":
 		return e.Tree == tree && quota.IsWithin(e.Node, node)
+	case e.Scheduled != nil:
+		return e.Scheduled.Limit.Tree == tree && quota.IsWithin(e.Scheduled.Limit.Node, node)
 	case e.Crossing != nil:
 		return e.Crossing.Tree == tree && quota.IsWithin(e.Crossing.Node, node)
 	case e.Request != nil:

@@ -21,6 +21,7 @@ type Ledger struct {
 	allocations allocations
 	queue       waitQueue
 	inventory   inventory
+	calendar    calendar
 	requests    limitRequests
 	webhooks    webhooks
 	// identified is the last identity of a caller.
@@ -37,6 +38,7 @@ type Ledger struct {
 type environment struct {
 	bounds quota.Bounds
 	now    quota.Stamp
+	civil  civilClock
 	level  uint32 // see SetLevel
 	// book has accounts, tokens, roles and the mode. A change of access replaces it as a whole.
 	book *access.Book
@@ -70,6 +72,9 @@ func New(b quota.Bounds) *Ledger {
 	l.inventory = newInventory(env)
 	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
 	l.inventory.allocations, l.inventory.queue = &l.allocations, &l.queue
+	l.calendar = calendar{
+		environment: env, journal: &l.journal, forest: &l.forest, queue: &l.queue, due: newDeadlines(),
+	}
 	l.requests = limitRequests{environment: env, deadlines: &l.deadlines}
 	l.webhooks = webhooks{environment: env, journal: &l.journal}
 	return l
@@ -150,6 +155,14 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 		return l.cancelReservation(c, m)
 	case quota.Expire:
 		return l.expireDue(c, m)
+	case quota.SetCivilOffset:
+		return l.setCivilOffset(c, m)
+	case quota.ScheduleLimits:
+		return p.scheduleLimits(c, m)
+	case quota.CancelScheduledLimit:
+		return p.cancelScheduled(c, m)
+	case quota.ExtendSchedule:
+		return l.calendar.extendSchedule(c, m)
 	case quota.ApplyTrees:
 		return p.commitPlan(c.Meta, p.planApply(c), m)
 	case quota.SetLimits:
@@ -193,6 +206,7 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 func (l *Ledger) advanceTime(s quota.Stamp) {
 	l.now.At = max(l.now.At, s.At)
 	l.now.Wall = s.Wall
+	l.civil.advance(l.now.At)
 	for range min(2, l.allocations.ended.Len()) {
 		l.allocations.forgetOldestTombstone()
 	}
@@ -233,6 +247,8 @@ type Outcome struct {
 	LimitRequest *quota.LimitRequestInfo
 	// Webhook is set for a SetWebhook and a ManageWebhook: the webhook after the command, or the one that was removed.
 	Webhook *quota.Webhook
+	// ScheduledLimit is set for commands about a scheduled limit: the limit after the command, or before its end.
+	ScheduledLimit *quota.ScheduledLimit
 	// WouldRefuse, in a watching ledger, is what a guarded one would have refused.
 	WouldRefuse *quota.Error
 	// Repeated is true if the command had been carried out before and changed nothing now.
@@ -246,12 +262,14 @@ func (l *Ledger) Header() Header {
 		Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
 		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
 		LimitRequest: l.requests.last, Webhook: l.webhooks.version,
+		CivilOffset: l.civil.offset, Civil: l.civil.now,
+		Scheduled: l.calendar.last,
 	}
 }
 
 // Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former.
 // Time, revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so
-// that no fence that was assigned after the backup is assigned again.
+// that no fence that was assigned after the backup is assigned again. Civil time continues from the later one too.
 //
 // Webhooks begin anew with what is remembered of events, and tell their receivers of the gap.
 //
@@ -261,6 +279,7 @@ func (l *Ledger) Header() Header {
 // them here and renewals after the backup are not known.
 func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.now = quota.Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
+	l.civil.continueFrom(max(l.civil.now, former.Civil), l.now.At)
 	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision),
 		max(l.journal.lastEvent, former.Event)
 	l.forest.nodeID, l.allocations.lastArrivalSeq, l.inventory.lastStateSeq = max(l.forest.nodeID, former.NodeID),
@@ -270,6 +289,7 @@ func (l *Ledger) Supersede(former Header, gap uint64) {
 	l.requests.last = max(l.requests.last, former.LimitRequest)
 	l.webhooks.version = max(l.webhooks.version, former.Webhook)
 	l.webhooks.restart()
+	l.calendar.last = max(l.calendar.last, former.Scheduled)
 	l.requests.closeAll("the state was replaced by a backup; ask again")
 	l.extendDeadlines()
 	l.selfCheck()

@@ -151,7 +151,7 @@ func (m *commanded) changesNothing() bool {
 // a limit before it may be so again, see TestCancelIsIdentity.
 func (m *commanded) mayExceed() bool {
 	switch c := m.command.(type) {
-	case quota.Cancel, quota.Expire:
+	case quota.Cancel, quota.Expire, quota.ScheduleLimits, quota.CancelScheduledLimit:
 		return true
 	case quota.Allocate:
 		return c.Mode == quota.Force || slices.ContainsFunc(c.Claims, func(c quota.Claim) bool {

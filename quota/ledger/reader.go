@@ -274,8 +274,8 @@ func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
 	return page
 }
 
-// seesEvent is true for the denials of the caller's own requests, for what happened to holders that it may read, and for
-// thresholds where it may read usage.
+// seesEvent is true for the denials of the caller's own requests, for what happened to holders that it may read, for
+// thresholds where it may read usage, and for scheduled limits where it may read the configuration.
 func (r Reader) seesEvent(e *quota.Event) bool {
 	if r.id == nil || r.id.Is(e.Owner) {
 		return true
@@ -288,6 +288,9 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 	}
 	if e.Tree != "" {
 		return r.May(access.UsageRead, e.Tree, e.Node)
+	}
+	if e.Scheduled != nil {
+		return r.May(access.ConfigRead, e.Scheduled.Limit.Tree, e.Scheduled.Limit.Node)
 	}
 	if e.Request != nil {
 		return !slices.ContainsFunc(e.Request.Claims,

@@ -30,6 +30,8 @@ func NewRestorer(b quota.Bounds, h Header) *Restorer {
 	l.forest.nodeID, l.allocations.fence, l.allocations.lastArrivalSeq = h.NodeID, h.Fence, h.Seat
 	l.inventory.lastStateSeq, l.queue.arrival, l.forest.version = h.Turn, h.Arrival, h.TreeVersion
 	l.requests.last, l.webhooks.version = h.LimitRequest, h.Webhook
+	l.calendar.last = h.Scheduled
+	l.civil = civilClock{offset: h.CivilOffset, now: h.Civil}
 	return &Restorer{
 		ledger: l, nodes: map[uint64]*node{}, formerNodes: map[address]*node{},
 		formerResources: map[string]*resource{},

@@ -47,6 +47,11 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 	for _, r := range image.revisions {
 		l.history.addRevision(r)
 	}
+	for _, s := range image.scheduled {
+		if err := ld.AddScheduled(s); err != nil {
+			return nil, err
+		}
+	}
 	for it := range image.Items() {
 		if err := ld.AddItem(it); err != nil {
 			return nil, err

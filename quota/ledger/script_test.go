@@ -44,6 +44,12 @@ import (
 //	resize ID [AT AMOUNTS…]… [CHANGE]
 //	transfer ID [AT PATH]… [CHANGE]    the claim at AT goes to PATH
 //	split ID [CHANGE]                  with indented lines: part ID, then AT PATH AMOUNTS for each claim
+//	civil DURATION                     make civil time so much more than ledger time
+//	schedule ID AT ADJUSTMENTS WINDOWS [@every=RULE] [@ends=DURATION] [META]
+//	    ADJUSTMENTS are resource=NUMBER, resource=+NUMBER, resource=-NUMBER or resource<NUMBER for a cap
+//	extend ID WINDOWS                  WINDOWS are FROM..UNTIL, durations since 1970
+//	unschedule ID [META]
+//	scheduled [AT]                     the scheduled limits
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
@@ -104,6 +110,8 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return quota.Cancel{ID: args[0]}, nil
 	case "resize", "transfer", "split":
 		return p.change(words[0], args, body), p.err
+	case "civil", "schedule", "unschedule", "extend":
+		return p.calendar(words[0], args), p.err
 	case "expire":
 		return quota.Expire{Most: int(p.amount(args[0]))}, p.err
 	}

@@ -203,6 +203,10 @@ func sizeOfPrincipal(p quota.Principal) int64 {
 
 func eventSize(e *quota.Event) int64 {
 	n := eventBytes + int64(len(e.ID)+len(e.By)+len(e.Owner))
+	if s := e.Scheduled; s != nil {
+		n += recordBytes + int64(len(s.Limit.Tree)+len(s.Limit.Node)+len(s.Limit.Reason)+len(s.Limit.Rule)) +
+			int64(len(s.Limit.Adjustments)+len(s.Over))*violationBytes
+	}
 	if r := e.Request; r != nil {
 		n += recordBytes + int64(len(r.ID)) + sizeOfPairs(r.Labels) + sizeOfPrincipal(r.Principal)
 		for _, c := range r.Claims {

@@ -27,6 +27,7 @@ type Snapshot struct {
 	book      *access.Book
 	requests  []*quota.LimitRequest
 	webhooks  []*quota.Webhook
+	scheduled []ScheduledImage
 }
 
 // Header is the part of a snapshot that is not a list.
@@ -41,6 +42,11 @@ type Header struct {
 	LimitRequest uint64
 	// Webhook is the version of the last change of a webhook.
 	Webhook uint64
+	// CivilOffset is what is added to ledger time, Civil the civil time at Now; 0 if no offset was ever set.
+	CivilOffset quota.Span      `json:",omitzero"`
+	Civil       quota.CivilTime `json:",omitzero"`
+	// Scheduled is the number of the last scheduled limit.
+	Scheduled uint64 `json:",omitzero"`
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -120,6 +126,9 @@ type AllocationImage struct {
 // LimitRequests are the requests for limits by number. They must not be changed.
 func (i *Snapshot) LimitRequests() []*quota.LimitRequest { return i.requests }
 
+// Scheduled are the scheduled limits, in the order in which they were made. They must not be changed.
+func (i *Snapshot) Scheduled() []ScheduledImage { return i.scheduled }
+
 // HeldItemImage is an item in an allocation.
 type HeldItemImage struct {
 	Claim          int
@@ -188,6 +197,7 @@ func (l *Ledger) Snapshot() *Snapshot {
 		book:      l.book,
 		requests:  slices.Clone(l.requests.all),
 		webhooks:  l.webhooks.all,
+		scheduled: l.calendar.snapshot(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
 		image.trees = append(image.trees, l.forest.trees[name].snapshot())

@@ -85,7 +85,8 @@ func (n *node) usage() quota.NodeUsage {
 	for i, r := range n.tree.resources {
 		headroom, bounded := n.headroom(i)
 		u.Resources[i] = quota.ResourceUsage{
-			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), Own: n.own[i], Subtree: n.subtree[i],
+			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), ChangesAt: n.limitChangesAt(i),
+			Own: n.own[i], Subtree: n.subtree[i],
 			Headroom: headroom, Bounded: bounded, Over: n.exceededBy(i),
 		}
 	}

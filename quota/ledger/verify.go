@@ -38,7 +38,13 @@ func (l *Ledger) Check() error {
 	if err := v.checkStocks(); err != nil {
 		return err
 	}
+	if err := v.civil.check(v.now.At); err != nil {
+		return err
+	}
 	if err := v.checkDue(); err != nil {
+		return err
+	}
+	if err := v.checkCalendar(); err != nil {
 		return err
 	}
 	if err := v.checkBorrowIndexes(); err != nil {

@@ -42,6 +42,11 @@ func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 			return nil, err
 		}
 	}
+	for _, s := range image.Scheduled() {
+		if err := restorer.AddScheduled(s); err != nil {
+			return nil, err
+		}
+	}
 	for it := range image.Items() {
 		if err := restorer.AddItem(it); err != nil {
 			return nil, err
@@ -74,7 +79,8 @@ func Restore(image *ledger.Snapshot, b quota.Bounds) (*ledger.Ledger, error) {
 func ImageText(image *ledger.Snapshot) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "policies": image.Policies(), "trees": image.Trees(), "revisions": image.Revisions(),
-		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
+		"scheduled": image.Scheduled(),
+		"held":      slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 		"waiting": slices.Collect(image.Waiting()),
 		"items":   slices.Collect(image.Items()), "requests": image.LimitRequests(),
 		"webhooks": image.Webhooks(),

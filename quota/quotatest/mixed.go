@@ -50,9 +50,11 @@ func MixedCommands() *rapid.Generator[quota.Command] {
 		if Die(t, 30, "webhook") == 0 {
 			return WebhookCommands().Draw(t, "webhook")
 		}
-		switch n := Die(t, 76, "kind"); {
-		case n >= 70:
+		switch n := Die(t, 84, "kind"); {
+		case n >= 78:
 			return holdCommand(t)
+		case n >= 70:
+			return calendarCommand(t)
 		case n >= 60:
 			return holdingChange(t, id)
 		case n < 5:

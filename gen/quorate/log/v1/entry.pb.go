@@ -452,6 +452,10 @@ type Command struct {
 	//	*Command_Split
 	//	*Command_HoldNode
 	//	*Command_ResumeNode
+	//	*Command_SetCivilOffset
+	//	*Command_ScheduleLimits
+	//	*Command_CancelScheduledLimit
+	//	*Command_ExtendSchedule
 	//	*Command_SetWebhook
 	//	*Command_ManageWebhook
 	//	*Command_AdvanceWebhooks
@@ -722,6 +726,42 @@ func (x *Command) GetResumeNode() *ResumeNode {
 	return nil
 }
 
+func (x *Command) GetSetCivilOffset() *SetCivilOffset {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetCivilOffset); ok {
+			return x.SetCivilOffset
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetScheduleLimits() *ScheduleLimits {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ScheduleLimits); ok {
+			return x.ScheduleLimits
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCancelScheduledLimit() *CancelScheduledLimit {
+	if x != nil {
+		if x, ok := x.Command.(*Command_CancelScheduledLimit); ok {
+			return x.CancelScheduledLimit
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetExtendSchedule() *ExtendSchedule {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ExtendSchedule); ok {
+			return x.ExtendSchedule
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetSetWebhook() *SetWebhook {
 	if x != nil {
 		if x, ok := x.Command.(*Command_SetWebhook); ok {
@@ -858,6 +898,22 @@ type Command_ResumeNode struct {
 	ResumeNode *ResumeNode `protobuf:"bytes,31,opt,name=resume_node,json=resumeNode,proto3,oneof"`
 }
 
+type Command_SetCivilOffset struct {
+	SetCivilOffset *SetCivilOffset `protobuf:"bytes,24,opt,name=set_civil_offset,json=setCivilOffset,proto3,oneof"`
+}
+
+type Command_ScheduleLimits struct {
+	ScheduleLimits *ScheduleLimits `protobuf:"bytes,25,opt,name=schedule_limits,json=scheduleLimits,proto3,oneof"`
+}
+
+type Command_CancelScheduledLimit struct {
+	CancelScheduledLimit *CancelScheduledLimit `protobuf:"bytes,26,opt,name=cancel_scheduled_limit,json=cancelScheduledLimit,proto3,oneof"`
+}
+
+type Command_ExtendSchedule struct {
+	ExtendSchedule *ExtendSchedule `protobuf:"bytes,27,opt,name=extend_schedule,json=extendSchedule,proto3,oneof"`
+}
+
 type Command_SetWebhook struct {
 	SetWebhook *SetWebhook `protobuf:"bytes,40,opt,name=set_webhook,json=setWebhook,proto3,oneof"`
 }
@@ -919,6 +975,14 @@ func (*Command_Split) isCommand_Command() {}
 func (*Command_HoldNode) isCommand_Command() {}
 
 func (*Command_ResumeNode) isCommand_Command() {}
+
+func (*Command_SetCivilOffset) isCommand_Command() {}
+
+func (*Command_ScheduleLimits) isCommand_Command() {}
+
+func (*Command_CancelScheduledLimit) isCommand_Command() {}
+
+func (*Command_ExtendSchedule) isCommand_Command() {}
 
 func (*Command_SetWebhook) isCommand_Command() {}
 
@@ -1491,6 +1555,392 @@ func (x *ResumeNode) GetNode() string {
 	return ""
 }
 
+// SetCivilOffset makes civil time the sum of ledger time and an offset. Since format 9.
+type SetCivilOffset struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	OffsetMs      int64                  `protobuf:"varint,1,opt,name=offset_ms,json=offsetMs,proto3" json:"offset_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetCivilOffset) Reset() {
+	*x = SetCivilOffset{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetCivilOffset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetCivilOffset) ProtoMessage() {}
+
+func (x *SetCivilOffset) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetCivilOffset.ProtoReflect.Descriptor instead.
+func (*SetCivilOffset) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SetCivilOffset) GetOffsetMs() int64 {
+	if x != nil {
+		return x.OffsetMs
+	}
+	return 0
+}
+
+// ScheduleLimits changes limits of a node in windows of civil time. Since format 9.
+type ScheduleLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tree  string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// By resource.
+	Adjustments []*LimitAdjustment `protobuf:"bytes,4,rep,name=adjustments,proto3" json:"adjustments,omitempty"`
+	// In order and disjoint.
+	Windows []*CivilWindow `protobuf:"bytes,5,rep,name=windows,proto3" json:"windows,omitempty"`
+	// Text of a recurring limit, for those who compute the next windows, and when it ends; empty and 0 for a single one.
+	Rule          string `protobuf:"bytes,6,opt,name=rule,proto3" json:"rule,omitempty"`
+	RuleEndsMs    int64  `protobuf:"varint,7,opt,name=rule_ends_ms,json=ruleEndsMs,proto3" json:"rule_ends_ms,omitempty"`
+	Actor         string `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
+	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduleLimits) Reset() {
+	*x = ScheduleLimits{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleLimits) ProtoMessage() {}
+
+func (x *ScheduleLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleLimits.ProtoReflect.Descriptor instead.
+func (*ScheduleLimits) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ScheduleLimits) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ScheduleLimits) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ScheduleLimits) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ScheduleLimits) GetAdjustments() []*LimitAdjustment {
+	if x != nil {
+		return x.Adjustments
+	}
+	return nil
+}
+
+func (x *ScheduleLimits) GetWindows() []*CivilWindow {
+	if x != nil {
+		return x.Windows
+	}
+	return nil
+}
+
+func (x *ScheduleLimits) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *ScheduleLimits) GetRuleEndsMs() int64 {
+	if x != nil {
+		return x.RuleEndsMs
+	}
+	return 0
+}
+
+func (x *ScheduleLimits) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *ScheduleLimits) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// LimitAdjustment is what a scheduled limit does to one limit. Since format 9.
+type LimitAdjustment struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// 1 sets, 2 adds, 3 caps.
+	Kind          uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Amount        int64  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitAdjustment) Reset() {
+	*x = LimitAdjustment{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitAdjustment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitAdjustment) ProtoMessage() {}
+
+func (x *LimitAdjustment) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitAdjustment.ProtoReflect.Descriptor instead.
+func (*LimitAdjustment) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LimitAdjustment) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *LimitAdjustment) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *LimitAdjustment) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+// CivilWindow is a span of civil time, in milliseconds since 1970. Since format 9.
+type CivilWindow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FromMs        int64                  `protobuf:"varint,1,opt,name=from_ms,json=fromMs,proto3" json:"from_ms,omitempty"`
+	UntilMs       int64                  `protobuf:"varint,2,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CivilWindow) Reset() {
+	*x = CivilWindow{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CivilWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CivilWindow) ProtoMessage() {}
+
+func (x *CivilWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CivilWindow.ProtoReflect.Descriptor instead.
+func (*CivilWindow) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CivilWindow) GetFromMs() int64 {
+	if x != nil {
+		return x.FromMs
+	}
+	return 0
+}
+
+func (x *CivilWindow) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+// CancelScheduledLimit ends a scheduled limit. Since format 9.
+type CancelScheduledLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Actor         string                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduledLimit) Reset() {
+	*x = CancelScheduledLimit{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduledLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduledLimit) ProtoMessage() {}
+
+func (x *CancelScheduledLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduledLimit.ProtoReflect.Descriptor instead.
+func (*CancelScheduledLimit) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CancelScheduledLimit) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelScheduledLimit) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *CancelScheduledLimit) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ExtendSchedule adds windows to a recurring scheduled limit. Since format 9.
+type ExtendSchedule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Windows       []*CivilWindow         `protobuf:"bytes,2,rep,name=windows,proto3" json:"windows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendSchedule) Reset() {
+	*x = ExtendSchedule{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendSchedule) ProtoMessage() {}
+
+func (x *ExtendSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendSchedule.ProtoReflect.Descriptor instead.
+func (*ExtendSchedule) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ExtendSchedule) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ExtendSchedule) GetWindows() []*CivilWindow {
+	if x != nil {
+		return x.Windows
+	}
+	return nil
+}
+
 // Resize changes amounts of an allocation. Since format 8.
 type Resize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1504,7 +1954,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1966,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1979,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Resize) GetId() string {
@@ -1572,7 +2022,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +2034,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +2047,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -1634,7 +2084,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +2096,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +2109,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Transfer) GetId() string {
@@ -1702,7 +2152,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +2164,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +2177,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -1764,7 +2214,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +2226,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +2239,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Split) GetId() string {
@@ -1831,7 +2281,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +2293,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +2306,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Part) GetId() string {
@@ -1886,7 +2336,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +2348,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +2361,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -1958,7 +2408,7 @@ type RequestLimits struct {
 
 func (x *RequestLimits) Reset() {
 	*x = RequestLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2420,7 @@ func (x *RequestLimits) String() string {
 func (*RequestLimits) ProtoMessage() {}
 
 func (x *RequestLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2433,7 @@ func (x *RequestLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestLimits.ProtoReflect.Descriptor instead.
 func (*RequestLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RequestLimits) GetTree() string {
@@ -2033,7 +2483,7 @@ type ApproveRequest struct {
 
 func (x *ApproveRequest) Reset() {
 	*x = ApproveRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2495,7 @@ func (x *ApproveRequest) String() string {
 func (*ApproveRequest) ProtoMessage() {}
 
 func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2508,7 @@ func (x *ApproveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRequest.ProtoReflect.Descriptor instead.
 func (*ApproveRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ApproveRequest) GetNumber() uint64 {
@@ -2086,7 +2536,7 @@ type RejectRequest struct {
 
 func (x *RejectRequest) Reset() {
 	*x = RejectRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2548,7 @@ func (x *RejectRequest) String() string {
 func (*RejectRequest) ProtoMessage() {}
 
 func (x *RejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2561,7 @@ func (x *RejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRequest.ProtoReflect.Descriptor instead.
 func (*RejectRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RejectRequest) GetNumber() uint64 {
@@ -2138,7 +2588,7 @@ type WithdrawRequest struct {
 
 func (x *WithdrawRequest) Reset() {
 	*x = WithdrawRequest{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2600,7 @@ func (x *WithdrawRequest) String() string {
 func (*WithdrawRequest) ProtoMessage() {}
 
 func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2613,7 @@ func (x *WithdrawRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WithdrawRequest) GetNumber() uint64 {
@@ -2185,7 +2635,7 @@ type AdoptAllocations struct {
 
 func (x *AdoptAllocations) Reset() {
 	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2647,7 @@ func (x *AdoptAllocations) String() string {
 func (*AdoptAllocations) ProtoMessage() {}
 
 func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2660,7 @@ func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
 func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AdoptAllocations) GetOwner() string {
@@ -2245,7 +2695,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2707,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2720,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Amount) GetResource() string {
@@ -2308,7 +2758,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2770,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2783,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Claim) GetTree() string {
@@ -2404,7 +2854,7 @@ type AmountRange struct {
 
 func (x *AmountRange) Reset() {
 	*x = AmountRange{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2866,7 @@ func (x *AmountRange) String() string {
 func (*AmountRange) ProtoMessage() {}
 
 func (x *AmountRange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2879,7 @@ func (x *AmountRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AmountRange.ProtoReflect.Descriptor instead.
 func (*AmountRange) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AmountRange) GetResource() string {
@@ -2468,7 +2918,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2930,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2943,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Pick) GetResource() string {
@@ -2543,7 +2993,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +3005,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +3018,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Principal) GetUser() string {
@@ -2603,7 +3053,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +3065,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +3078,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Label) GetKey() string {
@@ -2670,7 +3120,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +3132,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +3145,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Allocate) GetId() string {
@@ -2787,7 +3237,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3249,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3262,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Release) GetId() string {
@@ -2848,7 +3298,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +3310,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +3323,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ItemName) GetTree() string {
@@ -2911,7 +3361,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +3373,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +3386,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -2975,7 +3425,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3437,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3450,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Renew) GetId() string {
@@ -3048,7 +3498,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3060,7 +3510,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3073,7 +3523,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -3097,7 +3547,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3559,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3572,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -3170,7 +3620,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3632,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3645,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Confirm) GetId() string {
@@ -3215,7 +3665,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3677,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3690,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Cancel) GetId() string {
@@ -3261,7 +3711,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3723,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3736,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -3309,7 +3759,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3771,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3784,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Limit) GetResource() string {
@@ -3372,7 +3822,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3834,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3847,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Resource) GetName() string {
@@ -3445,7 +3895,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3907,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3920,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -3569,7 +4019,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +4031,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +4044,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Turn) GetFrom() string {
@@ -3651,7 +4101,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +4113,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +4126,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Node) GetPath() string {
@@ -3797,7 +4247,7 @@ type WarnAt struct {
 
 func (x *WarnAt) Reset() {
 	*x = WarnAt{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +4259,7 @@ func (x *WarnAt) String() string {
 func (*WarnAt) ProtoMessage() {}
 
 func (x *WarnAt) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +4272,7 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
 func (*WarnAt) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WarnAt) GetPercents() []int64 {
@@ -3858,7 +4308,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +4320,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +4333,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -3922,7 +4372,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4384,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4397,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -3996,7 +4446,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4458,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4471,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Move) GetFrom() string {
@@ -4065,7 +4515,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4527,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4540,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Tree) GetName() string {
@@ -4189,7 +4639,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4651,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4664,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -4253,7 +4703,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4265,7 +4715,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4278,7 +4728,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4339,7 +4789,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4351,7 +4801,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4364,7 +4814,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4435,7 +4885,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +4897,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +4910,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Subtree) GetTree() string {
@@ -4497,7 +4947,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4959,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4972,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Policy) GetName() string {
@@ -4608,7 +5058,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4620,7 +5070,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4633,7 +5083,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -4676,7 +5126,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +5138,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +5151,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -4736,7 +5186,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +5198,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +5211,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -4791,7 +5241,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4803,7 +5253,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4816,7 +5266,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -4858,7 +5308,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +5320,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4883,7 +5333,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -4936,7 +5386,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xe6\r\n" +
+	"\x04step\"\xa6\x10\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -4968,7 +5418,11 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x127\n" +
 	"\thold_node\x18\x1e \x01(\v2\x18.quorate.log.v1.HoldNodeH\x00R\bholdNode\x12=\n" +
 	"\vresume_node\x18\x1f \x01(\v2\x1a.quorate.log.v1.ResumeNodeH\x00R\n" +
-	"resumeNode\x12=\n" +
+	"resumeNode\x12J\n" +
+	"\x10set_civil_offset\x18\x18 \x01(\v2\x1e.quorate.log.v1.SetCivilOffsetH\x00R\x0esetCivilOffset\x12I\n" +
+	"\x0fschedule_limits\x18\x19 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsH\x00R\x0escheduleLimits\x12\\\n" +
+	"\x16cancel_scheduled_limit\x18\x1a \x01(\v2$.quorate.log.v1.CancelScheduledLimitH\x00R\x14cancelScheduledLimit\x12I\n" +
+	"\x0fextend_schedule\x18\x1b \x01(\v2\x1e.quorate.log.v1.ExtendScheduleH\x00R\x0eextendSchedule\x12=\n" +
 	"\vset_webhook\x18( \x01(\v2\x1a.quorate.log.v1.SetWebhookH\x00R\n" +
 	"setWebhook\x12F\n" +
 	"\x0emanage_webhook\x18) \x01(\v2\x1d.quorate.log.v1.ManageWebhookH\x00R\rmanageWebhook\x12L\n" +
@@ -5017,7 +5471,34 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"ResumeNode\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"\x83\x01\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"-\n" +
+	"\x0eSetCivilOffset\x12\x1b\n" +
+	"\toffset_ms\x18\x01 \x01(\x03R\boffsetMs\"\xa6\x02\n" +
+	"\x0eScheduleLimits\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12A\n" +
+	"\vadjustments\x18\x04 \x03(\v2\x1f.quorate.log.v1.LimitAdjustmentR\vadjustments\x125\n" +
+	"\awindows\x18\x05 \x03(\v2\x1b.quorate.log.v1.CivilWindowR\awindows\x12\x12\n" +
+	"\x04rule\x18\x06 \x01(\tR\x04rule\x12 \n" +
+	"\frule_ends_ms\x18\a \x01(\x03R\n" +
+	"ruleEndsMs\x12\x14\n" +
+	"\x05actor\x18\b \x01(\tR\x05actor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\"Y\n" +
+	"\x0fLimitAdjustment\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"A\n" +
+	"\vCivilWindow\x12\x17\n" +
+	"\afrom_ms\x18\x01 \x01(\x03R\x06fromMs\x12\x19\n" +
+	"\buntil_ms\x18\x02 \x01(\x03R\auntilMs\"T\n" +
+	"\x14CancelScheduledLimit\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"W\n" +
+	"\x0eExtendSchedule\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x125\n" +
+	"\awindows\x18\x02 \x03(\v2\x1b.quorate.log.v1.CivilWindowR\awindows\"\x83\x01\n" +
 	"\x06Resize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5310,165 +5791,178 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
-	(*Entry)(nil),            // 0: quorate.log.v1.Entry
-	(*CallerRun)(nil),        // 1: quorate.log.v1.CallerRun
-	(*Caller)(nil),           // 2: quorate.log.v1.Caller
-	(*Replacement)(nil),      // 3: quorate.log.v1.Replacement
-	(*Command)(nil),          // 4: quorate.log.v1.Command
-	(*Webhook)(nil),          // 5: quorate.log.v1.Webhook
-	(*EventPosition)(nil),    // 6: quorate.log.v1.EventPosition
-	(*SetWebhook)(nil),       // 7: quorate.log.v1.SetWebhook
-	(*ManageWebhook)(nil),    // 8: quorate.log.v1.ManageWebhook
-	(*AdvanceWebhooks)(nil),  // 9: quorate.log.v1.AdvanceWebhooks
-	(*WebhookReport)(nil),    // 10: quorate.log.v1.WebhookReport
-	(*HoldNode)(nil),         // 11: quorate.log.v1.HoldNode
-	(*ResumeNode)(nil),       // 12: quorate.log.v1.ResumeNode
-	(*Resize)(nil),           // 13: quorate.log.v1.Resize
-	(*ClaimChange)(nil),      // 14: quorate.log.v1.ClaimChange
-	(*Transfer)(nil),         // 15: quorate.log.v1.Transfer
-	(*ClaimMove)(nil),        // 16: quorate.log.v1.ClaimMove
-	(*Split)(nil),            // 17: quorate.log.v1.Split
-	(*Part)(nil),             // 18: quorate.log.v1.Part
-	(*PartClaim)(nil),        // 19: quorate.log.v1.PartClaim
-	(*RequestLimits)(nil),    // 20: quorate.log.v1.RequestLimits
-	(*ApproveRequest)(nil),   // 21: quorate.log.v1.ApproveRequest
-	(*RejectRequest)(nil),    // 22: quorate.log.v1.RejectRequest
-	(*WithdrawRequest)(nil),  // 23: quorate.log.v1.WithdrawRequest
-	(*AdoptAllocations)(nil), // 24: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),           // 25: quorate.log.v1.Amount
-	(*Claim)(nil),            // 26: quorate.log.v1.Claim
-	(*AmountRange)(nil),      // 27: quorate.log.v1.AmountRange
-	(*Pick)(nil),             // 28: quorate.log.v1.Pick
-	(*Principal)(nil),        // 29: quorate.log.v1.Principal
-	(*Label)(nil),            // 30: quorate.log.v1.Label
-	(*Allocate)(nil),         // 31: quorate.log.v1.Allocate
-	(*Release)(nil),          // 32: quorate.log.v1.Release
-	(*ItemName)(nil),         // 33: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),       // 34: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),            // 35: quorate.log.v1.Renew
-	(*UpdateItems)(nil),      // 36: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),       // 37: quorate.log.v1.ResetItems
-	(*Confirm)(nil),          // 38: quorate.log.v1.Confirm
-	(*Cancel)(nil),           // 39: quorate.log.v1.Cancel
-	(*Expire)(nil),           // 40: quorate.log.v1.Expire
-	(*Limit)(nil),            // 41: quorate.log.v1.Limit
-	(*Resource)(nil),         // 42: quorate.log.v1.Resource
-	(*ItemSpec)(nil),         // 43: quorate.log.v1.ItemSpec
-	(*Turn)(nil),             // 44: quorate.log.v1.Turn
-	(*Node)(nil),             // 45: quorate.log.v1.Node
-	(*WarnAt)(nil),           // 46: quorate.log.v1.WarnAt
-	(*AutoApprove)(nil),      // 47: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),   // 48: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),             // 49: quorate.log.v1.Move
-	(*Tree)(nil),             // 50: quorate.log.v1.Tree
-	(*Leases)(nil),           // 51: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),       // 52: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),       // 53: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),          // 54: quorate.log.v1.Subtree
-	(*Policy)(nil),           // 55: quorate.log.v1.Policy
-	(*MoveNode)(nil),         // 56: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),   // 57: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),         // 58: quorate.log.v1.RollBack
-	(*SetLimits)(nil),        // 59: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),       // 60: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),     // 61: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),          // 62: quorate.log.v1.Binding
-	(*AccessSection)(nil),    // 63: quorate.log.v1.AccessSection
+	(*Entry)(nil),                // 0: quorate.log.v1.Entry
+	(*CallerRun)(nil),            // 1: quorate.log.v1.CallerRun
+	(*Caller)(nil),               // 2: quorate.log.v1.Caller
+	(*Replacement)(nil),          // 3: quorate.log.v1.Replacement
+	(*Command)(nil),              // 4: quorate.log.v1.Command
+	(*Webhook)(nil),              // 5: quorate.log.v1.Webhook
+	(*EventPosition)(nil),        // 6: quorate.log.v1.EventPosition
+	(*SetWebhook)(nil),           // 7: quorate.log.v1.SetWebhook
+	(*ManageWebhook)(nil),        // 8: quorate.log.v1.ManageWebhook
+	(*AdvanceWebhooks)(nil),      // 9: quorate.log.v1.AdvanceWebhooks
+	(*WebhookReport)(nil),        // 10: quorate.log.v1.WebhookReport
+	(*HoldNode)(nil),             // 11: quorate.log.v1.HoldNode
+	(*ResumeNode)(nil),           // 12: quorate.log.v1.ResumeNode
+	(*SetCivilOffset)(nil),       // 13: quorate.log.v1.SetCivilOffset
+	(*ScheduleLimits)(nil),       // 14: quorate.log.v1.ScheduleLimits
+	(*LimitAdjustment)(nil),      // 15: quorate.log.v1.LimitAdjustment
+	(*CivilWindow)(nil),          // 16: quorate.log.v1.CivilWindow
+	(*CancelScheduledLimit)(nil), // 17: quorate.log.v1.CancelScheduledLimit
+	(*ExtendSchedule)(nil),       // 18: quorate.log.v1.ExtendSchedule
+	(*Resize)(nil),               // 19: quorate.log.v1.Resize
+	(*ClaimChange)(nil),          // 20: quorate.log.v1.ClaimChange
+	(*Transfer)(nil),             // 21: quorate.log.v1.Transfer
+	(*ClaimMove)(nil),            // 22: quorate.log.v1.ClaimMove
+	(*Split)(nil),                // 23: quorate.log.v1.Split
+	(*Part)(nil),                 // 24: quorate.log.v1.Part
+	(*PartClaim)(nil),            // 25: quorate.log.v1.PartClaim
+	(*RequestLimits)(nil),        // 26: quorate.log.v1.RequestLimits
+	(*ApproveRequest)(nil),       // 27: quorate.log.v1.ApproveRequest
+	(*RejectRequest)(nil),        // 28: quorate.log.v1.RejectRequest
+	(*WithdrawRequest)(nil),      // 29: quorate.log.v1.WithdrawRequest
+	(*AdoptAllocations)(nil),     // 30: quorate.log.v1.AdoptAllocations
+	(*Amount)(nil),               // 31: quorate.log.v1.Amount
+	(*Claim)(nil),                // 32: quorate.log.v1.Claim
+	(*AmountRange)(nil),          // 33: quorate.log.v1.AmountRange
+	(*Pick)(nil),                 // 34: quorate.log.v1.Pick
+	(*Principal)(nil),            // 35: quorate.log.v1.Principal
+	(*Label)(nil),                // 36: quorate.log.v1.Label
+	(*Allocate)(nil),             // 37: quorate.log.v1.Allocate
+	(*Release)(nil),              // 38: quorate.log.v1.Release
+	(*ItemName)(nil),             // 39: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),           // 40: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),                // 41: quorate.log.v1.Renew
+	(*UpdateItems)(nil),          // 42: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),           // 43: quorate.log.v1.ResetItems
+	(*Confirm)(nil),              // 44: quorate.log.v1.Confirm
+	(*Cancel)(nil),               // 45: quorate.log.v1.Cancel
+	(*Expire)(nil),               // 46: quorate.log.v1.Expire
+	(*Limit)(nil),                // 47: quorate.log.v1.Limit
+	(*Resource)(nil),             // 48: quorate.log.v1.Resource
+	(*ItemSpec)(nil),             // 49: quorate.log.v1.ItemSpec
+	(*Turn)(nil),                 // 50: quorate.log.v1.Turn
+	(*Node)(nil),                 // 51: quorate.log.v1.Node
+	(*WarnAt)(nil),               // 52: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),          // 53: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),       // 54: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),                 // 55: quorate.log.v1.Move
+	(*Tree)(nil),                 // 56: quorate.log.v1.Tree
+	(*Leases)(nil),               // 57: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),           // 58: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),           // 59: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),              // 60: quorate.log.v1.Subtree
+	(*Policy)(nil),               // 61: quorate.log.v1.Policy
+	(*MoveNode)(nil),             // 62: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),       // 63: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),             // 64: quorate.log.v1.RollBack
+	(*SetLimits)(nil),            // 65: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),           // 66: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),         // 67: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),              // 68: quorate.log.v1.Binding
+	(*AccessSection)(nil),        // 69: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	31, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	32, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	53, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	59, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	60, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	38, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	39, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	40, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	56, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	57, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	58, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	35, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	36, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	37, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	61, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	24, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	20, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	21, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	22, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	23, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	13, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
-	15, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
-	17, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	37, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	38, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	59, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	65, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	66, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	44, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	45, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	46, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	62, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	63, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	64, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	41, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	42, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	43, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	67, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	30, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
+	26, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	27, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	28, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	29, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	19, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	21, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	23, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
 	11, // 27: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
 	12, // 28: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
-	7,  // 29: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
-	8,  // 30: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
-	9,  // 31: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
-	5,  // 32: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
-	6,  // 33: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
-	6,  // 34: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
-	10, // 35: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
-	6,  // 36: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	52, // 37: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	52, // 38: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	14, // 39: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
-	25, // 40: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
-	16, // 41: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
-	18, // 42: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
-	19, // 43: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
-	25, // 44: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	41, // 45: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	25, // 46: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	28, // 47: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	27, // 48: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
-	26, // 49: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	30, // 50: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	29, // 51: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	30, // 52: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	33, // 53: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	33, // 54: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	30, // 55: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	30, // 56: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	34, // 57: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	34, // 58: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	43, // 59: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	44, // 60: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	41, // 61: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	30, // 62: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	48, // 63: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	41, // 64: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	41, // 65: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	41, // 66: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	62, // 67: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	47, // 68: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	46, // 69: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	25, // 70: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	42, // 71: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	45, // 72: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	49, // 73: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	51, // 74: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	52, // 75: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	50, // 76: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	55, // 77: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	63, // 78: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	54, // 79: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	52, // 80: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	52, // 81: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	52, // 82: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	52, // 83: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	41, // 84: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	52, // 85: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	86, // [86:86] is the sub-list for method output_type
-	86, // [86:86] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	13, // 29: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
+	14, // 30: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
+	17, // 31: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
+	18, // 32: quorate.log.v1.Command.extend_schedule:type_name -> quorate.log.v1.ExtendSchedule
+	7,  // 33: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
+	8,  // 34: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
+	9,  // 35: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
+	5,  // 36: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
+	6,  // 37: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
+	6,  // 38: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
+	10, // 39: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
+	6,  // 40: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
+	58, // 41: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 42: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	15, // 43: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
+	16, // 44: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
+	16, // 45: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
+	20, // 46: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	31, // 47: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	22, // 48: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	24, // 49: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	25, // 50: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	31, // 51: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	47, // 52: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	31, // 53: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	34, // 54: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	33, // 55: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
+	32, // 56: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	36, // 57: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	35, // 58: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	36, // 59: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	39, // 60: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	39, // 61: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	36, // 62: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	36, // 63: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	40, // 64: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	40, // 65: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	49, // 66: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	50, // 67: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	47, // 68: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	36, // 69: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	54, // 70: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	47, // 71: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	47, // 72: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	47, // 73: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	68, // 74: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	53, // 75: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	52, // 76: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	31, // 77: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	48, // 78: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	51, // 79: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	55, // 80: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	57, // 81: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	58, // 82: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	56, // 83: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	61, // 84: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	69, // 85: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	60, // 86: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	58, // 87: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 88: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 89: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 90: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	47, // 91: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	58, // 92: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	93, // [93:93] is the sub-list for method output_type
+	93, // [93:93] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -5509,18 +6003,22 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Split)(nil),
 		(*Command_HoldNode)(nil),
 		(*Command_ResumeNode)(nil),
+		(*Command_SetCivilOffset)(nil),
+		(*Command_ScheduleLimits)(nil),
+		(*Command_CancelScheduledLimit)(nil),
+		(*Command_ExtendSchedule)(nil),
 		(*Command_SetWebhook)(nil),
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[52].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

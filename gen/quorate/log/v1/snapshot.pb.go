@@ -23,6 +23,7 @@ const (
 
 // Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
 // revisions, requests for limits, webhooks, items, held and ended allocations, waiting requests, events, audit records, then a
+// revisions, requests for limits, scheduled limits, items, held and ended allocations, waiting requests, events, audit records, then a
 // trailer.
 // Each is written with its length in front.
 type Record struct {
@@ -46,6 +47,7 @@ type Record struct {
 	//	*Record_Audit
 	//	*Record_LimitRequest
 	//	*Record_Webhook
+	//	*Record_ScheduledLimit
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -241,6 +243,15 @@ func (x *Record) GetWebhook() *WebhookRecord {
 	return nil
 }
 
+func (x *Record) GetScheduledLimit() *ScheduledLimitRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_ScheduledLimit); ok {
+			return x.ScheduledLimit
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -320,6 +331,11 @@ type Record_Webhook struct {
 	Webhook *WebhookRecord `protobuf:"bytes,26,opt,name=webhook,proto3,oneof"`
 }
 
+type Record_ScheduledLimit struct {
+	// Since format 9: in the order in which they were made.
+	ScheduledLimit *ScheduledLimitRecord `protobuf:"bytes,20,opt,name=scheduled_limit,json=scheduledLimit,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -354,6 +370,227 @@ func (*Record_LimitRequest) isRecord_Record() {}
 
 func (*Record_Webhook) isRecord_Record() {}
 
+func (*Record_ScheduledLimit) isRecord_Record() {}
+
+// ScheduledLimitRecord is a scheduled limit. Since format 9.
+type ScheduledLimitRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the windows that are not over and the present place.
+	Limit   *ScheduleLimits `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Number  uint64          `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	NodeId  uint64          `protobuf:"varint,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	InForce bool            `protobuf:"varint,4,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
+	// The warning about the end of the first window was given.
+	Warned        bool `protobuf:"varint,5,opt,name=warned,proto3" json:"warned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduledLimitRecord) Reset() {
+	*x = ScheduledLimitRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduledLimitRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduledLimitRecord) ProtoMessage() {}
+
+func (x *ScheduledLimitRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduledLimitRecord.ProtoReflect.Descriptor instead.
+func (*ScheduledLimitRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ScheduledLimitRecord) GetLimit() *ScheduleLimits {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ScheduledLimitRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ScheduledLimitRecord) GetNodeId() uint64 {
+	if x != nil {
+		return x.NodeId
+	}
+	return 0
+}
+
+func (x *ScheduledLimitRecord) GetInForce() bool {
+	if x != nil {
+		return x.InForce
+	}
+	return false
+}
+
+func (x *ScheduledLimitRecord) GetWarned() bool {
+	if x != nil {
+		return x.Warned
+	}
+	return false
+}
+
+// ScheduledLimitEvent is what happened to a scheduled limit. Since format 9.
+type ScheduledLimitEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the window that the event is about.
+	Limit   *ScheduleLimits `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	InForce bool            `protobuf:"varint,2,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
+	// What would be over its limit.
+	Over          []*OveruseRecord `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduledLimitEvent) Reset() {
+	*x = ScheduledLimitEvent{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduledLimitEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduledLimitEvent) ProtoMessage() {}
+
+func (x *ScheduledLimitEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduledLimitEvent.ProtoReflect.Descriptor instead.
+func (*ScheduledLimitEvent) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ScheduledLimitEvent) GetLimit() *ScheduleLimits {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ScheduledLimitEvent) GetInForce() bool {
+	if x != nil {
+		return x.InForce
+	}
+	return false
+}
+
+func (x *ScheduledLimitEvent) GetOver() []*OveruseRecord {
+	if x != nil {
+		return x.Over
+	}
+	return nil
+}
+
+// OveruseRecord is a node that holds more than its limit. Since format 9.
+type OveruseRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Resource      string                 `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	Limit         int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OveruseRecord) Reset() {
+	*x = OveruseRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OveruseRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OveruseRecord) ProtoMessage() {}
+
+func (x *OveruseRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OveruseRecord.ProtoReflect.Descriptor instead.
+func (*OveruseRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *OveruseRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *OveruseRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *OveruseRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *OveruseRecord) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *OveruseRecord) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
 // Header opens a snapshot.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -387,6 +624,11 @@ type Header struct {
 	TreeVersion uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
 	// Number of the last request for limits. Since format 7.
 	LimitRequest uint64 `protobuf:"varint,15,opt,name=limit_request,json=limitRequest,proto3" json:"limit_request,omitempty"`
+	// Since format 9: what is added to ledger time, and civil time at time_ms; 0 if the members have not agreed yet.
+	CivilOffsetMs int64 `protobuf:"varint,20,opt,name=civil_offset_ms,json=civilOffsetMs,proto3" json:"civil_offset_ms,omitempty"`
+	CivilMs       int64 `protobuf:"varint,21,opt,name=civil_ms,json=civilMs,proto3" json:"civil_ms,omitempty"`
+	// Number of the last scheduled limit.
+	ScheduledLimit uint64 `protobuf:"varint,22,opt,name=scheduled_limit,json=scheduledLimit,proto3" json:"scheduled_limit,omitempty"`
 	// Version of the last change of a webhook. Since format 9.
 	Webhook uint64 `protobuf:"varint,60,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	// Index of the last entry with a watch event since format 9; 0 for none.
@@ -397,7 +639,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -409,7 +651,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -422,7 +664,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Header) GetFormat() uint32 {
@@ -530,6 +772,27 @@ func (x *Header) GetLimitRequest() uint64 {
 	return 0
 }
 
+func (x *Header) GetCivilOffsetMs() int64 {
+	if x != nil {
+		return x.CivilOffsetMs
+	}
+	return 0
+}
+
+func (x *Header) GetCivilMs() int64 {
+	if x != nil {
+		return x.CivilMs
+	}
+	return 0
+}
+
+func (x *Header) GetScheduledLimit() uint64 {
+	if x != nil {
+		return x.ScheduledLimit
+	}
+	return 0
+}
+
 func (x *Header) GetWebhook() uint64 {
 	if x != nil {
 		return x.Webhook
@@ -563,7 +826,7 @@ type WebhookRecord struct {
 
 func (x *WebhookRecord) Reset() {
 	*x = WebhookRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +838,7 @@ func (x *WebhookRecord) String() string {
 func (*WebhookRecord) ProtoMessage() {}
 
 func (x *WebhookRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +851,7 @@ func (x *WebhookRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRecord.ProtoReflect.Descriptor instead.
 func (*WebhookRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WebhookRecord) GetWebhook() *Webhook {
@@ -672,7 +935,7 @@ type AccessRecord struct {
 
 func (x *AccessRecord) Reset() {
 	*x = AccessRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +947,7 @@ func (x *AccessRecord) String() string {
 func (*AccessRecord) ProtoMessage() {}
 
 func (x *AccessRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +960,7 @@ func (x *AccessRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecord.ProtoReflect.Descriptor instead.
 func (*AccessRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AccessRecord) GetMode() uint32 {
@@ -755,7 +1018,7 @@ type AccessRecovery struct {
 
 func (x *AccessRecovery) Reset() {
 	*x = AccessRecovery{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +1030,7 @@ func (x *AccessRecovery) String() string {
 func (*AccessRecovery) ProtoMessage() {}
 
 func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +1043,7 @@ func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecovery.ProtoReflect.Descriptor instead.
 func (*AccessRecovery) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AccessRecovery) GetMember() string {
@@ -832,7 +1095,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +1107,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +1120,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TokenRecord) GetId() []byte {
@@ -940,7 +1203,7 @@ type TreeRecord struct {
 
 func (x *TreeRecord) Reset() {
 	*x = TreeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1215,7 @@ func (x *TreeRecord) String() string {
 func (*TreeRecord) ProtoMessage() {}
 
 func (x *TreeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1228,7 @@ func (x *TreeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeRecord.ProtoReflect.Descriptor instead.
 func (*TreeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TreeRecord) GetTree() *Tree {
@@ -1037,7 +1300,7 @@ type CrossedThresholds struct {
 
 func (x *CrossedThresholds) Reset() {
 	*x = CrossedThresholds{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1312,7 @@ func (x *CrossedThresholds) String() string {
 func (*CrossedThresholds) ProtoMessage() {}
 
 func (x *CrossedThresholds) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1325,7 @@ func (x *CrossedThresholds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossedThresholds.ProtoReflect.Descriptor instead.
 func (*CrossedThresholds) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CrossedThresholds) GetNodeId() uint64 {
@@ -1110,7 +1373,7 @@ type HoldRecord struct {
 
 func (x *HoldRecord) Reset() {
 	*x = HoldRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1385,7 @@ func (x *HoldRecord) String() string {
 func (*HoldRecord) ProtoMessage() {}
 
 func (x *HoldRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1398,7 @@ func (x *HoldRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldRecord.ProtoReflect.Descriptor instead.
 func (*HoldRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HoldRecord) GetNodeId() uint64 {
@@ -1233,7 +1496,7 @@ type RaiseByRule struct {
 
 func (x *RaiseByRule) Reset() {
 	*x = RaiseByRule{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1508,7 @@ func (x *RaiseByRule) String() string {
 func (*RaiseByRule) ProtoMessage() {}
 
 func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1521,7 @@ func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
 func (*RaiseByRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RaiseByRule) GetNodeId() uint64 {
@@ -1301,7 +1564,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1576,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1589,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1433,7 +1696,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1708,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1721,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1539,7 +1802,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1814,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1827,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1639,7 +1902,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1914,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1927,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -1737,7 +2000,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +2012,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +2025,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -1875,7 +2138,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2150,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2163,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -1958,7 +2221,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2233,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2246,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -2124,7 +2387,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2399,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2412,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -2185,7 +2448,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2460,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2473,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -2259,7 +2522,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2534,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2547,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2453,7 +2716,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2728,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2741,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2696,7 +2959,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2971,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2984,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -2771,7 +3034,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +3046,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +3059,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -2832,7 +3095,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3107,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3120,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -2898,7 +3161,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3173,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3186,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -2967,7 +3230,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3242,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3255,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -3028,7 +3291,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3303,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3316,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -3095,7 +3358,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3370,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3383,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Displacement) GetId() string {
@@ -3184,6 +3447,8 @@ type EventRecord struct {
 	// Of a node that was drained. Since format 9.
 	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
 	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
+	// Since format 9.
+	ScheduledLimit *ScheduledLimitEvent `protobuf:"bytes,20,opt,name=scheduled_limit,json=scheduledLimit,proto3" json:"scheduled_limit,omitempty"`
 	// For 7 and 8.
 	Crossing      *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3192,7 +3457,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3204,7 +3469,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3217,7 +3482,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -3297,6 +3562,13 @@ func (x *EventRecord) GetNode() string {
 	return ""
 }
 
+func (x *EventRecord) GetScheduledLimit() *ScheduledLimitEvent {
+	if x != nil {
+		return x.ScheduledLimit
+	}
+	return nil
+}
+
 func (x *EventRecord) GetCrossing() *CrossingRecord {
 	if x != nil {
 		return x.Crossing
@@ -3319,7 +3591,7 @@ type CrossingRecord struct {
 
 func (x *CrossingRecord) Reset() {
 	*x = CrossingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3603,7 @@ func (x *CrossingRecord) String() string {
 func (*CrossingRecord) ProtoMessage() {}
 
 func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3616,7 @@ func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
 func (*CrossingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CrossingRecord) GetTree() string {
@@ -3416,7 +3688,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3700,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3713,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -3541,7 +3813,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3825,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3838,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3594,7 +3866,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3878,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3891,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -3633,7 +3905,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\xc1\a\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1bquorate/log/v1/access.proto\x1a\x1aquorate/log/v1/entry.proto\"\x92\b\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -3652,8 +3924,25 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\arefused\x18\x0e \x01(\v2\x17.quorate.log.v1.RefusedH\x00R\arefused\x123\n" +
 	"\x05audit\x18\x0f \x01(\v2\x1b.quorate.log.v1.AuditRecordH\x00R\x05audit\x12I\n" +
 	"\rlimit_request\x18\x10 \x01(\v2\".quorate.log.v1.LimitRequestRecordH\x00R\flimitRequest\x129\n" +
-	"\awebhook\x18\x1a \x01(\v2\x1d.quorate.log.v1.WebhookRecordH\x00R\awebhookB\b\n" +
-	"\x06record\"\xc5\x03\n" +
+	"\awebhook\x18\x1a \x01(\v2\x1d.quorate.log.v1.WebhookRecordH\x00R\awebhook\x12O\n" +
+	"\x0fscheduled_limit\x18\x14 \x01(\v2$.quorate.log.v1.ScheduledLimitRecordH\x00R\x0escheduledLimitB\b\n" +
+	"\x06record\"\xb0\x01\n" +
+	"\x14ScheduledLimitRecord\x124\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsR\x05limit\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
+	"\anode_id\x18\x03 \x01(\x04R\x06nodeId\x12\x19\n" +
+	"\bin_force\x18\x04 \x01(\bR\ainForce\x12\x16\n" +
+	"\x06warned\x18\x05 \x01(\bR\x06warned\"\x99\x01\n" +
+	"\x13ScheduledLimitEvent\x124\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsR\x05limit\x12\x19\n" +
+	"\bin_force\x18\x02 \x01(\bR\ainForce\x121\n" +
+	"\x04over\x18\x03 \x03(\v2\x1d.quorate.log.v1.OveruseRecordR\x04over\"}\n" +
+	"\rOveruseRecord\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb1\x04\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -3670,7 +3959,10 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
 	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\x12#\n" +
-	"\rlimit_request\x18\x0f \x01(\x04R\flimitRequest\x12\x18\n" +
+	"\rlimit_request\x18\x0f \x01(\x04R\flimitRequest\x12&\n" +
+	"\x0fcivil_offset_ms\x18\x14 \x01(\x03R\rcivilOffsetMs\x12\x19\n" +
+	"\bcivil_ms\x18\x15 \x01(\x03R\acivilMs\x12'\n" +
+	"\x0fscheduled_limit\x18\x16 \x01(\x04R\x0escheduledLimit\x12\x18\n" +
 	"\awebhook\x18< \x01(\x04R\awebhook\x12\x1d\n" +
 	"\n" +
 	"last_event\x18= \x01(\x04R\tlastEvent\"\xd7\x02\n" +
@@ -3931,7 +4223,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
-	"\x04home\x18\x06 \x01(\x04R\x04home\"\xfa\x02\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\xc8\x03\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
@@ -3945,7 +4237,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"violations\x12\x14\n" +
 	"\x05owner\x18\t \x01(\tR\x05owner\x12\x12\n" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x1f \x01(\tR\x04node\x12:\n" +
+	"\x04node\x18\x1f \x01(\tR\x04node\x12L\n" +
+	"\x0fscheduled_limit\x18\x14 \x01(\v2#.quorate.log.v1.ScheduledLimitEventR\x0escheduledLimit\x12:\n" +
 	"\bcrossing\x182 \x01(\v2\x1e.quorate.log.v1.CrossingRecordR\bcrossing\"\xad\x01\n" +
 	"\x0eCrossingRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -3988,120 +4281,129 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
-	(*Record)(nil),             // 0: quorate.log.v1.Record
-	(*Header)(nil),             // 1: quorate.log.v1.Header
-	(*WebhookRecord)(nil),      // 2: quorate.log.v1.WebhookRecord
-	(*AccessRecord)(nil),       // 3: quorate.log.v1.AccessRecord
-	(*AccessRecovery)(nil),     // 4: quorate.log.v1.AccessRecovery
-	(*TokenRecord)(nil),        // 5: quorate.log.v1.TokenRecord
-	(*TreeRecord)(nil),         // 6: quorate.log.v1.TreeRecord
-	(*CrossedThresholds)(nil),  // 7: quorate.log.v1.CrossedThresholds
-	(*HoldRecord)(nil),         // 8: quorate.log.v1.HoldRecord
-	(*RaiseByRule)(nil),        // 9: quorate.log.v1.RaiseByRule
-	(*ItemRecord)(nil),         // 10: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),      // 11: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),         // 12: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),       // 13: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),     // 14: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),    // 15: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil), // 16: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),     // 17: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),         // 18: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),           // 19: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),   // 20: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),    // 21: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),        // 22: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),        // 23: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),         // 24: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),     // 25: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),    // 26: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),       // 27: quorate.log.v1.Displacement
-	(*EventRecord)(nil),        // 28: quorate.log.v1.EventRecord
-	(*CrossingRecord)(nil),     // 29: quorate.log.v1.CrossingRecord
-	(*ViolationRecord)(nil),    // 30: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),            // 31: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),        // 32: quorate.log.v1.AuditRecord
-	(*Policy)(nil),             // 33: quorate.log.v1.Policy
-	(*Account)(nil),            // 34: quorate.log.v1.Account
-	(*Refused)(nil),            // 35: quorate.log.v1.Refused
-	(*Webhook)(nil),            // 36: quorate.log.v1.Webhook
-	(*EventPosition)(nil),      // 37: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),      // 38: quorate.log.v1.AccessSection
-	(*Tree)(nil),               // 39: quorate.log.v1.Tree
-	(*Label)(nil),              // 40: quorate.log.v1.Label
-	(*Subtree)(nil),            // 41: quorate.log.v1.Subtree
-	(*Limit)(nil),              // 42: quorate.log.v1.Limit
-	(*Resource)(nil),           // 43: quorate.log.v1.Resource
-	(*Node)(nil),               // 44: quorate.log.v1.Node
-	(*Move)(nil),               // 45: quorate.log.v1.Move
-	(*Leases)(nil),             // 46: quorate.log.v1.Leases
-	(*Allocate)(nil),           // 47: quorate.log.v1.Allocate
-	(*Claim)(nil),              // 48: quorate.log.v1.Claim
+	(*Record)(nil),               // 0: quorate.log.v1.Record
+	(*ScheduledLimitRecord)(nil), // 1: quorate.log.v1.ScheduledLimitRecord
+	(*ScheduledLimitEvent)(nil),  // 2: quorate.log.v1.ScheduledLimitEvent
+	(*OveruseRecord)(nil),        // 3: quorate.log.v1.OveruseRecord
+	(*Header)(nil),               // 4: quorate.log.v1.Header
+	(*WebhookRecord)(nil),        // 5: quorate.log.v1.WebhookRecord
+	(*AccessRecord)(nil),         // 6: quorate.log.v1.AccessRecord
+	(*AccessRecovery)(nil),       // 7: quorate.log.v1.AccessRecovery
+	(*TokenRecord)(nil),          // 8: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),           // 9: quorate.log.v1.TreeRecord
+	(*CrossedThresholds)(nil),    // 10: quorate.log.v1.CrossedThresholds
+	(*HoldRecord)(nil),           // 11: quorate.log.v1.HoldRecord
+	(*RaiseByRule)(nil),          // 12: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),           // 13: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),        // 14: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),           // 15: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),         // 16: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),       // 17: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),      // 18: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil),   // 19: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),       // 20: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),           // 21: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),             // 22: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),     // 23: quorate.log.v1.AllocationRecord
+	(*ReservationUndo)(nil),      // 24: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),          // 25: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),          // 26: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),           // 27: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),       // 28: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),      // 29: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),         // 30: quorate.log.v1.Displacement
+	(*EventRecord)(nil),          // 31: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),       // 32: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),      // 33: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),              // 34: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),          // 35: quorate.log.v1.AuditRecord
+	(*Policy)(nil),               // 36: quorate.log.v1.Policy
+	(*Account)(nil),              // 37: quorate.log.v1.Account
+	(*Refused)(nil),              // 38: quorate.log.v1.Refused
+	(*ScheduleLimits)(nil),       // 39: quorate.log.v1.ScheduleLimits
+	(*Webhook)(nil),              // 40: quorate.log.v1.Webhook
+	(*EventPosition)(nil),        // 41: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),        // 42: quorate.log.v1.AccessSection
+	(*Tree)(nil),                 // 43: quorate.log.v1.Tree
+	(*Label)(nil),                // 44: quorate.log.v1.Label
+	(*Subtree)(nil),              // 45: quorate.log.v1.Subtree
+	(*Limit)(nil),                // 46: quorate.log.v1.Limit
+	(*Resource)(nil),             // 47: quorate.log.v1.Resource
+	(*Node)(nil),                 // 48: quorate.log.v1.Node
+	(*Move)(nil),                 // 49: quorate.log.v1.Move
+	(*Leases)(nil),               // 50: quorate.log.v1.Leases
+	(*Allocate)(nil),             // 51: quorate.log.v1.Allocate
+	(*Claim)(nil),                // 52: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
-	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	6,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	14, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	20, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	20, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	31, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	28, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	10, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	11, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	33, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
-	3,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	34, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
-	5,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	35, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	32, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	16, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
-	2,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
-	36, // 17: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	37, // 18: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	38, // 19: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	4,  // 20: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	39, // 21: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	9,  // 22: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
-	8,  // 23: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
-	7,  // 24: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
-	40, // 25: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	20, // 26: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	12, // 27: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	13, // 28: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	19, // 29: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	18, // 30: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	38, // 31: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	41, // 32: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	15, // 33: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	42, // 34: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	17, // 35: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	33, // 36: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	43, // 37: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	44, // 38: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	45, // 39: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	46, // 40: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	47, // 41: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	26, // 42: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	27, // 43: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	40, // 44: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	25, // 45: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	21, // 46: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	48, // 47: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	22, // 48: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	23, // 49: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	24, // 50: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	10, // 51: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	47, // 52: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	30, // 53: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	29, // 54: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
-	42, // 55: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	4,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
+	9,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	17, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	23, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	23, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	34, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	31, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	13, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	14, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	36, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	6,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
+	37, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	8,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
+	38, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	35, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	19, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	5,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
+	1,  // 17: quorate.log.v1.Record.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitRecord
+	39, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
+	39, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
+	3,  // 20: quorate.log.v1.ScheduledLimitEvent.over:type_name -> quorate.log.v1.OveruseRecord
+	40, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	41, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	42, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	7,  // 24: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
+	43, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	12, // 26: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	11, // 27: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
+	10, // 28: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
+	44, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	23, // 30: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	15, // 31: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	16, // 32: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	22, // 33: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	21, // 34: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	42, // 35: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	45, // 36: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	18, // 37: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	46, // 38: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	20, // 39: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	36, // 40: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	47, // 41: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	48, // 42: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	49, // 43: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	50, // 44: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	51, // 45: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	29, // 46: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	30, // 47: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	44, // 48: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	28, // 49: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	24, // 50: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	52, // 51: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	25, // 52: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	26, // 53: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	27, // 54: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	13, // 55: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	51, // 56: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	33, // 57: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	2,  // 58: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
+	32, // 59: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	46, // 60: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -4129,6 +4431,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Audit)(nil),
 		(*Record_LimitRequest)(nil),
 		(*Record_Webhook)(nil),
+		(*Record_ScheduledLimit)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4136,7 +4439,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,304 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// scheduleLimits makes a scheduled limit, and begins its first window if that is due.
+func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
+	s := &scheduledLimit{ScheduledLimit: quota.ScheduledLimit{
+		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: c.Windows, Rule: c.Rule,
+		RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
+	}}
+	if err := pl.calendar.checkNew(s); err != nil {
+		return Outcome{Refused: err}
+	}
+	t := pl.forest.trees[c.Tree]
+	if t == nil {
+		return Outcome{Refused: quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))}
+	}
+	var err *quota.Error
+	if s.node, err = t.configured(c.Node, "place.node"); err != nil {
+		return Outcome{Refused: err}
+	}
+	if out, known := pl.calendar.repeatOf(s); known {
+		return out
+	}
+	if err := pl.calendar.checkPlace(s); err != nil {
+		return Outcome{Refused: err}
+	}
+	changes := s.changes(quota.Added)
+	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
+		return Outcome{Refused: err}
+	}
+	if err := pl.calendar.checkAttached(s, c.Windows, s.attach, s.detach); err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == carryOut {
+		pl.calendar.add(s)
+		pl.calendar.note(quota.EventLimitScheduled, s, c.Actor, nil)
+		pl.calendar.beginIfDue(s)
+		pl.journal.changes = changes
+	}
+	info := s.info()
+	return Outcome{ScheduledLimit: &info}
+}
+
+// permitSchedule asks for what a change of the node's limits needs.
+func (pl planner) permitSchedule(n *node, actor, reason string, changes []quota.Change) *quota.Error {
+	out, _ := pl.checkChange(quota.ChangeMeta{Actor: actor, Reason: reason}, plan{
+		changes: changes,
+		locate: func(quota.Change) changedNode {
+			return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
+		},
+	})
+	return out.Refused
+}
+
+// changes are what audit records say of a scheduled limit.
+func (s *scheduledLimit) changes(kind quota.ChangeKind) []quota.Change {
+	list := make([]quota.Change, len(s.Adjustments))
+	for i, a := range s.Adjustments {
+		text := a.String() + s.whenText()
+		list[i] = quota.Change{
+			Kind: kind, Tree: s.node.treeName, Node: s.node.path, Field: "limit " + a.Resource + " scheduled as " + s.ID,
+		}
+		if kind == quota.Added {
+			list[i].After = text
+		} else {
+			list[i].Before = text
+		}
+	}
+	return list
+}
+
+func (s *scheduledLimit) whenText() string {
+	if s.Rule != "" {
+		return " " + s.Rule
+	}
+	if len(s.Windows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" from %s until %s", s.Windows[0].From, s.Windows[0].Until)
+}
+
+// repeatOf answers a repeated command, and refuses another one under a known id. The windows of a rule may have been
+// computed at another time.
+func (c *calendar) repeatOf(s *scheduledLimit) (Outcome, bool) {
+	known := c.find(s.ID)
+	if known == nil {
+		return Outcome{}, false
+	}
+	if known.node != s.node || !slices.Equal(known.Adjustments, s.Adjustments) || known.Rule != s.Rule ||
+		known.RuleEnds != s.RuleEnds || known.Reason != s.Reason ||
+		s.Rule == "" && !slices.Equal(known.Windows, s.Windows) {
+		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id",
+			"scheduled limit %q exists with other content; use another id, or cancel it first", s.ID)}, true
+	}
+	info := known.info()
+	return Outcome{ScheduledLimit: &info, Repeated: true}, true
+}
+
+// checkNew refuses a scheduled limit that could not be at any node.
+func (c *calendar) checkNew(s *scheduledLimit) *quota.Error {
+	if c.civil.now == 0 {
+		return quota.Errorf(quota.InUse, "", "the members have not agreed on civil time yet; try again in some seconds")
+	}
+	if err := c.checkShape(&s.ScheduledLimit); err != nil {
+		return err
+	}
+	if len(s.Windows) == 0 {
+		return quota.Errorf(quota.Invalid, "windows", "the limit has no window in which it is in force")
+	}
+	if w := s.Windows[0]; w.Until <= c.civil.now {
+		return quota.Errorf(quota.Invalid, "windows[0].until_ms",
+			"the window ends at %s, and now is %s; it must end in the future", w.Until, c.civil.now)
+	}
+	return nil
+}
+
+// checkShape refuses what no scheduled limit may be.
+func (c *calendar) checkShape(s *quota.ScheduledLimit) *quota.Error {
+	if err := checkID(s.ID); err != nil {
+		return err
+	}
+	if n := len(s.Adjustments); n < 1 || n > quota.MaxAdjustments {
+		return quota.Errorf(quota.Invalid, "adjustments", "the limit changes %d resources; 1 to %d are allowed", n,
+			quota.MaxAdjustments)
+	}
+	for i, a := range s.Adjustments {
+		if err := checkAdjustment(a, fmt.Sprintf("adjustments[%d]", i)); err != nil {
+			return err
+		}
+		if i > 0 && s.Adjustments[i-1].Resource >= a.Resource {
+			return quota.Errorf(quota.Invalid, fmt.Sprintf("adjustments[%d].resource", i),
+				"resource %s is not in order, or changed twice", quota.Clip(a.Resource))
+		}
+	}
+	switch {
+	case len(s.Rule) > quota.MaxRule:
+		return quota.Errorf(quota.Invalid, "every", "the rule has %d bytes; at most %d are allowed", len(s.Rule),
+			quota.MaxRule)
+	case s.Rule == "" && (s.RuleEnds != 0 || len(s.Windows) > 1):
+		return quota.Errorf(quota.Invalid, "every", "a limit without a rule has one window; schedule one limit for each")
+	case s.RuleEnds < 0 || s.RuleEnds > quota.MaxCivilTime:
+		return quota.Errorf(quota.Invalid, "until_ms", "a rule ends at 1 to %d ms after 1970, not %d; 0 for never",
+			int64(quota.MaxCivilTime), int64(s.RuleEnds))
+	case len(s.Actor) > quota.MaxActor || len(s.Reason) > quota.MaxReason:
+		return quota.Errorf(quota.Invalid, "reason", "actor and reason have %d and %d bytes; at most %d and %d are allowed",
+			len(s.Actor), len(s.Reason), quota.MaxActor, quota.MaxReason)
+	}
+	return checkWindows(s.Windows)
+}
+
+func checkAdjustment(a quota.LimitAdjustment, field string) *quota.Error {
+	switch {
+	case a.Kind < quota.SetLimit || a.Kind > quota.CapLimit:
+		return quota.Errorf(quota.Invalid, field+".kind", "%d is unknown; a limit is set (1), added to (2) or capped (3)",
+			a.Kind)
+	case a.Kind == quota.AddToLimit && (a.Amount == 0 || a.Amount < -quota.MaxAmount || a.Amount > quota.MaxAmount):
+		return quota.Errorf(quota.Invalid, field+".amount",
+			"%d is added to the limit of %s; 1 to %d are allowed, or as many less", a.Amount, quota.Clip(a.Resource),
+			quota.MaxAmount)
+	case a.Kind != quota.AddToLimit && (a.Amount < 0 || a.Amount > quota.MaxAmount):
+		return quota.Errorf(quota.Invalid, field+".amount", "the limit of %s is %d; 0 to %d are allowed",
+			quota.Clip(a.Resource), a.Amount, quota.MaxAmount)
+	}
+	return nil
+}
+
+// checkWindows refuses windows that are too many or too short, or not in order and disjoint.
+func checkWindows(windows []quota.CivilWindow) *quota.Error {
+	if n := len(windows); n > quota.MaxWindows {
+		return quota.Errorf(quota.Invalid, "windows", "there are %d windows; at most %d are allowed", n, quota.MaxWindows)
+	}
+	for i, w := range windows {
+		field := fmt.Sprintf("windows[%d]", i)
+		switch {
+		case w.From < 0 || w.Until > quota.MaxCivilTime:
+			return quota.Errorf(quota.Invalid, field, "a window is within 0 and %d ms after 1970; this is %d to %d",
+				int64(quota.MaxCivilTime), int64(w.From), int64(w.Until))
+		case w.Until-w.From < quota.MinWindow:
+			return quota.Errorf(quota.Invalid, field+".until_ms",
+				"a window lasts %d ms or more; this is from %s until %s", int64(quota.MinWindow), w.From, w.Until)
+		case i > 0 && windows[i-1].Until > w.From:
+			return quota.Errorf(quota.Invalid, field+".from_ms", "the window begins before the end of the one before it")
+		}
+	}
+	return nil
+}
+
+// checkPlace refuses a scheduled limit that does not fit its node or the bounds.
+func (c *calendar) checkPlace(s *scheduledLimit) *quota.Error {
+	for i, a := range s.Adjustments {
+		if s.node.tree.resource(a.Resource) == nil {
+			return quota.Errorf(quota.NotFound, fmt.Sprintf("adjustments[%d].resource", i),
+				"tree %s registers no resource %q; it has %s", s.node.treeName, quota.Clip(a.Resource),
+				s.node.tree.resourceNames())
+		}
+	}
+	if len(c.all) >= c.bounds.Scheduled {
+		return quota.Errorf(quota.Full, "", "%d limits are scheduled, as many as may be; cancel some", len(c.all))
+	}
+	return nil
+}
+
+// checkAttached changes the scheduled limits of a node for a moment and asks whether the policies allow every limit
+// that follows from that, now and later.
+func (c *calendar) checkAttached(s *scheduledLimit, windows []quota.CivilWindow, change, revert func()) *quota.Error {
+	before := s.node.familiesOf(s.Adjustments, c.civil.now, windows)
+	change()
+	defer revert()
+	for _, a := range s.Adjustments {
+		for _, top := range []*node{s.node.parent, s.node} {
+			if top == nil {
+				continue
+			}
+			if n := len(top.familyInstants(a.Resource, c.civil.now)); n > quota.MaxFamilyInstants {
+				return quota.Errorf(quota.Full, "windows",
+					"the limits of %s at %s and its children would change at %d instants; at most %d are allowed: "+
+						"cancel some scheduled limits", a.Resource, top.place(), n, quota.MaxFamilyInstants)
+			}
+		}
+	}
+	if breaches := s.node.checkFamilies(s.Adjustments, c.civil.now, before); len(breaches) > 0 {
+		return quota.NewBreachError(breaches)
+	}
+	return nil
+}
+
+// cancelScheduled ends a scheduled limit with all its windows.
+func (pl planner) cancelScheduled(c quota.CancelScheduledLimit, m mode) Outcome {
+	s := pl.calendar.find(c.ID)
+	if s == nil {
+		return Outcome{Refused: noScheduledLimit(c.ID)}
+	}
+	changes := s.changes(quota.Removed)
+	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
+		return Outcome{Refused: err}
+	}
+	place := slices.Clone(s.node.scheduled)
+	if err := pl.calendar.checkAttached(s, s.Windows, s.detach, func() { s.node.scheduled = place }); err != nil {
+		return Outcome{Refused: err}
+	}
+	info := s.info()
+	if m == carryOut {
+		pl.calendar.remove(s, c.Actor)
+		pl.journal.changes = changes
+	}
+	return Outcome{ScheduledLimit: &info}
+}
+
+// noScheduledLimit is the refusal of an id that is not known, or that the caller may not know.
+func noScheduledLimit(id string) *quota.Error {
+	return quota.Errorf(quota.NotFound, "id", "no limit is scheduled as %q; it may have ended", quota.Clip(id))
+}
+
+// extendSchedule adds windows to a recurring scheduled limit.
+func (c *calendar) extendSchedule(command quota.ExtendSchedule, m mode) Outcome {
+	s := c.find(command.ID)
+	if s == nil || s.Rule == "" {
+		return Outcome{Refused: noScheduledLimit(command.ID)}
+	}
+	if err := checkWindows(command.Windows); err != nil {
+		return Outcome{Refused: err}
+	}
+	was, last := s.Windows, c.civil.now
+	if n := len(was); n > 0 {
+		last = was[n-1].Until
+	}
+	more := slices.DeleteFunc(slices.Clone(command.Windows),
+		func(w quota.CivilWindow) bool { return w.From < last || w.Until > s.RuleEnds && s.RuleEnds != 0 })
+	more = more[:min(len(more), quota.MaxWindows-len(was))]
+	if len(more) == 0 {
+		info := s.info()
+		return Outcome{ScheduledLimit: &info, Repeated: true}
+	}
+	change := func() { s.Windows = slices.Concat(was, more) }
+	revert := func() { s.Windows = was }
+	if err := c.checkAttached(s, more, change, revert); err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == carryOut {
+		change()
+		c.setDue(s)
+		c.beginIfDue(s)
+	}
+	info := s.info()
+	return Outcome{ScheduledLimit: &info}
+}
+
+// ScheduledLimits are those at or below a node of a tree, in the order in which they were made; with an empty tree those
+// of all trees. They must not be changed.
+func (v View) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
+	var list []quota.ScheduledLimit
+	for _, s := range v.ledger.calendar.all {
+		if tree == "" || s.node.treeName == tree && quota.IsWithin(s.node.path, node) {
+			list = append(list, s.info())
+		}
+	}
+	return list
+}

@@ -1,0 +1,176 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// effectiveAt is the limit that will be in force at an instant of the future if nothing is changed until then.
+func (n *node) effectiveAt(r int, at quota.CivilTime) quota.Limit {
+	return n.adjusted(r, n.configuredLimit(r), isInForceAt(at))
+}
+
+// familyAt is family at an instant of the future, with the node's own use as it is now.
+func (n *node) familyAt(r int, own quota.Amount, swap *node, at quota.CivilTime) policy.Family {
+	f := policy.Family{
+		Limit: n.standIn(swap).effectiveAt(r, at), Own: own, Children: make([]policy.ChildLimit, len(n.children)),
+	}
+	for i, child := range n.children {
+		c := child.standIn(swap)
+		f.Children[i] = policy.ChildLimit{
+			Name: c.name(), Limit: c.effectiveAt(r, at),
+			Set: c.limits[r].Kind != quota.Unset || c.setsLimit(r, isInForceAt(at)),
+		}
+	}
+	return f
+}
+
+// familyInstants are the instants of the future at which limits of a resource change at the node or its children, in
+// order.
+func (n *node) familyInstants(resource string, now quota.CivilTime) []quota.CivilTime {
+	list := n.instants(nil, resource, now)
+	for _, child := range n.children {
+		list = child.instants(list, resource, now)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// instants appends when scheduled limits of a resource begin and end at the node. A window that should have begun and
+// is not yet in force counts as one of the future.
+func (n *node) instants(list []quota.CivilTime, resource string, now quota.CivilTime) []quota.CivilTime {
+	for _, s := range n.scheduled {
+		if _, is := s.adjustment(resource); !is {
+			continue
+		}
+		for i, w := range s.Windows {
+			if i > 0 || !s.InForce {
+				list = append(list, w.From)
+			}
+			list = append(list, w.Until)
+		}
+	}
+	return list
+}
+
+// laterBreach is the first breach of the node's policy at an instant of the future at which its family is not as
+// before; nil if there is none. before may be nil.
+func (n *node) laterBreach(r *resource, swap *node, now quota.CivilTime,
+	before func(at quota.CivilTime) (policy.Family, bool),
+) []quota.Breach {
+	for _, at := range n.familyInstants(r.Name, now) {
+		f := n.familyAt(r.index, n.own[r.index], swap, at)
+		if was, known := before(at); known && sameLimits(was, f) {
+			continue
+		}
+		if breaches := n.breachOf(r, f); len(breaches) > 0 {
+			breaches[0].Text = fmt.Sprintf("from %s on, with what is scheduled, %s", at, breaches[0].Text)
+			return breaches
+		}
+	}
+	return nil
+}
+
+// checkSwapLater is checkSwap for the instants of the future at which scheduled limits begin and end.
+func (n *node) checkSwapLater(swap *node, now quota.CivilTime) []quota.Breach {
+	var breaches []quota.Breach
+	for _, r := range n.tree.resources {
+		if n.limits[r.index] == swap.limits[r.index] {
+			continue
+		}
+		for _, top := range []*node{n.parent, n} {
+			if top == nil {
+				continue
+			}
+			breaches = append(breaches, top.laterBreach(r, swap, now, func(at quota.CivilTime) (policy.Family, bool) {
+				return top.familyAt(r.index, top.own[r.index], nil, at), true
+			})...)
+		}
+	}
+	return breaches
+}
+
+// laterBreaches is breaches for the instants of the future at which scheduled limits begin and end.
+func (s *treeTransition) laterBreaches(now quota.CivilTime) []quota.Breach {
+	var breaches []quota.Breach
+	s.draft.root.walk(func(n *node) bool {
+		for _, r := range s.draft.resources {
+			breaches = append(breaches, n.laterBreach(r, nil, now, func(at quota.CivilTime) (policy.Family, bool) {
+				if _, known := s.familyBefore(n, r); !known {
+					return policy.Family{}, false
+				}
+				was := s.old.resource(r.Name).index
+				return n.from.familyAt(was, n.from.own[was], nil, at), true
+			})...)
+		}
+		return true
+	})
+	return breaches
+}
+
+// checkFamilies asks the policies about the families of a node whose scheduled limits have changed: its own and its
+// parent's, for the adjusted resources, now and at every instant of the future. before are the families as they were.
+func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, now quota.CivilTime, before familyTimes) []quota.Breach {
+	var breaches []quota.Breach
+	for _, a := range adjusted {
+		r := n.tree.resource(a.Resource)
+		for _, top := range []*node{n.parent, n} {
+			if top == nil {
+				continue
+			}
+			key := familyKey{top, r}
+			if f := top.family(r.index, top.own[r.index], nil); !sameLimits(before.now[key], f) {
+				breaches = append(breaches, top.breachOf(r, f)...)
+			}
+			if len(breaches) == 0 {
+				breaches = top.laterBreach(r, nil, now, before.at(key))
+			}
+		}
+	}
+	return breaches
+}
+
+// familyKey is a family for one resource.
+type familyKey struct {
+	top      *node
+	resource *resource
+}
+
+// familyTimes are families now and at instants of the future.
+type familyTimes struct {
+	now   map[familyKey]policy.Family
+	later map[familyKey]map[quota.CivilTime]policy.Family
+}
+
+// familiesOf are the families that checkFamilies compares, at the present instants and some more.
+func (n *node) familiesOf(adjusted []quota.LimitAdjustment, now quota.CivilTime, more []quota.CivilWindow) familyTimes {
+	times := familyTimes{map[familyKey]policy.Family{}, map[familyKey]map[quota.CivilTime]policy.Family{}}
+	for _, a := range adjusted {
+		r := n.tree.resource(a.Resource)
+		for _, top := range []*node{n.parent, n} {
+			if top == nil {
+				continue
+			}
+			key, at := familyKey{top, r}, map[quota.CivilTime]policy.Family{}
+			instants := top.familyInstants(r.Name, now)
+			for _, w := range more {
+				instants = append(instants, w.From, w.Until)
+			}
+			for _, instant := range instants {
+				at[instant] = top.familyAt(r.index, top.own[r.index], nil, instant)
+			}
+			times.now[key], times.later[key] = top.family(r.index, top.own[r.index], nil), at
+		}
+	}
+	return times
+}
+
+func (f familyTimes) at(key familyKey) func(quota.CivilTime) (policy.Family, bool) {
+	return func(at quota.CivilTime) (policy.Family, bool) {
+		was, known := f.later[key][at]
+		return was, known
+	}
+}

@@ -1,0 +1,108 @@
+package ledger_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// calendar reads a command about civil time or a scheduled limit.
+func (p *parser) calendar(word string, args []string) quota.Command {
+	if word == "civil" {
+		return quota.SetCivilOffset{Offset: quota.Span(p.civil(args[0]))}
+	}
+	meta := p.meta(args)
+	switch word {
+	case "unschedule":
+		return quota.CancelScheduledLimit{ID: args[0], Actor: meta.Actor, Reason: meta.Reason}
+	case "extend":
+		return quota.ExtendSchedule{ID: args[0], Windows: p.windows(args[1:])}
+	}
+	tree, node := nodeAt(args[1])
+	c := quota.ScheduleLimits{
+		ID: args[0], Tree: tree, Node: node, Windows: p.windows(args[2:]), Actor: meta.Actor, Reason: meta.Reason,
+	}
+	for _, arg := range args[2:] {
+		if rule, is := strings.CutPrefix(arg, "@every="); is {
+			c.Rule = rule
+		}
+		if ends, is := strings.CutPrefix(arg, "@ends="); is {
+			c.RuleEnds = p.civil(ends)
+		}
+		if a, is := p.adjustment(arg); is {
+			c.Adjustments = append(c.Adjustments, a)
+		}
+	}
+	slices.SortFunc(c.Adjustments, func(a, b quota.LimitAdjustment) int { return strings.Compare(a.Resource, b.Resource) })
+	return c
+}
+
+// civil reads a civil time, written as what has passed since 1970.
+func (p *parser) civil(text string) quota.CivilTime {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		p.fail("%v", err)
+	}
+	return quota.CivilTime(d.Milliseconds())
+}
+
+func (p *parser) windows(args []string) []quota.CivilWindow {
+	var list []quota.CivilWindow
+	for _, arg := range args {
+		if from, until, is := strings.Cut(arg, ".."); is {
+			list = append(list, quota.CivilWindow{From: p.civil(from), Until: p.civil(until)})
+		}
+	}
+	return list
+}
+
+func (p *parser) adjustment(arg string) (quota.LimitAdjustment, bool) {
+	if name, most, is := strings.Cut(arg, "<"); is {
+		return quota.LimitAdjustment{Resource: name, Kind: quota.CapLimit, Amount: p.amount(most)}, true
+	}
+	name, amount, is := strings.Cut(arg, "=")
+	if !is || strings.HasPrefix(arg, "@") {
+		return quota.LimitAdjustment{}, false
+	}
+	a := quota.LimitAdjustment{Resource: name, Kind: quota.SetLimit}
+	if strings.ContainsAny(amount[:1], "+-") {
+		a.Kind = quota.AddToLimit
+	}
+	a.Amount = p.amount(strings.TrimPrefix(amount, "+"))
+	return a, true
+}
+
+// sayScheduled says what is scheduled at a node and below.
+func (p *player) sayScheduled(args []string) {
+	tree, node := nodeAt(strings.Join(args, ""))
+	for _, s := range p.ledger.View().ScheduledLimits(tree, node) {
+		p.say("%s", describeScheduled(s))
+	}
+	p.say("civil time is %s", p.ledger.View().CivilTime())
+}
+
+func describeScheduled(s quota.ScheduledLimit) string {
+	text := s.ID + " at " + quota.Place(s.Tree, s.Node) + ": " + quota.FormatAdjustments(s.Adjustments)
+	for i, w := range s.Windows {
+		if text += ", " + clock(w.From) + " to " + clock(w.Until); i == 0 && s.InForce {
+			text += " (in force)"
+		}
+	}
+	if s.Rule != "" {
+		text += ", " + s.Rule
+	}
+	if s.Reason != "" {
+		text += ", " + s.Actor + ": " + s.Reason
+	}
+	return text
+}
+
+// clock is a civil time without the date and the seconds, which scenarios do not need.
+func clock(t quota.CivilTime) string { return t.String()[len("1970-01-"):len("1970-01-01T00:00")] }
+
+func isCivilOffset(c quota.Command) bool {
+	_, is := c.(quota.SetCivilOffset)
+	return is
+}
