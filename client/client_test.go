@@ -30,6 +30,8 @@ type server struct {
 	limits   func(context.Context, *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error)
 	remove   func(context.Context, *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error)
 	move     func(context.Context, *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error)
+	hold     func(context.Context, *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error)
+	resume   func(context.Context, *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error)
 	maintain func(context.Context, *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error)
 	back     func(context.Context, *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error)
 	explain  func(context.Context, *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error)
@@ -80,6 +82,16 @@ func (s *server) SetMaintenance(
 	r *quoratev1.SetMaintenanceRequest,
 ) (*quoratev1.SetMaintenanceResponse, error) {
 	return s.maintain(ctx, r)
+}
+
+func (s *server) HoldNode(ctx context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
+	return s.hold(ctx, r)
+}
+
+func (s *server) ResumeNode(
+	ctx context.Context, r *quoratev1.ResumeNodeRequest,
+) (*quoratev1.ResumeNodeResponse, error) {
+	return s.resume(ctx, r)
 }
 
 func (s *server) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {

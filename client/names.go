@@ -47,6 +47,18 @@ func (c *treesWithIDs) SetMaintenance(
 	return c.TreeServiceClient.SetMaintenance(ctx, withRequestID(request))
 }
 
+func (c *treesWithIDs) HoldNode(
+	ctx context.Context, request *quoratev1.HoldNodeRequest,
+) (*quoratev1.HoldNodeResponse, error) {
+	return c.TreeServiceClient.HoldNode(ctx, withRequestID(request))
+}
+
+func (c *treesWithIDs) ResumeNode(
+	ctx context.Context, request *quoratev1.ResumeNodeRequest,
+) (*quoratev1.ResumeNodeResponse, error) {
+	return c.TreeServiceClient.ResumeNode(ctx, withRequestID(request))
+}
+
 func (c *treesWithIDs) RollBack(
 	ctx context.Context, request *quoratev1.RollBackRequest,
 ) (*quoratev1.RollBackResponse, error) {

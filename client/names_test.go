@@ -45,6 +45,12 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		maintain: func(_ context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
 			return &quoratev1.SetMaintenanceResponse{}, fail(r.GetRequestId())
 		},
+		hold: func(_ context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
+			return &quoratev1.HoldNodeResponse{}, fail(r.GetRequestId())
+		},
+		resume: func(_ context.Context, r *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error) {
+			return &quoratev1.ResumeNodeResponse{}, fail(r.GetRequestId())
+		},
 		back: func(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
 			return &quoratev1.RollBackResponse{}, fail(r.GetRequestId())
 		},
@@ -87,6 +93,16 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		"SetMaintenance": func(name string) (string, error) {
 			r := &quoratev1.SetMaintenanceRequest{RequestId: name}
 			_, err := c.Trees.SetMaintenance(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"HoldNode": func(name string) (string, error) {
+			r := &quoratev1.HoldNodeRequest{RequestId: name}
+			_, err := c.Trees.HoldNode(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"ResumeNode": func(name string) (string, error) {
+			r := &quoratev1.ResumeNodeRequest{RequestId: name}
+			_, err := c.Trees.ResumeNode(t.Context(), r)
 			return r.GetRequestId(), err
 		},
 		"RollBack": func(name string) (string, error) {

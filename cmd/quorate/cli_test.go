@@ -226,6 +226,13 @@ func TestRequests(t *testing.T) {
 		"items reset ci:aws-account --state leased --idle 2h --to dirty": &quoratev1.ResetItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, To: "dirty",
 		},
+		"hold cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
+			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",
+		},
+		"drain cern --grace 10m": &quoratev1.HoldNodeRequest{
+			Tree: "cern", Drain: true, GraceMs: 600_000, Actor: "alice",
+		},
+		"resume cern:atlas":   &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
 		"maintenance cern on": &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true, Actor: "alice"},
 	}
 	for line, want := range tests {

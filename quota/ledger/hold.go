@@ -169,7 +169,7 @@ func (h *HoldImage) describe() string {
 		}
 	}
 	if h.Until != 0 {
-		text += fmt.Sprintf(", until %d ms of ledger time", h.Until)
+		text += ", for " + spanText(quota.Span(h.Until-h.Since.At))
 	}
 	return text
 }

@@ -59,7 +59,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
-			Seen: quoratev1.TenantsSee(v.Seen),
+			Seen: quoratev1.TenantsSee(v.Seen), Reason: v.Reason,
 		})
 	}
 	return wire
@@ -72,6 +72,7 @@ var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
 	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 	quota.OfItems:        quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
 	quota.OfQueue:        quoratev1.ViolationKind_VIOLATION_KIND_QUEUE,
+	quota.OfHold:         quoratev1.ViolationKind_VIOLATION_KIND_HOLD,
 }
 
 // holderKinds is the one table of whose limit it is.
@@ -205,6 +206,7 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_DROPPED:     quota.EventDropped,
 	quoratev1.EventKind_EVENT_KIND_CROSSED:     quota.EventCrossed,
 	quoratev1.EventKind_EVENT_KIND_CLEARED:     quota.EventCleared,
+	quoratev1.EventKind_EVENT_KIND_DRAINED:     quota.EventDrained,
 
 	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD: quota.EventWebhookDead,
 }
@@ -221,7 +223,7 @@ func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
 // FromEvent converts an event.
 func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
-		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By,
+		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By, Tree: e.Tree, Node: e.Node,
 		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
 		Crossing: FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
 	}

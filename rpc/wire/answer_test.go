@@ -163,6 +163,9 @@ func TestClosedListsAreComplete(t *testing.T) {
 			t.Errorf("event kind %d became %v", kind, wire)
 		}
 	}
+	if wire := fromEventKind(quota.EventDrained); EventKinds[wire] != quota.EventDrained {
+		t.Errorf("a drain became %v", wire)
+	}
 	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
 		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) ||
 		len(units) != len(quoratev1.Unit_name) {

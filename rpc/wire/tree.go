@@ -245,6 +245,7 @@ func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	wire := &quoratev1.NodeUsage{
 		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),
 		RunningApplications: int64(n.Applications), MaxApplications: int64(n.MaxApplications),
+		Hold: FromNodeHold(n.Hold),
 	}
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{

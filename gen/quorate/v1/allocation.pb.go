@@ -327,6 +327,8 @@ const (
 	EventKind_EVENT_KIND_CROSSED EventKind = 7
 	// The use has fallen below a threshold by its margin, or the threshold is gone.
 	EventKind_EVENT_KIND_CLEARED EventKind = 8
+	// Nothing is held any more at a node that is being drained, and below it.
+	EventKind_EVENT_KIND_DRAINED EventKind = 12
 	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
 	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 20
 )
@@ -343,6 +345,7 @@ var (
 		6:  "EVENT_KIND_DROPPED",
 		7:  "EVENT_KIND_CROSSED",
 		8:  "EVENT_KIND_CLEARED",
+		12: "EVENT_KIND_DRAINED",
 		20: "EVENT_KIND_WEBHOOK_DEAD",
 	}
 	EventKind_value = map[string]int32{
@@ -355,6 +358,7 @@ var (
 		"EVENT_KIND_DROPPED":      6,
 		"EVENT_KIND_CROSSED":      7,
 		"EVENT_KIND_CLEARED":      8,
+		"EVENT_KIND_DRAINED":      12,
 		"EVENT_KIND_WEBHOOK_DEAD": 20,
 	}
 )
@@ -4476,7 +4480,11 @@ type Event struct {
 	// For a denial: the decision.
 	Decision *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
 	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
-	Crossing      *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	Crossing *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	// For a node that was drained: its tree.
+	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node.
+	Node          string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4565,6 +4573,20 @@ func (x *Event) GetCrossing() *ThresholdCrossing {
 		return x.Crossing
 	}
 	return nil
+}
+
+func (x *Event) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Event) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 // ListEventsRequest asks for events in the order in which they happened.
@@ -5114,7 +5136,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x129\n" +
 	"\n" +
 	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
-	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa0\x02\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xc8\x02\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
@@ -5123,7 +5145,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tledger_ms\x18\x05 \x01(\x03R\bledgerMs\x12*\n" +
 	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
 	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
-	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\"\x91\x02\n" +
+	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
+	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x1f \x01(\tR\x04node\"\x91\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -5172,7 +5196,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x86\x02\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x9e\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5182,7 +5206,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
 	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x16\n" +
 	"\x12EVENT_KIND_CROSSED\x10\a\x12\x16\n" +
-	"\x12EVENT_KIND_CLEARED\x10\b\x12\x1b\n" +
+	"\x12EVENT_KIND_CLEARED\x10\b\x12\x16\n" +
+	"\x12EVENT_KIND_DRAINED\x10\f\x12\x1b\n" +
 	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x142\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +

@@ -146,6 +146,8 @@ const (
 	// The request would fit, but must not overtake requests that arrived earlier or have a higher priority. The numbers
 	// count requests.
 	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 4
+	// The node is on hold: nothing new is admitted there or below it. All numbers are 0.
+	ViolationKind_VIOLATION_KIND_HOLD ViolationKind = 5
 )
 
 // Enum value maps for ViolationKind.
@@ -156,6 +158,7 @@ var (
 		2: "VIOLATION_KIND_BORROWING",
 		3: "VIOLATION_KIND_ITEMS",
 		4: "VIOLATION_KIND_QUEUE",
+		5: "VIOLATION_KIND_HOLD",
 	}
 	ViolationKind_value = map[string]int32{
 		"VIOLATION_KIND_UNSPECIFIED":  0,
@@ -163,6 +166,7 @@ var (
 		"VIOLATION_KIND_BORROWING":    2,
 		"VIOLATION_KIND_ITEMS":        3,
 		"VIOLATION_KIND_QUEUE":        4,
+		"VIOLATION_KIND_HOLD":         5,
 	}
 )
 
@@ -881,7 +885,9 @@ type Violation struct {
 	// For items: the requested state, or the name of the requested item that is not available.
 	Item string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
 	// Set if the caller may not read usage at the node and its tree does not show totals there.
-	Seen          TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
+	Seen TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
+	// For a hold: its reason. Empty if seen is set.
+	Reason        string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -998,6 +1004,13 @@ func (x *Violation) GetSeen() TenantsSee {
 		return x.Seen
 	}
 	return TenantsSee_TENANTS_SEE_UNSPECIFIED
+}
+
+func (x *Violation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // Problem is the typed detail of every error other than a denial. Errors of the protocol before a request is decoded,
@@ -1253,7 +1266,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\fneeds_reason\x18\n" +
 	" \x01(\bR\vneedsReason\x12\x1a\n" +
 	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
-	"\asetters\x18\f \x03(\tR\asetters\"\xf1\x02\n" +
+	"\asetters\x18\f \x03(\tR\asetters\"\x89\x03\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1268,7 +1281,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06holder\x18\n" +
 	" \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
-	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\"\xca\x01\n" +
+	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\x12\x16\n" +
+	"\x06reason\x18\x1e \x01(\tR\x06reason\"\xca\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -1293,13 +1307,14 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"HolderKind\x12\x1b\n" +
 	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10HOLDER_KIND_USER\x10\x01\x12\x15\n" +
-	"\x11HOLDER_KIND_GROUP\x10\x02*\xa2\x01\n" +
+	"\x11HOLDER_KIND_GROUP\x10\x02*\xbb\x01\n" +
 	"\rViolationKind\x12\x1e\n" +
 	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x01\x12\x1c\n" +
 	"\x18VIOLATION_KIND_BORROWING\x10\x02\x12\x18\n" +
 	"\x14VIOLATION_KIND_ITEMS\x10\x03\x12\x18\n" +
-	"\x14VIOLATION_KIND_QUEUE\x10\x04B\x9d\x01\n" +
+	"\x14VIOLATION_KIND_QUEUE\x10\x04\x12\x17\n" +
+	"\x13VIOLATION_KIND_HOLD\x10\x05B\x9d\x01\n" +
 	"\x0ecom.quorate.v1B\rDecisionProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -2753,8 +2754,11 @@ type NodeUsage struct {
 	RunningApplications int64 `protobuf:"varint,4,opt,name=running_applications,json=runningApplications,proto3" json:"running_applications,omitempty"`
 	// Most applications that may run in its subtree; 0 is no limit.
 	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The hold of the node, or of the nearest node above it that is on hold; without used, is_used and revoking. Not set
+	// if there is none.
+	Hold          *NodeHold `protobuf:"bytes,30,opt,name=hold,proto3" json:"hold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeUsage) Reset() {
@@ -2822,6 +2826,177 @@ func (x *NodeUsage) GetMaxApplications() int64 {
 	return 0
 }
 
+func (x *NodeUsage) GetHold() *NodeHold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+// NodeHold is a hold of a node.
+type NodeHold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root, and if the caller may not see it.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Requests that would wait for the end of the hold are denied.
+	Deny bool `protobuf:"varint,3,opt,name=deny,proto3" json:"deny,omitempty"`
+	// When the hold ends by itself, in ledger time; 0 for never.
+	UntilLedgerMs int64 `protobuf:"varint,4,opt,name=until_ledger_ms,json=untilLedgerMs,proto3" json:"until_ledger_ms,omitempty"`
+	// Leases at the node and below are revoked, each with this grace.
+	Drain bool `protobuf:"varint,5,opt,name=drain,proto3" json:"drain,omitempty"`
+	// See drain.
+	GraceMs int64 `protobuf:"varint,6,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	// Nothing was held at the node and below any more once since the drain began.
+	Drained bool `protobuf:"varint,7,opt,name=drained,proto3" json:"drained,omitempty"`
+	// When the node was put on hold, in ledger time.
+	SinceLedgerMs int64 `protobuf:"varint,8,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	// The same by the wall clock of the leader; for people only.
+	Since *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
+	// Who made the hold what it is.
+	Actor string `protobuf:"bytes,10,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why.
+	Reason string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What is held at the node and below by resource, in base units, without zeros. What borrows from further up is not
+	// in it.
+	Used map[string]int64 `protobuf:"bytes,12,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// A claim belongs to the node or to one below it, wherever it is counted.
+	IsUsed bool `protobuf:"varint,13,opt,name=is_used,json=isUsed,proto3" json:"is_used,omitempty"`
+	// The drain has not revoked all leases yet.
+	Revoking      bool `protobuf:"varint,14,opt,name=revoking,proto3" json:"revoking,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeHold) Reset() {
+	*x = NodeHold{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeHold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeHold) ProtoMessage() {}
+
+func (x *NodeHold) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeHold.ProtoReflect.Descriptor instead.
+func (*NodeHold) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *NodeHold) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *NodeHold) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeHold) GetDeny() bool {
+	if x != nil {
+		return x.Deny
+	}
+	return false
+}
+
+func (x *NodeHold) GetUntilLedgerMs() int64 {
+	if x != nil {
+		return x.UntilLedgerMs
+	}
+	return 0
+}
+
+func (x *NodeHold) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+func (x *NodeHold) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+func (x *NodeHold) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+func (x *NodeHold) GetSinceLedgerMs() int64 {
+	if x != nil {
+		return x.SinceLedgerMs
+	}
+	return 0
+}
+
+func (x *NodeHold) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *NodeHold) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *NodeHold) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NodeHold) GetUsed() map[string]int64 {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *NodeHold) GetIsUsed() bool {
+	if x != nil {
+		return x.IsUsed
+	}
+	return false
+}
+
+func (x *NodeHold) GetRevoking() bool {
+	if x != nil {
+		return x.Revoking
+	}
+	return false
+}
+
 // ResourceUsage is the usage of one resource at one node, in base units.
 type ResourceUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2849,7 +3024,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +3036,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +3049,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2951,7 +3126,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3138,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3151,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -3022,7 +3197,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3209,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3222,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -3087,7 +3262,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3274,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3287,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3162,7 +3337,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3349,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3362,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3257,7 +3432,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3444,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3457,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3290,6 +3465,467 @@ func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
 		return x.Result
 	}
 	return nil
+}
+
+// HoldNodeRequest puts a node on hold.
+type HoldNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Dry run: report what would change or be refused, and change nothing.
+	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
+	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The reason of the change, kept in the history and shown to those whom the hold stops. Required if the tree has require_reason. Up to 1,024
+	// bytes.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Optional name of this change, see ApplyTreesRequest.
+	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Deny requests that would wait for the end of the hold. Those that wait already keep their place.
+	Deny bool `protobuf:"varint,8,opt,name=deny,proto3" json:"deny,omitempty"`
+	// How long the hold stands; 0 is until ResumeNode. Up to 366 days.
+	ForMs int64 `protobuf:"varint,9,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	// Also revoke the leases at the node and below it.
+	Drain bool `protobuf:"varint,10,opt,name=drain,proto3" json:"drain,omitempty"`
+	// With drain: how long leases last at most from now on, whatever renewals say. Up to an hour.
+	GraceMs       int64 `protobuf:"varint,11,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldNodeRequest) Reset() {
+	*x = HoldNodeRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldNodeRequest) ProtoMessage() {}
+
+func (x *HoldNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldNodeRequest.ProtoReflect.Descriptor instead.
+func (*HoldNodeRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *HoldNodeRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *HoldNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *HoldNodeRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *HoldNodeRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *HoldNodeRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *HoldNodeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *HoldNodeRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *HoldNodeRequest) GetDeny() bool {
+	if x != nil {
+		return x.Deny
+	}
+	return false
+}
+
+func (x *HoldNodeRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+func (x *HoldNodeRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+func (x *HoldNodeRequest) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+// HoldNodeResponse is the result of HoldNode.
+type HoldNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The changes made or, in a dry run, those that would be made.
+	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldNodeResponse) Reset() {
+	*x = HoldNodeResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldNodeResponse) ProtoMessage() {}
+
+func (x *HoldNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldNodeResponse.ProtoReflect.Descriptor instead.
+func (*HoldNodeResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *HoldNodeResponse) GetResult() *ConfigurationResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// ResumeNodeRequest ends the hold of a node.
+type ResumeNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Dry run: report what would change or be refused, and change nothing.
+	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// REVISION_MISMATCH.
+	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024
+	// bytes.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Optional name of this change, see ApplyTreesRequest.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeNodeRequest) Reset() {
+	*x = ResumeNodeRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeNodeRequest) ProtoMessage() {}
+
+func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ResumeNodeRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ResumeNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ResumeNodeRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *ResumeNodeRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *ResumeNodeRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *ResumeNodeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ResumeNodeRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// ResumeNodeResponse is the result of ResumeNode.
+type ResumeNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The changes made or, in a dry run, those that would be made.
+	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeNodeResponse) Reset() {
+	*x = ResumeNodeResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeNodeResponse) ProtoMessage() {}
+
+func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
+func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ResumeNodeResponse) GetResult() *ConfigurationResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// ListHoldsRequest names the nodes.
+type ListHoldsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree; empty for all trees.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; holds there and below are listed. Empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Freshness of the answer; linearizable by default.
+	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListHoldsRequest) Reset() {
+	*x = ListHoldsRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListHoldsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListHoldsRequest) ProtoMessage() {}
+
+func (x *ListHoldsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListHoldsRequest.ProtoReflect.Descriptor instead.
+func (*ListHoldsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ListHoldsRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ListHoldsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListHoldsRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// ListHoldsResponse has the nodes on hold.
+type ListHoldsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By tree, a parent before its children, siblings by name; at most 1,000.
+	Holds []*NodeHold `protobuf:"bytes,1,rep,name=holds,proto3" json:"holds,omitempty"`
+	// The log position and consistency of the answer.
+	Read *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	// True if there are only nodes whose usage the caller may read, because it may not read usage at the node that it
+	// named, or on the cluster if it named none.
+	Filtered      bool `protobuf:"varint,3,opt,name=filtered,proto3" json:"filtered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListHoldsResponse) Reset() {
+	*x = ListHoldsResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListHoldsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListHoldsResponse) ProtoMessage() {}
+
+func (x *ListHoldsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListHoldsResponse.ProtoReflect.Descriptor instead.
+func (*ListHoldsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ListHoldsResponse) GetHolds() []*NodeHold {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
+func (x *ListHoldsResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+func (x *ListHoldsResponse) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
 }
 
 // SetMaintenanceRequest turns a tree's maintenance on or off.
@@ -3316,7 +3952,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3964,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3977,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -3404,7 +4040,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3416,7 +4052,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3429,7 +4065,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -3461,7 +4097,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +4109,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +4122,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -3542,7 +4178,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +4190,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +4203,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -3590,7 +4226,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3602,7 +4238,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3615,7 +4251,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -3651,7 +4287,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +4299,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +4312,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -3736,7 +4372,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +4384,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +4397,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -3821,7 +4457,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3833,7 +4469,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3846,7 +4482,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3888,7 +4524,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4536,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4549,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3965,7 +4601,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4613,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4626,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4040,7 +4676,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -4309,13 +4945,33 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\tpageToken\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xce\x01\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xf8\x01\n" +
 	"\tNodeUsage\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x127\n" +
 	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\x121\n" +
 	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12)\n" +
-	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\"\x99\x02\n" +
+	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12(\n" +
+	"\x04hold\x18\x1e \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\"\xe3\x03\n" +
+	"\bNodeHold\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04deny\x18\x03 \x01(\bR\x04deny\x12&\n" +
+	"\x0funtil_ledger_ms\x18\x04 \x01(\x03R\runtilLedgerMs\x12\x14\n" +
+	"\x05drain\x18\x05 \x01(\bR\x05drain\x12\x19\n" +
+	"\bgrace_ms\x18\x06 \x01(\x03R\agraceMs\x12\x18\n" +
+	"\adrained\x18\a \x01(\bR\adrained\x12&\n" +
+	"\x0fsince_ledger_ms\x18\b \x01(\x03R\rsinceLedgerMs\x120\n" +
+	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05actor\x18\n" +
+	" \x01(\tR\x05actor\x12\x16\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\x122\n" +
+	"\x04used\x18\f \x03(\v2\x1e.quorate.v1.NodeHold.UsedEntryR\x04used\x12\x17\n" +
+	"\ais_used\x18\r \x01(\bR\x06isUsed\x12\x1a\n" +
+	"\brevoking\x18\x0e \x01(\bR\brevoking\x1a7\n" +
+	"\tUsedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x99\x02\n" +
 	"\rResourceUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12$\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12'\n" +
@@ -4354,7 +5010,45 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"request_id\x18\b \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
 	"\x12_expected_revision\"K\n" +
 	"\x10MoveNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x9f\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa0\x03\n" +
+	"\x0fHoldNodeRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
+	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
+	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x12\n" +
+	"\x04deny\x18\b \x01(\bR\x04deny\x12$\n" +
+	"\x06for_ms\x18\t \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x90\xde\xe6u(\x00R\x05forMs\x12\x14\n" +
+	"\x05drain\x18\n" +
+	" \x01(\bR\x05drain\x12'\n" +
+	"\bgrace_ms\x18\v \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMsB\x14\n" +
+	"\x12_expected_revision\"K\n" +
+	"\x10HoldNodeResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa9\x02\n" +
+	"\x11ResumeNodeRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
+	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
+	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
+	"\x12_expected_revision\"M\n" +
+	"\x12ResumeNodeResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"z\n" +
+	"\x10ListHoldsRequest\x12\x1b\n" +
+	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x85\x01\n" +
+	"\x11ListHoldsResponse\x12*\n" +
+	"\x05holds\x18\x01 \x03(\v2\x14.quorate.v1.NodeHoldR\x05holds\x12(\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
+	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\x9f\x02\n" +
 	"\x15SetMaintenanceRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x0e\n" +
 	"\x02on\x18\x02 \x01(\bR\x02on\x12\x17\n" +
@@ -4437,14 +5131,19 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xb1\t\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xe4\v\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
 	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
 	"limits.set\x12[\n" +
 	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12p\n" +
-	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12M\n" +
+	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12b\n" +
+	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x1b\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\xa8\xa0\x19\t\x12h\n" +
+	"\n" +
+	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x1b\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\xa8\xa0\x19\t\x12c\n" +
+	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x19\xa2\xa0\x19\x0e\b\x04\x12\n" +
+	"usage.read\xa8\xa0\x19\t\x90\x02\x01\x12M\n" +
 	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
 	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12n\n" +
 	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
@@ -4473,7 +5172,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
 	(Queueing)(0),                    // 1: quorate.v1.Queueing
@@ -4507,85 +5206,94 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*ListTreesResponse)(nil),        // 29: quorate.v1.ListTreesResponse
 	(*GetUsageRequest)(nil),          // 30: quorate.v1.GetUsageRequest
 	(*NodeUsage)(nil),                // 31: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 32: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 33: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 34: quorate.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),    // 35: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 36: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 37: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 38: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 39: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 40: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 41: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 42: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 43: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 44: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 45: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 46: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 47: quorate.v1.PrincipalNode
-	nil,                              // 48: quorate.v1.Node.LimitsEntry
-	nil,                              // 49: quorate.v1.Node.LabelsEntry
-	nil,                              // 50: quorate.v1.Node.DefaultsEntry
-	nil,                              // 51: quorate.v1.Node.BorrowEntry
-	nil,                              // 52: quorate.v1.Node.LendEntry
-	nil,                              // 53: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 54: quorate.v1.Tree.LimitsEntry
-	nil,                              // 55: quorate.v1.Tree.LabelsEntry
-	nil,                              // 56: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 57: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 58: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 59: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 60: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 61: quorate.v1.Binding
-	(TenantsSee)(0),                  // 62: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 63: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 64: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 65: quorate.v1.AccessSection
-	(*Subtree)(nil),                  // 66: quorate.v1.Subtree
-	(*Change)(nil),                   // 67: quorate.v1.Change
-	(*ReadOptions)(nil),              // 68: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 69: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 70: quorate.v1.Limit
-	(*Revision)(nil),                 // 71: quorate.v1.Revision
+	(*NodeHold)(nil),                 // 32: quorate.v1.NodeHold
+	(*ResourceUsage)(nil),            // 33: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 34: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 35: quorate.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),    // 36: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 37: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 38: quorate.v1.MoveNodeResponse
+	(*HoldNodeRequest)(nil),          // 39: quorate.v1.HoldNodeRequest
+	(*HoldNodeResponse)(nil),         // 40: quorate.v1.HoldNodeResponse
+	(*ResumeNodeRequest)(nil),        // 41: quorate.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),       // 42: quorate.v1.ResumeNodeResponse
+	(*ListHoldsRequest)(nil),         // 43: quorate.v1.ListHoldsRequest
+	(*ListHoldsResponse)(nil),        // 44: quorate.v1.ListHoldsResponse
+	(*SetMaintenanceRequest)(nil),    // 45: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 46: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 47: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 48: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 49: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 50: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 51: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 52: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 53: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 54: quorate.v1.PrincipalNode
+	nil,                              // 55: quorate.v1.Node.LimitsEntry
+	nil,                              // 56: quorate.v1.Node.LabelsEntry
+	nil,                              // 57: quorate.v1.Node.DefaultsEntry
+	nil,                              // 58: quorate.v1.Node.BorrowEntry
+	nil,                              // 59: quorate.v1.Node.LendEntry
+	nil,                              // 60: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 61: quorate.v1.Tree.LimitsEntry
+	nil,                              // 62: quorate.v1.Tree.LabelsEntry
+	nil,                              // 63: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 64: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 65: quorate.v1.NodeHold.UsedEntry
+	nil,                              // 66: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 67: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 68: quorate.v1.PrincipalNode.LimitsEntry
+	(*Binding)(nil),                  // 69: quorate.v1.Binding
+	(TenantsSee)(0),                  // 70: quorate.v1.TenantsSee
+	(ViolationKind)(0),               // 71: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 72: quorate.v1.HolderKind
+	(*AccessSection)(nil),            // 73: quorate.v1.AccessSection
+	(*Subtree)(nil),                  // 74: quorate.v1.Subtree
+	(*Change)(nil),                   // 75: quorate.v1.Change
+	(*ReadOptions)(nil),              // 76: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 77: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),    // 78: google.protobuf.Timestamp
+	(*Limit)(nil),                    // 79: quorate.v1.Limit
+	(*Revision)(nil),                 // 80: quorate.v1.Revision
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	48,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	49,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	55,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	56,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	50,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	51,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	52,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	57,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	58,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	59,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	61,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	69,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
-	53,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	60,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	54,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	61,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	55,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	62,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	56,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	63,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	61,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	62,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	69,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	70,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
-	63,  // 28: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	64,  // 29: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	71,  // 28: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	72,  // 29: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
 	11,  // 30: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	9,   // 31: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	65,  // 32: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	66,  // 33: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	73,  // 32: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	74,  // 33: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
 	11,  // 34: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	16,  // 35: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	67,  // 36: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	75,  // 36: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
 	13,  // 37: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
 	20,  // 38: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
 	17,  // 39: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
@@ -4594,81 +5302,95 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	18,  // 42: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
 	18,  // 43: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
 	19,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	57,  // 45: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	64,  // 45: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
 	16,  // 46: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
 	16,  // 47: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	68,  // 48: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	76,  // 48: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
 	11,  // 49: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	69,  // 50: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	77,  // 50: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 51: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	68,  // 52: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	76,  // 52: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
 	4,   // 53: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
 	28,  // 54: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	69,  // 55: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	77,  // 55: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 56: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	68,  // 57: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 58: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,   // 59: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	70,  // 60: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	70,  // 61: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	31,  // 62: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	69,  // 63: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	68,  // 64: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	71,  // 65: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	69,  // 66: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	16,  // 67: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 68: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 69: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	68,  // 70: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	66,  // 71: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 72: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	69,  // 73: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 74: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	65,  // 75: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	64,  // 76: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	68,  // 77: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	46,  // 78: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	69,  // 79: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	58,  // 80: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	47,  // 81: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	59,  // 82: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	60,  // 83: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	70,  // 84: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	70,  // 85: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	70,  // 86: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	70,  // 87: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	70,  // 88: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	70,  // 89: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	70,  // 90: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	14,  // 91: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	21,  // 92: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 93: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	38,  // 94: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	40,  // 95: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	42,  // 96: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	44,  // 97: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	23,  // 98: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	25,  // 99: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	27,  // 100: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	30,  // 101: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	34,  // 102: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	15,  // 103: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	22,  // 104: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 105: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	39,  // 106: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	41,  // 107: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	43,  // 108: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	45,  // 109: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	24,  // 110: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	26,  // 111: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	29,  // 112: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 113: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	35,  // 114: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	103, // [103:115] is the sub-list for method output_type
-	91,  // [91:103] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	76,  // 57: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	33,  // 58: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	32,  // 59: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	78,  // 60: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
+	65,  // 61: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 62: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	79,  // 63: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	79,  // 64: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	31,  // 65: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	77,  // 66: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	76,  // 67: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	80,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	77,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	16,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 71: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 72: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	76,  // 73: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 74: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	77,  // 75: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	16,  // 76: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	16,  // 77: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	76,  // 78: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	74,  // 79: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 80: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	77,  // 81: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 82: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	73,  // 83: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	72,  // 84: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	76,  // 85: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	53,  // 86: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	77,  // 87: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	66,  // 88: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	54,  // 89: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	67,  // 90: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	68,  // 91: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	79,  // 92: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	79,  // 93: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	79,  // 94: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	79,  // 95: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	79,  // 96: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	79,  // 97: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	79,  // 98: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	14,  // 99: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	21,  // 100: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	37,  // 101: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	45,  // 102: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	39,  // 103: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	41,  // 104: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	43,  // 105: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	47,  // 106: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	49,  // 107: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	51,  // 108: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	23,  // 109: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	25,  // 110: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	27,  // 111: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	30,  // 112: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	35,  // 113: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	15,  // 114: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	22,  // 115: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	38,  // 116: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	46,  // 117: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	40,  // 118: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	42,  // 119: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	44,  // 120: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	48,  // 121: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	50,  // 122: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	52,  // 123: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	24,  // 124: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	26,  // 125: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	29,  // 126: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	34,  // 127: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	36,  // 128: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	114, // [114:129] is the sub-list for method output_type
+	99,  // [99:114] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -4686,17 +5408,19 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[21].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[39].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[43].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   59,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,6 +13,9 @@ func (u Units) ViolationText(v *quoratev1.Violation) string {
 	if v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_NOTHING {
 		at = "a level above in " + v.GetTree()
 	}
+	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_HOLD {
+		return at + "  on hold" + reasonClause(v.GetReason()) + ": nothing new is admitted there and below"
+	}
 	isWhole := v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
 		who := "1 request comes first"
@@ -32,6 +35,13 @@ func (u Units) ViolationText(v *quoratev1.Violation) string {
 	return at + "  " + LimitText(v) + ": " + numbers
 }
 
+func reasonClause(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
 // LimitText names the holder and the resource of a limit, for example "user ann, cores".
 func LimitText(l limitOf) string {
 	what := l.GetResource() + itemOf(l)
@@ -41,7 +51,7 @@ func LimitText(l limitOf) string {
 	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING:
 		what = "borrowed " + what
 	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
-		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE:
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_HOLD:
 	}
 	switch l.GetHolderKind() {
 	case quoratev1.HolderKind_HOLDER_KIND_USER:

@@ -20,6 +20,10 @@ func Commands(c *cli.Env) []*cobra.Command {
 		newLimitsCmd(c),
 		newMoveCmd(c),
 		newMaintenanceCmd(c),
+		newHoldCmd(c),
+		newDrainCmd(c),
+		newResumeCmd(c),
+		newHoldsCmd(c),
 		newTreeCmd(c),
 		newPolicyCmd(c),
 	}

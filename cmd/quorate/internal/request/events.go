@@ -24,6 +24,7 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"dropped":   quoratev1.EventKind_EVENT_KIND_DROPPED,
 	"crossed":   quoratev1.EventKind_EVENT_KIND_CROSSED,
 	"cleared":   quoratev1.EventKind_EVENT_KIND_CLEARED,
+	"drained":   quoratev1.EventKind_EVENT_KIND_DRAINED,
 
 	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
@@ -43,10 +44,11 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 		Use:   "events",
 		Short: "List recent events of requests and allocations, oldest first",
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
-time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired; and
+time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired;
 allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
-a manifest) that were crossed, or cleared again; and webhooks that are dead. The cluster keeps the last 10,000 events.
-"quorate explain ID" shows more about one of a request or an allocation, and "quorate watch" what else happens.`,
+a manifest) that were crossed, or cleared again; nodes that were drained; and webhooks that are dead. The cluster keeps
+the last 10,000 events. "quorate explain ID" shows more about one of a request or an allocation, and "quorate watch" what
+else happens.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
   quorate events --kind crossed --at cern:atlas
@@ -114,6 +116,14 @@ func (o *eventsOptions) fetchEvents(
 	}
 }
 
+// eventObject is what an event is about: an allocation, or a node.
+func eventObject(e *quoratev1.Event) string {
+	if e.GetTree() != "" {
+		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
+	}
+	return e.GetId()
+}
+
 // eventRows is the table of events, one per row.
 func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 	rows := [][]string{{"NUMBER", "AT", "WHAT", "ID", "BY", "WHY"}}
@@ -128,7 +138,7 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")
 		rows = append(rows, []string{
-			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(),
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, eventObject(e), e.GetBy(),
 			strings.Join(why,
 				"; "),
 		})

@@ -201,7 +201,7 @@ func changedLimitText(r *quoratev1.Raise, to string) string {
 	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
 		text = "--applications=" + to
 	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
-		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE:
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_HOLD:
 		return ""
 	}
 	switch r.GetHolderKind() {

@@ -63,7 +63,24 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 	}
 	o.ReportAge(all.GetRead())
 	o.ReportFiltered(all)
+	o.reportHolds(at, all.GetNodes())
 	return o.Print(all, func(p *cli.Page) error { return p.Table(usageRows(at, all.GetNodes())) })
+}
+
+// reportHolds prints which of the nodes are on hold, and which node above them is. In the other forms of output a field
+// tells it.
+func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
+	for i, n := range nodes {
+		hold := n.GetHold()
+		if hold == nil || o.Output != cli.OutputTable || i > 0 && hold.GetNode() != n.GetNode() {
+			continue
+		}
+		place := cli.PlaceOf(at.Tree, hold.GetNode()).String()
+		if reason := hold.GetReason(); reason != "" {
+			place += " (" + reason + ")"
+		}
+		o.Messagef("on hold: %s; nothing new is admitted there and below", place)
+	}
 }
 
 // fetchUsage joins all pages into one answer.

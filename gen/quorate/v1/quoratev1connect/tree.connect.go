@@ -42,6 +42,12 @@ const (
 	// TreeServiceSetMaintenanceProcedure is the fully-qualified name of the TreeService's
 	// SetMaintenance RPC.
 	TreeServiceSetMaintenanceProcedure = "/quorate.v1.TreeService/SetMaintenance"
+	// TreeServiceHoldNodeProcedure is the fully-qualified name of the TreeService's HoldNode RPC.
+	TreeServiceHoldNodeProcedure = "/quorate.v1.TreeService/HoldNode"
+	// TreeServiceResumeNodeProcedure is the fully-qualified name of the TreeService's ResumeNode RPC.
+	TreeServiceResumeNodeProcedure = "/quorate.v1.TreeService/ResumeNode"
+	// TreeServiceListHoldsProcedure is the fully-qualified name of the TreeService's ListHolds RPC.
+	TreeServiceListHoldsProcedure = "/quorate.v1.TreeService/ListHolds"
 	// TreeServiceRollBackProcedure is the fully-qualified name of the TreeService's RollBack RPC.
 	TreeServiceRollBackProcedure = "/quorate.v1.TreeService/RollBack"
 	// TreeServiceGetConfigurationProcedure is the fully-qualified name of the TreeService's
@@ -80,6 +86,15 @@ type TreeServiceClient interface {
 	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
 	// limits, or off again; the answer lists what is over its limits.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
+	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
+	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
+	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
+	HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error)
+	// ResumeNode ends the hold of a node; without one it changes nothing. Leases that were revoked stay revoked. Errors as
+	// SetLimits.
+	ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error)
+	// ListHolds lists the nodes on hold, with what is left there.
+	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
 	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
@@ -132,6 +147,25 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			httpClient,
 			baseURL+TreeServiceSetMaintenanceProcedure,
 			connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
+			connect.WithClientOptions(opts...),
+		),
+		holdNode: connect.NewClient[v1.HoldNodeRequest, v1.HoldNodeResponse](
+			httpClient,
+			baseURL+TreeServiceHoldNodeProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("HoldNode")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeNode: connect.NewClient[v1.ResumeNodeRequest, v1.ResumeNodeResponse](
+			httpClient,
+			baseURL+TreeServiceResumeNodeProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ResumeNode")),
+			connect.WithClientOptions(opts...),
+		),
+		listHolds: connect.NewClient[v1.ListHoldsRequest, v1.ListHoldsResponse](
+			httpClient,
+			baseURL+TreeServiceListHoldsProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ListHolds")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		rollBack: connect.NewClient[v1.RollBackRequest, v1.RollBackResponse](
@@ -197,6 +231,9 @@ type treeServiceClient struct {
 	setLimits        *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
 	moveNode         *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
 	setMaintenance   *connect.Client[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse]
+	holdNode         *connect.Client[v1.HoldNodeRequest, v1.HoldNodeResponse]
+	resumeNode       *connect.Client[v1.ResumeNodeRequest, v1.ResumeNodeResponse]
+	listHolds        *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
 	rollBack         *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
 	getConfiguration *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
 	listPrincipals   *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
@@ -237,6 +274,33 @@ func (c *treeServiceClient) MoveNode(ctx context.Context, req *v1.MoveNodeReques
 // SetMaintenance calls quorate.v1.TreeService.SetMaintenance.
 func (c *treeServiceClient) SetMaintenance(ctx context.Context, req *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
 	response, err := c.setMaintenance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// HoldNode calls quorate.v1.TreeService.HoldNode.
+func (c *treeServiceClient) HoldNode(ctx context.Context, req *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error) {
+	response, err := c.holdNode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ResumeNode calls quorate.v1.TreeService.ResumeNode.
+func (c *treeServiceClient) ResumeNode(ctx context.Context, req *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error) {
+	response, err := c.resumeNode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListHolds calls quorate.v1.TreeService.ListHolds.
+func (c *treeServiceClient) ListHolds(ctx context.Context, req *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
+	response, err := c.listHolds.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -332,6 +396,15 @@ type TreeServiceHandler interface {
 	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
 	// limits, or off again; the answer lists what is over its limits.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
+	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
+	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
+	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
+	HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error)
+	// ResumeNode ends the hold of a node; without one it changes nothing. Leases that were revoked stay revoked. Errors as
+	// SetLimits.
+	ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error)
+	// ListHolds lists the nodes on hold, with what is left there.
+	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
 	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
@@ -380,6 +453,25 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		TreeServiceSetMaintenanceProcedure,
 		svc.SetMaintenance,
 		connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceHoldNodeHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceHoldNodeProcedure,
+		svc.HoldNode,
+		connect.WithSchema(treeServiceMethods.ByName("HoldNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceResumeNodeHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceResumeNodeProcedure,
+		svc.ResumeNode,
+		connect.WithSchema(treeServiceMethods.ByName("ResumeNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceListHoldsHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceListHoldsProcedure,
+		svc.ListHolds,
+		connect.WithSchema(treeServiceMethods.ByName("ListHolds")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	treeServiceRollBackHandler := connect.NewUnaryHandlerSimple(
@@ -446,6 +538,12 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceMoveNodeHandler.ServeHTTP(w, r)
 		case TreeServiceSetMaintenanceProcedure:
 			treeServiceSetMaintenanceHandler.ServeHTTP(w, r)
+		case TreeServiceHoldNodeProcedure:
+			treeServiceHoldNodeHandler.ServeHTTP(w, r)
+		case TreeServiceResumeNodeProcedure:
+			treeServiceResumeNodeHandler.ServeHTTP(w, r)
+		case TreeServiceListHoldsProcedure:
+			treeServiceListHoldsHandler.ServeHTTP(w, r)
 		case TreeServiceRollBackProcedure:
 			treeServiceRollBackHandler.ServeHTTP(w, r)
 		case TreeServiceGetConfigurationProcedure:
@@ -485,6 +583,18 @@ func (UnimplementedTreeServiceHandler) MoveNode(context.Context, *v1.MoveNodeReq
 
 func (UnimplementedTreeServiceHandler) SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.SetMaintenance is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.HoldNode is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ResumeNode is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListHolds is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error) {

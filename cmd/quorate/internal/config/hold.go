@@ -1,0 +1,157 @@
+package config
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// holdOptions are those of hold, drain and resume.
+type holdOptions struct {
+	changeOptions
+	at                string
+	deny, drain, wait bool
+	span, grace       string
+}
+
+func newHoldCmd(c *cli.Env) *cobra.Command {
+	o := &holdOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "hold TREE[:node/path]",
+		Short: "Admit nothing new at a node and below it",
+		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and nothing
+that is held there becomes more. Renewals, releases and confirmations go on, and limits stay as they are. Requests that
+wait keep their place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with
+"quorate resume", or by itself after --for. It goes where its node goes; manifests and rollbacks leave it as it is.`,
+		Example: `  quorate hold cern:atlas --reason "new cables"
+  quorate hold cern:atlas --for 2h --deny`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at = args[0]
+			return o.runHold(cmd.Context())
+		},
+	}
+	o.addHoldFlags(cmd)
+	return cmd
+}
+
+func newDrainCmd(c *cli.Env) *cobra.Command {
+	o := &holdOptions{changeOptions: changeOptions{Env: c}, drain: true}
+	cmd := &cobra.Command{
+		Use:   "drain TREE[:node/path]",
+		Short: "Hold a node, and revoke the leases at it and below it",
+		Long: `Put a node on hold as "quorate hold" does, and revoke the leases at the node and everywhere below it: each
+ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them, or wait
+until their holders do. "quorate holds" shows what is left, and an event tells when nothing is ("quorate events --kind
+drained"). With --wait the command ends then; --timeout says how long it waits, which is the grace and two minutes
+otherwise. "quorate resume" ends the hold, but takes no revocation back.`,
+		Example: `  quorate drain cern:atlas --grace 10m --reason "move to the new hall"
+  quorate drain cern:atlas --grace 10m --wait --timeout 1h`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at = args[0]
+			return o.runDrain(cmd.Context(), cmd.Flags().Changed("timeout"))
+		},
+	}
+	o.addHoldFlags(cmd)
+	cmd.Flags().StringVar(&o.grace, "grace", "0s", "how long leases last at most, up to 1h")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until nothing is held at the node and below it")
+	return cmd
+}
+
+func (o *holdOptions) addHoldFlags(cmd *cobra.Command) {
+	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.deny, "deny", false, "deny requests that would wait for the end of the hold")
+	cmd.Flags().StringVar(&o.span, "for", "", "end the hold after this time, such as 2h or 30d (default: with resume)")
+}
+
+func newResumeCmd(c *cli.Env) *cobra.Command {
+	o := &holdOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "resume TREE[:node/path]",
+		Short: "End the hold of a node",
+		Long: `End the hold of a node, also that of a drain, and grant what waited for it, in the order of the queue. Leases
+that a drain has revoked stay revoked.`,
+		Example:           "  quorate resume cern:atlas",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at = args[0]
+			return o.runResume(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+// newRequest reads the flags.
+func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
+	at, err := cli.ParsePlace(o.at)
+	if err != nil {
+		return nil, err
+	}
+	r := &quoratev1.HoldNodeRequest{
+		Tree: at.Tree, Node: at.Node, Deny: o.deny, Drain: o.drain,
+		DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+	}
+	if r.ForMs, err = parseMillis("--for", o.span); err != nil {
+		return nil, err
+	}
+	if r.GraceMs, err = parseMillis("--grace", o.grace); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// parseMillis reads a span; an empty text is 0.
+func parseMillis(flag, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	span, err := cli.ParseSpan(flag, text)
+	return span.Milliseconds(), err
+}
+
+func (o *holdOptions) runHold(ctx context.Context) error {
+	request, err := o.newRequest()
+	if err != nil {
+		return err
+	}
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.HoldNode(ctx, request)
+	})
+}
+
+func (o *holdOptions) runResume(ctx context.Context) error {
+	at, err := cli.ParsePlace(o.at)
+	if err != nil {
+		return err
+	}
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
+			Tree: at.Tree, Node: at.Node,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
+	})
+}
+
+func (o *holdOptions) runDrain(ctx context.Context, hasTimeout bool) error {
+	if err := o.runHold(ctx); err != nil || !o.wait || o.dryRun {
+		return err
+	}
+	if !hasTimeout {
+		grace, err := parseMillis("--grace", o.grace)
+		if err != nil {
+			return err
+		}
+		o.Timeout = time.Duration(grace)*time.Millisecond + drainTimeout
+	}
+	return o.waitDrained(ctx)
+}

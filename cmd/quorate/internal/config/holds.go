@@ -1,0 +1,142 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+const (
+	// drainTimeout is how long drain waits after the grace of the leases, unless --timeout says it.
+	drainTimeout = 2 * time.Minute
+	// drainPoll is the time between two looks at what is left.
+	drainPoll = 500 * time.Millisecond
+)
+
+func newHoldsCmd(c *cli.Env) *cobra.Command {
+	at := ""
+	return &cobra.Command{
+		Use:   "holds [TREE[:node/path]]",
+		Short: "List the nodes on hold, and what is left there",
+		Long: `List the nodes on hold, those of one tree, or those at one node and below it. USED is what is held at the node
+and below. A drain is "drained" once nothing was left; "quorate allocations --at" lists what is.`,
+		Example: "  quorate holds\n  quorate holds cern:atlas",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at = strings.Join(args, "")
+			return listHolds(cmd.Context(), c, at)
+		},
+		ValidArgsFunction: c.CompleteTrees,
+	}
+}
+
+func listHolds(ctx context.Context, c *cli.Env, at string) error {
+	request := &quoratev1.ListHoldsRequest{Read: c.ReadOptions()}
+	if at != "" {
+		place, err := cli.ParsePlace(at)
+		if err != nil {
+			return err
+		}
+		request.Tree, request.Node = place.Tree, place.Node
+	}
+	quorate, ctx, cancel, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Trees.ListHolds(ctx, request)
+	if err != nil {
+		return err
+	}
+	c.ReportAge(answer.GetRead())
+	c.ReportFiltered(answer)
+	c.LearnUnitsForTable(ctx, quorate)
+	return c.Print(answer, func(p *cli.Page) error { return p.Table(holdRows(c.Units, answer)) })
+}
+
+// holdRows is the table of holds, one per row.
+func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
+	rows := [][]string{{"NODE", "REQUESTS", "DRAIN", "SINCE", "ENDS", "USED", "ACTOR", "REASON"}}
+	for _, h := range answer.GetHolds() {
+		requests, ends := "wait", "with resume"
+		if h.GetDeny() {
+			requests = "denied"
+		}
+		if h.GetUntilLedgerMs() != 0 {
+			ends = "in " + cli.RoundSpan(h.GetUntilLedgerMs()-answer.GetRead().GetLedgerTimeMs())
+		}
+		rows = append(rows, []string{
+			cli.PlaceOf(h.GetTree(), h.GetNode()).String(), requests, drainText(h), cli.FormatTime(h.GetSince()), ends,
+			u.FormatAmounts(h.GetTree(), h.GetUsed()), h.GetActor(), h.GetReason(),
+		})
+	}
+	return rows
+}
+
+func drainText(h *quoratev1.NodeHold) string {
+	switch {
+	case h.GetDrained():
+		return "drained"
+	case h.GetRevoking():
+		return "revoking"
+	case h.GetDrain():
+		return "draining"
+	}
+	return ""
+}
+
+// waitDrained waits until nothing belongs to the node any more.
+func (o *holdOptions) waitDrained(ctx context.Context) error {
+	at, err := cli.ParsePlace(o.at)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	for {
+		left, err := o.leftAt(ctx, quorate, at)
+		switch {
+		case err != nil:
+			return err
+		case left == "":
+			o.Messagef("nothing is held at %s", at)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not drained yet: %s; list it with quorate allocations --at %s: %w", at, left, at, ctx.Err())
+		case <-time.After(drainPoll):
+		}
+	}
+}
+
+// leftAt says what is left at a node on hold; empty for nothing.
+func (o *holdOptions) leftAt(ctx context.Context, quorate *client.Client, at cli.Place) (string, error) {
+	answer, err := quorate.Trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{Tree: at.Tree, Node: at.Node})
+	if err != nil {
+		return "", err
+	}
+	for _, h := range answer.GetHolds() {
+		if h.GetNode() != at.Node {
+			continue
+		}
+		if !h.GetIsUsed() {
+			return "", nil
+		}
+		if len(h.GetUsed()) == 0 {
+			return "claims without amounts, or that are counted further up", nil
+		}
+		return "it holds " + o.Units.FormatAmounts(at.Tree, h.GetUsed()), nil
+	}
+	return "", cli.Usagef("%s is not on hold any more: it was resumed meanwhile", at)
+}

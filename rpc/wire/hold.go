@@ -1,0 +1,25 @@
+package wire
+
+import (
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// FromNodeHold converts a hold; nil stays nil.
+func FromNodeHold(h *quota.NodeHoldInfo) *quoratev1.NodeHold {
+	if h == nil {
+		return nil
+	}
+	wire := &quoratev1.NodeHold{
+		Tree: h.Tree, Node: h.Node, Deny: h.Deny, UntilLedgerMs: int64(h.Until), Drain: h.Drain, GraceMs: int64(h.Grace),
+		Drained: h.Drained, SinceLedgerMs: int64(h.Since.At), Since: FromWall(h.Since.Wall), Actor: h.Actor, Reason: h.Reason,
+		IsUsed: h.IsUsed, Revoking: h.Revoking,
+	}
+	if len(h.Used) > 0 {
+		wire.Used = map[string]int64{}
+	}
+	for _, used := range h.Used {
+		wire.Used[used.Resource] = int64(used.Amount)
+	}
+	return wire
+}
