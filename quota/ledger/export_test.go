@@ -40,7 +40,10 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 		l.allocations.refundClaim(a, i)
 	}
 	l.keepEnded(a, quota.Cancelled, "")
-	defer l.judgeThresholds()
+	defer func() { // as at the end of each command
+		l.announceDrained()
+		l.judgeThresholds()
+	}()
 	return cancellation{l}.restoreDisplaced(a)
 }
 
