@@ -41,6 +41,7 @@ func (f *fleet) checkNewFeaturesAreRefused(t *testing.T) {
 		"access account add ci", "access token add ci --out " + t.TempDir() + "/token", "access guard watch",
 		"limits request t cores=2 --reason more", "access adopt --owner account/ci",
 		"resize none --at t --amount cores=1", "transfer none t t:a", "split none part --from t --at t --amount cores=1",
+		"allocate --id none --at t --amount cores=1..2/1",
 	} {
 		if end := f.flags[0].runLine(t, line+" --timeout 5s"); end.code != 6 || !strings.Contains(end.stderr, behind) {
 			t.Errorf("%s leads, and %s ends with %d: %s", leads, line, end.code, end.stderr)

@@ -209,7 +209,11 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 			t.Errorf("%s ends with %d and %s%s", line, end.code, end.stdout, end.stderr)
 		}
 	}
-	for _, id := range []string{"one", "two", "three", "part"} {
+	ranged := f.flags[1].runLine(t, "allocate --id four --at t:a --amount cores=1..2/1")
+	if !strings.Contains(ranged.stdout, "cores=2 of 1..2/1") {
+		t.Errorf("a request with a range ends with %d and %s%s", ranged.code, ranged.stdout, ranged.stderr)
+	}
+	for _, id := range []string{"one", "two", "three", "part", "four"} {
 		f.flags[0].runLine(t, "release "+id)
 	}
 	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {

@@ -116,8 +116,7 @@ type AllocationImage struct {
 	// Owner is the user of the caller that made the request; empty if it had none.
 	Owner string
 	// Generation, First and SplitFrom are set if the allocation was resized, transferred or split, and First if the
-	// request had ranges, see resized. The claims
-	// of Request are then the present ones, and First those of the request.
+	// request had ranges, see resized. The claims of Request are then the present ones, and First those of the request.
 	Generation uint64
 	First      []quota.Claim
 	SplitFrom  string
