@@ -131,9 +131,9 @@ var endActions = map[quota.State]string{
 	quota.TimedOut: "timed-out", quota.Abandoned: "abandoned",
 }
 
-// AuditHold is the record of what has happened to an allocation; the event must be about one. It has the amounts of each node, and none of the user
-// data. The system is the actor where time has caused it, and the caller who has taken the place of a lease where a
-// preemption has.
+// AuditHold is the record of what has happened to an allocation; the event must be about one. It has the amounts of
+// each node, and none of the user data. The system is the actor where time has caused it, and the caller who has taken
+// the place of a lease where a preemption has.
 func AuditHold(e WatchEvent) audit.Record {
 	a := e.Allocation.Info()
 	r := changeDraft{audit.Record{

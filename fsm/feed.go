@@ -54,7 +54,7 @@ type WatchEvent struct {
 }
 
 // size is the estimated memory of the event's record.
-func (n *WatchEvent) size() int64 { return n.Fact.Size() }
+func (n *WatchEvent) size() int64 { return n.Size() }
 
 // FeedPage is the answer to one read of the feed.
 type FeedPage struct {
@@ -155,8 +155,8 @@ func (f *feed) read(after Position, most int) (FeedPage, error) {
 		after = f.last
 	}
 	if after.Compare(f.forgotten) < 0 {
-		return FeedPage{Next: f.forgotten}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number,
-			f.forgotten.Index)
+		return FeedPage{Next: f.forgotten}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten,
+			f.forgotten.Number, f.forgotten.Index)
 	}
 	from := sort.Search(f.count, func(i int) bool { return f.eventAt(i).Compare(after) > 0 })
 	to := min(from+most, f.count)

@@ -38,8 +38,8 @@ var (
 		"limits maintenance moves nodes overtake policy principals queueing require-principal require-reason " +
 		"resources tenants-see warn-at")
 	nodeKeys = strings.Fields(
-		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals queueing " +
-			"warn-at",
+		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals " +
+			"queueing warn-at",
 	)
 )
 

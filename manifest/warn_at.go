@@ -16,8 +16,8 @@ const (
 	noThresholds = "none"
 )
 
-// parseWarnAt reads the thresholds of limits, such as [80%, 95%] or {at: [80%, 95%], margin: 10%}, or the word none; nil
-// if they are those of the parent.
+// parseWarnAt reads the thresholds of limits, such as [80%, 95%] or {at: [80%, 95%], margin: 10%}, or the word none;
+// nil if they are those of the parent.
 func (p *parser) parseWarnAt(what string, sections map[string]value) *quoratev1.WarnAt {
 	v, found := sections["warn-at"]
 	of := "warn-at of " + what
@@ -29,8 +29,8 @@ func (p *parser) parseWarnAt(what string, sections map[string]value) *quoratev1.
 	case v.kind == kindList:
 		return &quoratev1.WarnAt{Percents: p.parseThresholds(of, v)}
 	case v.kind != kindMap:
-		p.addProblem(v.line, v.column, "%s is a list such as [80%%, 95%%], a map such as {at: [80%%, 95%%], margin: 10%%}, or "+
-			"the word %s, not %s", of, noThresholds, v.describeValue())
+		p.addProblem(v.line, v.column, "%s is a list such as [80%%, 95%%], a map such as "+
+			"{at: [80%%, 95%%], margin: 10%%}, or the word %s, not %s", of, noThresholds, v.describeValue())
 		return nil
 	}
 	terms := p.knownSections(of, v, "at", "margin")

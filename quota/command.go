@@ -263,8 +263,8 @@ type CancelScheduledLimit struct {
 	Actor, Reason string
 }
 
-// ExtendSchedule adds the next windows of a recurring scheduled limit. The leader proposes it. Windows that begin before
-// the end of the last known one are left out, so it may be repeated.
+// ExtendSchedule adds the next windows of a recurring scheduled limit. The leader proposes it. Windows that begin
+// before the end of the last known one are left out, so it may be repeated.
 type ExtendSchedule struct {
 	ID string
 	// Windows are 1 to MaxWindows, in order and disjoint.

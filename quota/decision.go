@@ -96,7 +96,8 @@ const (
 	OfItems ViolationKind = 3
 	// OfQueue: requests that must not be overtaken. The limit is 0, Used is the number of such requests, Requested is 0.
 	OfQueue ViolationKind = 4
-	// OfHold: the node is on hold, see [HoldNode]; the resource is empty and all amounts are 0. Reason is that of the hold.
+	// OfHold: the node is on hold, see [HoldNode]; the resource is empty and all amounts are 0. Reason is that of the
+	// hold.
 	OfHold ViolationKind = 5
 )
 

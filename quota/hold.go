@@ -1,8 +1,8 @@
 package quota
 
 // HoldNode stops admissions at a node and everywhere below it: nothing new is held there, nothing that is held becomes
-// more, and no claim from below borrows further up. It counts in every mode and under maintenance, because a hold is not
-// a limit. Renewals, releases and confirmations go on, and limits stay as they are.
+// more, and no claim from below borrows further up. It counts in every mode and under maintenance, because a hold is
+// not a limit. Renewals, releases and confirmations go on, and limits stay as they are.
 //
 // On a node that is on hold already, it replaces the hold. Leases that were revoked stay revoked.
 type HoldNode struct {
@@ -47,8 +47,8 @@ type NodeHold struct {
 type NodeHoldInfo struct {
 	Tree, Node string
 	NodeHold
-	// Used is what is held at the node and below, sorted by resource, without zeros. What borrows from further up is not in
-	// it.
+	// Used is what is held at the node and below, sorted by resource, without zeros. What borrows from further up is not
+	// in it.
 	Used Vector
 	// IsUsed is true if a claim belongs to the node or to one below it, wherever it is counted.
 	IsUsed bool

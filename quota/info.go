@@ -28,8 +28,8 @@ type AllocationInfo struct {
 	// allocation is not a lease.
 	TTL       Span
 	ExpiresAt Instant
-	// RevokedBy is the id of the allocation in favour of which the lease is revoked, or DrainedBy: it ends at ExpiresAt and
-	// cannot be renewed beyond that.
+	// RevokedBy is the id of the allocation in favour of which the lease is revoked, or DrainedBy: it ends at ExpiresAt
+	// and cannot be renewed beyond that.
 	RevokedBy string
 	// Unclaimed is true for a lease that was granted from the queue and not yet collected by its caller.
 	Unclaimed bool

@@ -53,8 +53,8 @@ func (l Limit) String() string {
 	return "unset"
 }
 
-// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited or advisory. An unset limit must be resolved by
-// its policy first.
+// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited or advisory. An unset limit must be
+// resolved by its policy first.
 func (l Limit) Ceiling() Amount {
 	if l.Kind == Limited {
 		return l.Amount

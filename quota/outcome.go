@@ -88,10 +88,10 @@ type Change struct {
 	Tree, Node string
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
 	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease
-	// max", "lease grace", "overtake", "approvals", "tenants_see", "hold" or, for a moved node, "path". Without a tree it is
-	// "policy NAME", or with the definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit
-	// records it may also be "owner of ID", "request NUMBER" or "webhook NAME".
+	// "maintenance", "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease max", "lease
+	// grace", "overtake", "approvals", "tenants_see", "hold" or, for a moved node, "path". Without a tree it is "policy
+	// NAME", or with the definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit records it
+	// may also be "owner of ID", "request NUMBER" or "webhook NAME".
 	Field string
 	// Before and After are texts; empty if the field is absent.
 	Before, After string

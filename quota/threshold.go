@@ -9,8 +9,8 @@ import (
 )
 
 // WarnAt has the thresholds of limits: at how much use of a limit an event says that it is reached. Every limit of an
-// amount counts, also an advisory one, own or inherited; limits of users, groups and applications do not. The zero value inherits that of the
-// parent, which is none at a root.
+// amount counts, also an advisory one, own or inherited; limits of users, groups and applications do not. The zero
+// value inherits that of the parent, which is none at a root.
 type WarnAt struct {
 	// Percents are the thresholds, rising, 1 to MaxThresholdPercent, at most MaxThresholds.
 	Percents []int

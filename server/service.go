@@ -125,7 +125,9 @@ func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
 }
 
 // newDeliverer makes what delivers events to webhooks.
-func newDeliverer(node *cluster.Node, s Settings, registerer prometheus.Registerer, p Process) (*webhook.Deliverer, error) {
+func newDeliverer(
+	node *cluster.Node, s Settings, registerer prometheus.Registerer, p Process,
+) (*webhook.Deliverer, error) {
 	hosts, err := webhook.ParseHosts(s.WebhookHosts)
 	if err != nil {
 		return nil, fmt.Errorf("webhook-hosts: %w", err)

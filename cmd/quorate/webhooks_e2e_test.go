@@ -71,7 +71,7 @@ func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer r.mu.Unlock()
 	id := q.Header.Get("Webhook-Id")
 	mac := hmac.New(sha256.New, hookSecret)
-	fmt.Fprintf(mac, "%s.%s.%s", id, q.Header.Get("Webhook-Timestamp"), body)
+	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, q.Header.Get("Webhook-Timestamp"), body)
 	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); err != nil ||
 		q.Header.Get("Webhook-Signature") != want || q.Method != http.MethodPost {
 		r.wrong = append(r.wrong, fmt.Sprintf("%s %s: signature %s, want %s", q.Method, id,

@@ -41,7 +41,8 @@ var mayImport = map[string]string{
 	"compat":   "gen internal/yamldoc",
 	// The calls of a library, on our client.
 	"compat/quotamanager/quota": "client compat gen",
-	"server": "access audit audit/sink authn internal/yamldoc rpc activity webhook cluster fsm quota quota/ledger gen pki " +
+	"server": "access audit audit/sink authn internal/yamldoc " +
+		"rpc activity webhook cluster fsm quota quota/ledger gen pki " +
 		"client manifest compat examples",
 	"chaos":    "audit client gen quota quota/ledger server",
 	"examples": "",

@@ -291,8 +291,8 @@ func (c *calendar) extendSchedule(command quota.ExtendSchedule, m mode) Outcome 
 	return Outcome{ScheduledLimit: &info}
 }
 
-// ScheduledLimits are those at or below a node of a tree, in the order in which they were made; with an empty tree those
-// of all trees. They must not be changed.
+// ScheduledLimits are those at or below a node of a tree, in the order in which they were made; with an empty tree
+// those of all trees. They must not be changed.
 func (v View) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
 	var list []quota.ScheduledLimit
 	for _, s := range v.ledger.calendar.all {

@@ -31,9 +31,9 @@ func (n *node) familyAt(r int, own quota.Amount, swap *node, at quota.CivilTime)
 // familyInstants are the instants of the future at which limits of a resource change at the node or its children, in
 // order.
 func (n *node) familyInstants(resource string, now quota.CivilTime) []quota.CivilTime {
-	list := n.instants(nil, resource, now)
+	list := n.instants(nil, resource)
 	for _, child := range n.children {
-		list = child.instants(list, resource, now)
+		list = child.instants(list, resource)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -41,7 +41,7 @@ func (n *node) familyInstants(resource string, now quota.CivilTime) []quota.Civi
 
 // instants appends when scheduled limits of a resource begin and end at the node. A window that should have begun and
 // is not yet in force counts as one of the future.
-func (n *node) instants(list []quota.CivilTime, resource string, now quota.CivilTime) []quota.CivilTime {
+func (n *node) instants(list []quota.CivilTime, resource string) []quota.CivilTime {
 	for _, s := range n.scheduled {
 		if _, is := s.adjustment(resource); !is {
 			continue

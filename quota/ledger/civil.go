@@ -26,8 +26,8 @@ func (c *civilClock) continueFrom(civil quota.CivilTime, at quota.Instant) {
 	}
 }
 
-// instantOf is the instant of ledger time at which the clock will show a civil time, if the offset stays; now or earlier
-// if it shows that already.
+// instantOf is the instant of ledger time at which the clock will show a civil time, if the offset stays; now or
+// earlier if it shows that already.
 func (c *civilClock) instantOf(civil quota.CivilTime, now quota.Instant) quota.Instant {
 	if civil <= c.now {
 		return now

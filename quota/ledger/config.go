@@ -69,8 +69,8 @@ func (pl planner) install(meta quota.ChangeMeta, p plan) {
 	pl.journal.changes = p.changes
 }
 
-// noteConfigured records the newest revision for watchers, who have no use for what takes it back. Digests of a log have
-// all facts, so there are none before LevelNine.
+// noteConfigured records the newest revision for watchers, who have no use for what takes it back. Digests of a log
+// have all facts, so there are none before LevelNine.
 func (pl planner) noteConfigured() {
 	if pl.level < quota.LevelNine {
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// keepAccess completes the text of a tree by the bindings, the rules auto-approve and the thresholds that its nodes have
-// now, under the same paths, and by what tenants see of it, the approvals that it needs, and whether requests need a user. The text
-// must not have any of its own: which of the two counts would depend on what exists.
+// keepAccess completes the text of a tree by the bindings, the rules auto-approve and the thresholds that its nodes
+// have now, under the same paths, and by what tenants see of it, the approvals that it needs, and whether requests
+// need a user. The text must not have any of its own: which of the two counts would depend on what exists.
 func (f *forest) keepAccess(w *treeChange) *quota.Error {
 	if w.spec.TenantsSee != quota.SeeTotals {
 		return quota.Errorf(quota.Invalid, w.field+".tenants_see", "it is kept as it is with keep_access; leave it out")

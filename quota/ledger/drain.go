@@ -41,8 +41,8 @@ func (a *Allocation) belongsWithin(n *node) bool {
 	return slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.home().within(n) })
 }
 
-// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most. It
-// does nothing to what is not a lease, or is under revocation already.
+// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most.
+// It does nothing to what is not a lease, or is under revocation already.
 func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span) {
 	is := a.lease()
 	if is.expires == 0 || is.revokedBy != "" {

@@ -98,8 +98,8 @@ type node struct {
 	// subtree.
 	rules        *rules
 	applications int
-	// warnAt are the thresholds in force, nil if there are none; hasThresholds is true if the node or one above it has some.
-	// crossed are those that are crossed, by resource; nil if there are none.
+	// warnAt are the thresholds in force, nil if there are none; hasThresholds is true if the node or one above it has
+	// some. crossed are those that are crossed, by resource; nil if there are none.
 	warnAt        *quota.WarnAt
 	hasThresholds bool
 	crossed       map[*resource][]int

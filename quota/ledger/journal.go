@@ -130,7 +130,8 @@ func (l *Ledger) TakeChanges() []quota.Change {
 	return changes
 }
 
-// Fact is a change of state of one allocation or threshold, or of the configuration, for watchers. It is not part of the state.
+// Fact is a change of state of one allocation or threshold, or of the configuration, for watchers. It is not part of
+// the state.
 type Fact struct {
 	Kind FactKind
 	// Allocation is the record after the change; nil for facts about something else.
@@ -171,7 +172,8 @@ const (
 	FactShrunk FactKind = 7
 	// FactResized: the allocation's claims have changed.
 	FactResized FactKind = 8
-	// FactCrossed: the use of a limit has reached a threshold. FactCleared: it has fallen below, or there is none any more.
+	// FactCrossed: the use of a limit has reached a threshold. FactCleared: it has fallen below, or there is none any
+	// more.
 	FactCrossed FactKind = 14
 	FactCleared FactKind = 15
 	// FactConfigured: a revision has changed the configuration. Since LevelNine.

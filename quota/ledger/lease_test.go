@@ -101,7 +101,8 @@ func TestRevoked(t *testing.T) {
 	if refused != nil || info.State != quota.WasPreempted || info.PreemptedBy != "other" {
 		t.Fatalf("it has ended as %+v: %v", info, refused)
 	}
-	if e := l.View().Events(quota.EventFilter{Kind: quota.EventPreempted, ID: "job"}, 1).Events; len(e) != 1 || e[0].By != "other" {
+	e := l.View().Events(quota.EventFilter{Kind: quota.EventPreempted, ID: "job"}, 1).Events
+	if len(e) != 1 || e[0].By != "other" {
 		t.Fatalf("events: %+v", e)
 	}
 	if page, refused := l.View().Items(quota.ItemFilter{Tree: "t", State: "dirty"}, nil, 1, false); refused != nil ||

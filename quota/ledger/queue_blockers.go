@@ -8,9 +8,9 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// blocker identifies what blocks the requests of a queue: the hold of a node, its capacity for a resource, or that of a
-// user or group at it. Without a resource, it is the number of applications or, where claims borrow softly, capacity of any kind;
-// without a node, items; without a tree, a bound of the ledger.
+// blocker identifies what blocks the requests of a queue: the hold of a node, its capacity for a resource, or that of
+// a user or group at it. Without a resource, it is the number of applications or, where claims borrow softly, capacity
+// of any kind; without a node, items; without a tree, a bound of the ledger.
 type blocker struct {
 	tree     *tree
 	node     *node

@@ -20,8 +20,8 @@ func (q *waitQueue) clearDirty(bq *blockerQueue) {
 }
 
 // afterCommand runs at the end of every command that made a queue dirty or a dynamic node idle, and of every command
-// while nodes are on hold. It grants waiting requests that fit now, in the order of the queue, which establishes I7, and
-// removes idle dynamic nodes.
+// while nodes are on hold. It grants waiting requests that fit now, in the order of the queue, which establishes I7,
+// and removes idle dynamic nodes.
 func (l *Ledger) afterCommand() {
 	if len(l.forest.onHold) > 0 {
 		l.continueDrains()

@@ -116,8 +116,8 @@ func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 		n.Borrow = withLimit(n.Borrow, raise)
 	case quota.OfResource:
 		n.Limits = withLimit(n.Limits, raise)
-	case quota.OfItems, quota.OfQueue:
-		panic("no request here wants items or waits")
+	case quota.OfItems, quota.OfQueue, quota.OfHold:
+		panic("no request here wants items or waits, and no node is on hold")
 	}
 }
 

@@ -47,7 +47,7 @@ import (
 //	civil DURATION                     make civil time so much more than ledger time
 //	schedule ID AT ADJUSTMENTS WINDOWS [@every=RULE] [@ends=DURATION] [META]
 //	    ADJUSTMENTS are resource=NUMBER, resource=+NUMBER, resource=-NUMBER or resource<NUMBER for a cap
-//	extend ID WINDOWS                  WINDOWS are FROM..UNTIL, durations since 1970
+//	extend ID WINDOWS                  each of WINDOWS is FROM..UNTIL, durations since 1970
 //	unschedule ID [META]
 //	scheduled [AT]                     the scheduled limits
 //	dry COMMAND                        say what a command would do
@@ -59,8 +59,8 @@ import (
 //	policies [TREE]                    those that are defined, or those of them that a tree uses
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
 //	    [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained] [id=ID]
-//	    [at=AT]
+//	events [after=NUMBER] [max=NUMBER] [id=ID] [at=AT]
+//	    [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
@@ -70,8 +70,8 @@ import (
 // CHANGE is @fence=NUMBER @generation=NUMBER.
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER
-// @admins=NAME,… @queueing=WORD @warn=PERCENT,…[/MARGIN]|none default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is
-// @priority=NUMBER @type=NUMBER @unpreemptable.
+// @admins=NAME,… @queueing=WORD @warn=PERCENT,…[/MARGIN]|none default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT
+// lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
 	switch args := words[1:]; words[0] {

@@ -118,7 +118,9 @@ func (w *warned) command(t *rapid.T) quota.Command {
 		return quota.Cancel{ID: id}
 	}
 	c := quota.Allocate{
-		ID: id, Mode: rapid.SampledFrom([]quota.Mode{quota.Hold, quota.Hold, quota.Force, quota.Wait, quota.Reserve}).Draw(t, "mode"),
+		ID: id,
+		Mode: rapid.SampledFrom([]quota.Mode{quota.Hold, quota.Hold, quota.Force, quota.Wait, quota.Reserve}).
+			Draw(t, "mode"),
 		Claims: []quota.Claim{{Tree: "t", Node: path, Amounts: amounts}},
 	}
 	c.Claims[0].Priority = int64(quotatest.Die(t, 3, "priority"))

@@ -47,10 +47,10 @@ func newDrainCmd(c *cli.Env) *cobra.Command {
 		Use:   "drain TREE[:node/path]",
 		Short: "Hold a node, and revoke the leases at it and below it",
 		Long: `Put a node on hold as "quorate hold" does, and revoke the leases at the node and everywhere below it: each
-ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them, or wait
-until their holders do. "quorate holds" shows what is left, and an event tells when nothing is ("quorate events --kind
-drained"). With --wait the command ends then; --timeout says how long it waits, which is the grace and two minutes
-otherwise. "quorate resume" ends the hold, but takes no revocation back.`,
+ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them, or
+wait until their holders do. "quorate holds" shows what is left, and an event tells when nothing is ("quorate events
+--kind drained"). With --wait the command ends then; --timeout says how long it waits, which is the grace and two
+minutes otherwise. "quorate resume" ends the hold, but takes no revocation back.`,
 		Example: `  quorate drain cern:atlas --grace 10m --reason "move to the new hall"
   quorate drain cern:atlas --grace 10m --wait --timeout 1h`,
 		Args:              cobra.ExactArgs(1),

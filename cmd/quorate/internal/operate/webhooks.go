@@ -102,7 +102,8 @@ func parsePosition(text string) (*quoratev1.EventPosition, error) {
 		n, err = strconv.ParseUint(number, 10, 32)
 	}
 	if err != nil {
-		return nil, cli.Usagef("--after: %q is not a position: write INDEX or INDEX:NUMBER, as quorate webhooks shows it", text)
+		return nil, cli.Usagef(
+			"--after: %q is not a position: write INDEX or INDEX:NUMBER, as quorate webhooks shows it", text)
 	}
 	return &quoratev1.EventPosition{Index: i, Number: uint32(n)}, nil
 }

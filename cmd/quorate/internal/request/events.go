@@ -47,8 +47,8 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired;
 allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
 a manifest) that were crossed, or cleared again; nodes that were drained; and webhooks that are dead. The cluster keeps
-the last 10,000 events. "quorate explain ID" shows more about one of a request or an allocation, and "quorate watch" what
-else happens.`,
+the last 10,000 events. "quorate explain ID" shows more about one of a request or an allocation, and "quorate watch"
+what else happens.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
   quorate events --kind crossed --at cern:atlas
