@@ -15,9 +15,10 @@ const noticeTimeout = 5 * time.Second
 // runAutopilot manages the members for as long as the leadership lasts: it adds waiting nodes, promotes stable ones,
 // demotes voters that lost their data and, if configured, removes dead members (docs/adr/0037).
 func (l *leadership) runAutopilot() {
-	limiter := logLimiter{}
+	limiter, reports := logLimiter{}, &clockReports{}
 	for {
 		l.probeAll()
+		l.correctCivilTime(reports)
 		err := l.configLock.withLock(l, func() error {
 			l.reconcile(limiter)
 			return nil

@@ -34,10 +34,16 @@ func (c *ledgerClock) timeUntil(at quota.Instant) time.Duration {
 	return time.Until(c.start.Add(time.Duration(at-c.base) * time.Millisecond))
 }
 
-// nextStamp returns the stamp of an entry created now. Wall is only informational.
-func (c *ledgerClock) nextStamp() quota.Stamp {
+// read returns ledger time and the instant of this machine's clock that it is read at.
+func (c *ledgerClock) read() (quota.Instant, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	return quota.Stamp{At: c.base + quota.Instant(now.Sub(c.start).Milliseconds()), Wall: now.UnixMilli()}
+	return c.base + quota.Instant(now.Sub(c.start).Milliseconds()), now
+}
+
+// nextStamp returns the stamp of an entry created now. Wall is only informational.
+func (c *ledgerClock) nextStamp() quota.Stamp {
+	at, now := c.read()
+	return quota.Stamp{At: at, Wall: now.UnixMilli()}
 }

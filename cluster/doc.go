@@ -10,7 +10,7 @@
 //
 //	node.go, shutdown.go                     start, faults, stop
 //	raft.go, instrumented_fsm.go             raft and the guards around its stores and transport
-//	leader.go, clock.go, expire.go           one leadership: its tasks, its ledger time, expiry
+//	leader.go, clock.go, expire.go, civil.go one leadership: its tasks, its ledger time, expiry, civil time
 //	propose.go, proposal_queue.go            writes: group commit of many callers into one log entry
 //	read.go, read_batcher.go, readindex.go   linearizable and stale reads, the feed of watch events
 //	autopilot.go, health.go                  what the leader does with members by itself

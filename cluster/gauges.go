@@ -25,6 +25,9 @@ type NodeGauges struct {
 	// Unreachable is, for each server of raft's configuration, how long all status queries or all read confirmations of
 	// this node to it have failed, whichever is longer; 0 for servers that answer.
 	Unreachable map[string]time.Duration
+	// ClockOffsets is, for each member that answered the last probe, how far its wall clock is ahead of civil time. Nil
+	// while this node does not lead, and while there is no civil time.
+	ClockOffsets map[string]time.Duration
 }
 
 // Gauges returns the current sizes. It works in every state of the node; values that cannot be read any more are 0.
@@ -32,6 +35,7 @@ func (n *Node) Gauges() NodeGauges {
 	m := NodeGauges{LastIndex: n.raft.LastIndex()}
 	if l := n.leadership.Load(); l != nil {
 		m.QueuedCommands, m.QueuedBytes = l.queue.queuedSize()
+		m.ClockOffsets = l.readClocks().offsets()
 	}
 	if first, err := n.logs.FirstIndex(); err == nil {
 		m.FirstIndex = first

@@ -60,8 +60,14 @@ type HealthCheck struct {
 	Trailing uint64
 	// ClockOffset is how far the node's wall clock is ahead of this node's.
 	ClockOffset time.Duration
+	// CivilOffset is how far the node's wall clock is ahead of civil time; 0 while there is no civil time. ClockProblem
+	// says so if it is far; empty otherwise.
+	CivilOffset  time.Duration
+	ClockProblem string
 	// Problem is why the node is not healthy.
 	Problem string
+
+	clock clockReading
 }
 
 // NodeHealth is a node with its role and its latest health check.
@@ -127,9 +133,13 @@ func (l *leadership) awaitFirstProbe(ctx context.Context) error {
 // listHealth combines the current configuration with the latest health checks.
 func (l *leadership) listHealth() []NodeHealth {
 	var list []NodeHealth
-	servers := l.node.servers()
+	servers, civil := l.node.servers(), l.node.civilOffset()
 	for _, m := range l.node.Members() {
 		h := NodeHealth{Member: m, HealthCheck: l.healthTable.latestCheck(m.ID)}
+		if civil != 0 && !h.clock.at.IsZero() {
+			h.CivilOffset = spanDuration(h.clock.offsetFrom(l.clock) - civil)
+			h.ClockProblem = describeClock(h.ID, h.CivilOffset)
+		}
 		switch known := slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == m.ID }); {
 		case m.Voter:
 			h.Role = RoleVoter
@@ -183,8 +193,8 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 	}
 	c.Answered, c.Status = true, standing
 	if standing.Wall != 0 { // versions before 0.5 do not report it
-		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(
-			time.Millisecond)
+		c.clock = clockReading{standing.Wall, sent.Add(time.Since(sent) / 2)}
+		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(c.clock.at.Round(0)).Truncate(time.Millisecond)
 	}
 	if last > standing.LastIndex {
 		c.Trailing = last - standing.LastIndex

@@ -23,6 +23,9 @@ type Parts struct {
 	Discovery Discovery
 	// FreeSpace returns the number of bytes available for the data folder. Nil if unknown.
 	FreeSpace func() (int64, error)
+	// Wall returns the wall clock of the node in milliseconds since 1970, from which the cluster agrees on civil time. Nil
+	// for that of the machine.
+	Wall func() int64
 	// Lost describes what the node's stores have lost; empty if nothing is known to be lost. Otherwise the stores must be
 	// empty, because the remains of the old ones must not be used (docs/adr/0051). The node then takes part in nothing,
 	// and forms no new cluster, until a leader has demoted it.

@@ -58,7 +58,7 @@ func (n *Node) Status() NodeStatus {
 		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: time.Now().UnixMilli(), Instance: n.joiner.waitingInstance(),
+		Wall: n.wall(), Instance: n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
 		Removed:           n.joiner.removed.Load(),
 
@@ -72,6 +72,13 @@ func (n *Node) Status() NodeStatus {
 	}
 	s.Warning = n.diskWarning(n.DiskStatus())
 	return s
+}
+
+func (n *Node) wall() int64 {
+	if n.parts.Wall == nil {
+		return wallNow()
+	}
+	return n.parts.Wall()
 }
 
 // Ready returns nil while the node serves, has heard from its leader recently, has caught up since the leader last

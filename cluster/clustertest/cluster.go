@@ -47,6 +47,7 @@ type Cluster struct {
 	cutOff map[string]bool
 	// statusOverrides change what nodes report to others about themselves.
 	statusOverrides map[string]func(*cluster.NodeStatus)
+	clockErrors     map[string]time.Duration
 }
 
 // Option changes a cluster before it starts.
@@ -79,7 +80,7 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 		t: t, net: simnet.New(1), board: newGossipBoard(), disks: map[string]*simnet.Disk{},
 		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{},
 		change:          func(*cluster.Config) {},
-		statusOverrides: map[string]func(*cluster.NodeStatus){},
+		statusOverrides: map[string]func(*cluster.NodeStatus){}, clockErrors: map[string]time.Duration{},
 	}
 	c.parts = c.inMemory
 	for i := range size {
@@ -120,6 +121,7 @@ func (c *Cluster) StartNode(id string) *cluster.Node {
 	if parts.Discovery == nil {
 		parts.Discovery = c.board.newDiscovery()
 	}
+	parts.Wall = func() int64 { return time.Now().Add(c.clockError(id)).UnixMilli() }
 	n, err := cluster.Open(c.t.Context(), config, parts)
 	if err != nil {
 		c.t.Fatalf("open %s: %v", id, err)

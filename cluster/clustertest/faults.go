@@ -81,6 +81,19 @@ func (c *Cluster) OverrideStatus(id string, change func(*cluster.NodeStatus)) {
 	c.statusOverrides[id] = change
 }
 
+// SetClock makes the wall clock of a node wrong by some time, from now on.
+func (c *Cluster) SetClock(id string, ahead time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clockErrors[id] = ahead
+}
+
+func (c *Cluster) clockError(id string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clockErrors[id]
+}
+
 // ForgeGossip makes gossip report a peer, which may impersonate a member or not exist, until the end of the test.
 func (c *Cluster) ForgeGossip(p cluster.Peer) { c.board.forgePeer(p) }
 

@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+const (
+	// civilTolerance is how far civil time may be from the voters' clocks before the leader corrects it. It is more than
+	// the error of a clock that is read in probeTimeout, so that the error alone corrects nothing.
+	civilTolerance quota.Span = 1000
+	// civilJump is how far civil time moves forward only if a majority of the voters have clocks within that distance.
+	civilJump quota.Span = 5 * 60 * 1000
+	// clockFar is the distance from civil time from which the clock of a member is reported.
+	clockFar = 5 * time.Second
+	// disagreedRounds is after how many rounds of probes it is reported that the voters do not agree: members that start
+	// together answer one after the other.
+	disagreedRounds = 10
+)
+
+// clockReading is a wall clock in milliseconds since 1970, and when it was read by the monotonic clock of this machine;
+// zero if the clock was not read.
+type clockReading struct {
+	wall int64
+	at   time.Time
+}
+
+// offsetFrom is what is added to ledger time to get the time that the clock shows, wherever the clock of this machine
+// stands. It does not depend on the age of the reading.
+func (r clockReading) offsetFrom(c *ledgerClock) quota.Span {
+	ledgerTime, now := c.read()
+	return quota.Span(r.wall + now.Sub(r.at).Milliseconds() - int64(ledgerTime))
+}
+
+// civilRound is what the leader knows about the clocks of the members after one round of probes.
+type civilRound struct {
+	present quota.Span            // the offset of the ledger, 0 for none
+	clocks  map[string]quota.Span // the offset of each member that answered
+	voters  int                   // all of them
+	voting  []quota.Span          // the offsets of the voters that answered
+}
+
+func (l *leadership) readClocks() civilRound {
+	r := civilRound{present: l.node.civilOffset(), clocks: map[string]quota.Span{}}
+	for _, h := range l.listHealth() {
+		if h.Role == RoleVoter {
+			r.voters++
+		}
+		if h.clock.at.IsZero() || h.Role != RoleVoter && h.Role != RoleNonVoter {
+			continue
+		}
+		offset := h.clock.offsetFrom(l.clock)
+		r.clocks[h.ID] = offset
+		if h.Role == RoleVoter {
+			r.voting = append(r.voting, offset)
+		}
+	}
+	return r
+}
+
+// offsets is how far the clocks are ahead of civil time; nil if there is none.
+func (r civilRound) offsets() map[string]time.Duration {
+	if r.present == 0 {
+		return nil
+	}
+	ahead := map[string]time.Duration{}
+	for id, offset := range r.clocks {
+		ahead[id] = spanDuration(offset - r.present)
+	}
+	return ahead
+}
+
+// civilOffset is the offset of civil time in the ledger; 0 if there is none, and after a halt.
+func (n *Node) civilOffset() (offset quota.Span) {
+	if _, err := n.ledger.View(func(v ledger.View) { offset = v.CivilOffset() }); err != nil {
+		return 0
+	}
+	return offset
+}
+
+// correctCivilTime proposes another offset of civil time if the present one is not that of the voters' clocks, and logs
+// the members whose clock is far from it. It works on the results of the last probes.
+func (l *leadership) correctCivilTime(reports *clockReports) {
+	if l.node.ledger.Format() < quota.LevelNine {
+		return
+	}
+	r := l.readClocks()
+	wanted, agreed := agreeOnOffset(r.voters, r.voting, r.present)
+	reports.disagreement(l, !agreed)
+	if agreed && wanted != r.present {
+		l.proposeCivilOffset(r.present, wanted)
+	}
+	reports.farClocks(l, r)
+}
+
+func (l *leadership) proposeCivilOffset(from, to quota.Span) {
+	_, _, err := l.propose(WithSystemCaller(l.ctx), []quota.Command{quota.SetCivilOffset{Offset: to}}, false)
+	switch {
+	case err == nil:
+		l.node.log.Info("corrected civil time", "moved", spanDuration(to-from), "first", from == 0)
+	case l.ctx.Err() == nil:
+		l.node.log.Warn("cannot correct civil time, trying again", "error", err)
+	}
+}
+
+// agreeOnOffset returns the offset of civil time that follows from the offsets of the voters that answered: the median
+// if all of them did and their number is odd. In general it is the one nearest to the present offset that a majority of
+// all voters does not contradict: no majority is later, and none is earlier. So wrong clocks of a minority move it no
+// further than the clock of a voter outside of the minority. agreed is false if a change is due and the voters do not
+// report enough for it; the result is present then.
+func agreeOnOffset(voters int, offsets []quota.Span, present quota.Span) (wanted quota.Span, agreed bool) {
+	sorted, majority := slices.Sorted(slices.Values(offsets)), voters/2+1
+	if len(sorted) < majority {
+		return present, false
+	}
+	atLeast, atMost := sorted[len(sorted)-majority], sorted[majority-1]
+	wanted = min(max(present, atLeast), atMost)
+	moved := wanted - present
+	switch {
+	case present != 0 && moved <= civilTolerance && moved >= -civilTolerance:
+		return present, true
+	case wanted < 1 || wanted > quota.MaxCivilTime,
+		(present == 0 || moved > civilJump) && countNear(sorted, wanted) < majority:
+		return present, false
+	}
+	return wanted, true
+}
+
+// countNear counts the offsets within civilJump of one.
+func countNear(offsets []quota.Span, wanted quota.Span) (count int) {
+	for _, o := range offsets {
+		if o-wanted <= civilJump && wanted-o <= civilJump {
+			count++
+		}
+	}
+	return count
+}
+
+// clockReports remembers what was logged about the clocks, so that each change is logged once.
+type clockReports struct {
+	disagreed int // rounds in succession
+	far       map[string]bool
+}
+
+func (c *clockReports) disagreement(l *leadership, is bool) {
+	if !is {
+		c.disagreed = 0
+		return
+	}
+	if c.disagreed++; c.disagreed == disagreedRounds {
+		l.node.log.Warn("civil time is not corrected: the clocks of a majority of the voters must be known and agree; " +
+			"look at `quorate cluster members`")
+	}
+}
+
+func (c *clockReports) farClocks(l *leadership, r civilRound) {
+	far := map[string]bool{}
+	for id, ahead := range r.offsets() {
+		problem := describeClock(id, ahead)
+		if problem == "" {
+			continue
+		}
+		if far[id] = true; !c.far[id] {
+			l.node.log.Warn(problem, "member", id)
+		}
+	}
+	for id := range c.far {
+		if _, read := r.clocks[id]; read && !far[id] {
+			l.node.log.Info("the clock of a member is near civil time again", "member", id)
+		}
+	}
+	c.far = far
+}
+
+// describeClock says that the clock of a node is far from civil time; empty if it is near.
+func describeClock(id string, ahead time.Duration) string {
+	switch {
+	case ahead >= clockFar:
+		return fmt.Sprintf("the clock of %s is %v ahead of civil time; correct it", id, ahead.Round(time.Second))
+	case ahead <= -clockFar:
+		return fmt.Sprintf("the clock of %s is %v behind civil time; correct it", id, -ahead.Round(time.Second))
+	}
+	return ""
+}
+
+func spanDuration(s quota.Span) time.Duration { return time.Duration(s) * time.Millisecond }
