@@ -98,9 +98,14 @@ func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(clus
 var unreachable = newDesc("quorate_member_unreachable_seconds",
 	"For how long all questions of this node to that member have failed; 0 if it answers.", "member")
 
+// clockOffset has a time series for each member whose clock the leader knows.
+var clockOffset = newDesc("quorate_member_clock_offset_seconds",
+	"How far the wall clock of that member is ahead of civil time; only on the leader.", "member")
+
 // Describe sends the descriptors of all gauges.
 func (s *gaugeCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- unreachable
+	to <- clockOffset
 	for _, g := range s.gauges {
 		to <- g.desc
 	}
@@ -114,5 +119,8 @@ func (s *gaugeCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	for id, span := range m.Unreachable {
 		to <- prometheus.MustNewConstMetric(unreachable, prometheus.GaugeValue, span.Seconds(), id)
+	}
+	for id, ahead := range m.ClockOffsets {
+		to <- prometheus.MustNewConstMetric(clockOffset, prometheus.GaugeValue, ahead.Seconds(), id)
 	}
 }

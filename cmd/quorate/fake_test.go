@@ -480,7 +480,7 @@ func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quo
 	lost.Reachable, lost.LogStore = false, ""
 	return &quoratev1.GetStatusResponse{
 		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17,
-		LedgerTimeMs: 3_600_000, Revision: 7,
+		LedgerTimeMs: 3_600_000, CivilTimeMs: 1_790_000_000_000, Revision: 7,
 		HeldAllocations: 3, LedgerBytes: 12 << 20, LedgerBytesLimit: 704 << 20,
 		TombstoneSpan: durationpb.New(24 * time.Hour), ClusterName: "demo",
 		Problem: "1 of 3 members does not answer; the cluster survives no further loss",

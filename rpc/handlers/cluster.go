@@ -47,6 +47,7 @@ func (s ClusterService) GetStatus(
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		counts := v.Counts()
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
+		answer.CivilTimeMs = int64(v.CivilTime())
 		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
 		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
 	})

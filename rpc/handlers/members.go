@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -99,7 +100,7 @@ func (s ClusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMem
 
 func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	shown := fromMember(h.Member)
-	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy, h.Problem
+	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy, cmp.Or(h.Problem, h.ClockProblem)
 	if h.Role == cluster.RoleNone && h.Answered {
 		shown.Healthy, shown.Problem = false,
 			h.ID+" is not a member but has data: it was removed, or belongs to another cluster"

@@ -365,8 +365,11 @@ type GetStatusResponse struct {
 	LedgerBytes int64 `protobuf:"varint,13,opt,name=ledger_bytes,json=ledgerBytes,proto3" json:"ledger_bytes,omitempty"`
 	// The bound of ledger_bytes: a request that would exceed it is refused with the reason FULL.
 	LedgerBytesLimit int64 `protobuf:"varint,14,opt,name=ledger_bytes_limit,json=ledgerBytesLimit,proto3" json:"ledger_bytes_limit,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Civil time in milliseconds since 1970, as of the last entry that the serving node has applied; 0 until the members
+	// have agreed on it.
+	CivilTimeMs   int64 `protobuf:"varint,15,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStatusResponse) Reset() {
@@ -497,6 +500,13 @@ func (x *GetStatusResponse) GetLedgerBytesLimit() int64 {
 	return 0
 }
 
+func (x *GetStatusResponse) GetCivilTimeMs() int64 {
+	if x != nil {
+		return x.CivilTimeMs
+	}
+	return 0
+}
+
 // ListMembersRequest asks any node.
 type ListMembersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -552,7 +562,8 @@ type MemberHealth struct {
 	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	// How many log entries it is behind the leader.
 	TrailingLogs uint64 `protobuf:"varint,7,opt,name=trailing_logs,json=trailingLogs,proto3" json:"trailing_logs,omitempty"`
-	// How far its wall clock is ahead of the leader's. Clocks decide nothing; they are shown to people.
+	// How far its wall clock is ahead of the leader's. Civil time follows the clocks of a majority of the voters; nothing
+	// else goes by them.
 	ClockOffset *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
 	// Version of the server software.
 	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
@@ -562,7 +573,7 @@ type MemberHealth struct {
 	RaftAddress string `protobuf:"bytes,11,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	// The address of its API, as host:port.
 	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// A problem of the node, as a sentence; empty if it has none.
+	// A problem of the node, as a sentence; empty if it has none. Of a healthy node it says that its clock is wrong.
 	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1350,7 +1361,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12\x1b\n" +
-	"\tlog_store\x18\f \x01(\tR\blogStore\"\x9e\x04\n" +
+	"\tlog_store\x18\f \x01(\tR\blogStore\"\xc2\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +
@@ -1366,7 +1377,8 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12!\n" +
 	"\fcluster_name\x18\f \x01(\tR\vclusterName\x12!\n" +
 	"\fledger_bytes\x18\r \x01(\x03R\vledgerBytes\x12,\n" +
-	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\"\x14\n" +
+	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\x12\"\n" +
+	"\rcivil_time_ms\x18\x0f \x01(\x03R\vcivilTimeMs\"\x14\n" +
 	"\x12ListMembersRequest\"\x83\x04\n" +
 	"\fMemberHealth\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +

@@ -38,7 +38,7 @@ SEAT is voter, non-voter (receives the log, has no vote yet), waiting (new, not 
 but with data: it was removed, or belongs to another cluster). HEALTHY shows whether the node could take part in
 decisions, and SINCE for how long without interruption; a new leader starts counting again. CONTACT is the time
 since the node heard from the leader, BEHIND the number of log entries that it misses, CLOCK the offset of its wall
-clock from the leader's.
+clock from the leader's. PROBLEM also names a clock that is far from civil time; such a member stays healthy.
 
 A server that reaches no leader shows what it knows itself, and the exit code is 6.`,
 		Example: "  quorate cluster members\n  quorate cluster members -o json",

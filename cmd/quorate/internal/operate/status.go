@@ -62,6 +62,10 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 	if leader == "" {
 		leader = "none"
 	}
+	civil := "none"
+	if at := s.GetCivilTimeMs(); at != 0 {
+		civil = time.UnixMilli(at).UTC().Format(time.RFC3339)
+	}
 	return [][]string{
 		{"cluster", s.GetClusterName()},
 		{"answered by", s.GetServedBy()},
@@ -70,6 +74,7 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 		{"committed", number(s.GetCommitIndex())},
 		{"applied", number(s.GetAppliedIndex())},
 		{"ledger time", (time.Duration(s.GetLedgerTimeMs()) * time.Millisecond).String()},
+		{"civil time", civil},
 		{"revision", number(s.GetRevision())},
 		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
 		{"ledger size", ledgerSize(s)},
