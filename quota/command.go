@@ -245,8 +245,8 @@ type SetCivilOffset struct {
 type ScheduleLimits struct {
 	ID         string
 	Tree, Node string
-	// Adjustments and Windows are as in ScheduledLimit, at least one each. The first window may have begun; every one must
-	// end in the future.
+	// Adjustments and Windows are as in ScheduledLimit, at least one each. The first window may have begun, and begins
+	// now if From is 0; every one must end in the future.
 	Adjustments []LimitAdjustment
 	Windows     []CivilWindow
 	// Rule is at most MaxRule bytes. RuleEnds is not before the end of the last window, or 0.

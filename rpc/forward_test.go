@@ -438,7 +438,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 88 {
+	if len(known) != 91 {
 		t.Errorf("there are %d procedures: %s", len(known), slices.Sorted(maps.Keys(known)))
 	}
 }

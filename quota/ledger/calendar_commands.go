@@ -10,8 +10,8 @@ import (
 // scheduleLimits makes a scheduled limit, and begins its first window if that is due.
 func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
 	s := &scheduledLimit{ScheduledLimit: quota.ScheduledLimit{
-		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: c.Windows, Rule: c.Rule,
-		RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
+		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: pl.calendar.beginNow(c.Windows),
+		Rule: c.Rule, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
 	}}
 	if err := pl.calendar.checkNew(s); err != nil {
 		return Outcome{Refused: err}
@@ -24,7 +24,7 @@ func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
 	if s.node, err = t.configured(c.Node, "place.node"); err != nil {
 		return Outcome{Refused: err}
 	}
-	if out, known := pl.calendar.repeatOf(s); known {
+	if out, known := pl.calendar.repeatOf(s, c.Windows); known {
 		return out
 	}
 	if err := pl.calendar.checkPlace(s); err != nil {
@@ -34,7 +34,7 @@ func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
 	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
 		return Outcome{Refused: err}
 	}
-	if err := pl.calendar.checkAttached(s, c.Windows, s.attach, s.detach); err != nil {
+	if err := pl.calendar.checkAttached(s, s.Windows, s.attach, s.detach); err != nil {
 		return Outcome{Refused: err}
 	}
 	if m == carryOut {
@@ -45,6 +45,16 @@ func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
 	}
 	info := s.info()
 	return Outcome{ScheduledLimit: &info}
+}
+
+// beginNow replaces a begin of 0 by now.
+func (c *calendar) beginNow(windows []quota.CivilWindow) []quota.CivilWindow {
+	if len(windows) == 0 || windows[0].From != 0 {
+		return windows
+	}
+	windows = slices.Clone(windows)
+	windows[0].From = c.civil.now
+	return windows
 }
 
 // permitSchedule asks for what a change of the node's limits needs.
@@ -86,11 +96,14 @@ func (s *scheduledLimit) whenText() string {
 }
 
 // repeatOf answers a repeated command, and refuses another one under a known id. The windows of a rule may have been
-// computed at another time.
-func (c *calendar) repeatOf(s *scheduledLimit) (Outcome, bool) {
+// computed at another time, and a begin of 0 is the begin that the first command got.
+func (c *calendar) repeatOf(s *scheduledLimit, asked []quota.CivilWindow) (Outcome, bool) {
 	known := c.find(s.ID)
 	if known == nil {
 		return Outcome{}, false
+	}
+	if len(asked) > 0 && asked[0].From == 0 && len(known.Windows) > 0 {
+		s.Windows[0].From = known.Windows[0].From
 	}
 	if known.node != s.node || !slices.Equal(known.Adjustments, s.Adjustments) || known.Rule != s.Rule ||
 		known.RuleEnds != s.RuleEnds || known.Reason != s.Reason ||

@@ -274,6 +274,15 @@ func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
 	return page
 }
 
+// ScheduledLimits are those of a View at nodes whose configuration the caller may read.
+func (r Reader) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
+	return slices.DeleteFunc(r.view.ScheduledLimits(tree, node),
+		func(s quota.ScheduledLimit) bool { return !r.May(access.ConfigRead, s.Tree, s.Node) })
+}
+
+// CivilTime is that of a View.
+func (r Reader) CivilTime() quota.CivilTime { return r.view.CivilTime() }
+
 // seesEvent is true for the denials of the caller's own requests, for what happened to holders that it may read, for
 // thresholds where it may read usage, and for scheduled limits where it may read the configuration.
 func (r Reader) seesEvent(e *quota.Event) bool {

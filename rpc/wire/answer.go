@@ -208,7 +208,11 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_CLEARED:     quota.EventCleared,
 	quoratev1.EventKind_EVENT_KIND_DRAINED:     quota.EventDrained,
 
-	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD: quota.EventWebhookDead,
+	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD:    quota.EventWebhookDead,
+	quoratev1.EventKind_EVENT_KIND_LIMIT_STARTED:   quota.EventLimitStarted,
+	quoratev1.EventKind_EVENT_KIND_LIMIT_ENDING:    quota.EventLimitEnding,
+	quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED:     quota.EventLimitEnded,
+	quoratev1.EventKind_EVENT_KIND_LIMIT_SCHEDULED: quota.EventLimitScheduled,
 }
 
 func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
@@ -225,7 +229,8 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
 		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By, Tree: e.Tree, Node: e.Node,
 		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
-		Crossing: FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
+		Crossing:  FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
+		Scheduled: fromScheduledEvent(e.Scheduled),
 	}
 	if e.Decision != nil {
 		wire.Decision = FromDecision(*e.Decision, nil)

@@ -35,20 +35,25 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{
 		Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index,
-		Repeated: repeated,
-	}
-	for _, o := range c.Over {
-		wire.Over = append(wire.Over, &quoratev1.Overuse{
-			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
-			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
-			IsAdvisory: o.IsAdvisory,
-		})
+		Repeated: repeated, Over: fromOver(c.Over),
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted
 		wire.Queue, wire.QueueNotEvaluated = fromQueueEffects(c.Effects.Queue), c.Effects.Unjudged
 	}
 	return wire
+}
+
+func fromOver(list []quota.Overuse) []*quoratev1.Overuse {
+	var shown []*quoratev1.Overuse
+	for _, o := range list {
+		shown = append(shown, &quoratev1.Overuse{
+			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
+			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
+			IsAdvisory: o.IsAdvisory,
+		})
+	}
+	return shown
 }
 
 func fromQueueEffects(e *quota.QueueEffects) *quoratev1.QueueEffects {

@@ -250,8 +250,8 @@ func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{
 			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set),
-			Effective: fromLimit(r.Effective),
-			Own:       int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
+			Effective: fromLimit(r.Effective), LimitChangesAt: FromCivil(r.ChangesAt),
+			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
 		}
 		if r.Bounded {
 			usage.Headroom = new(int64(r.Headroom))

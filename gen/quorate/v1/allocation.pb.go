@@ -331,6 +331,14 @@ const (
 	EventKind_EVENT_KIND_DRAINED EventKind = 12
 	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
 	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 20
+	// A scheduled limit came into force. Its id is that of the event.
+	EventKind_EVENT_KIND_LIMIT_STARTED EventKind = 24
+	// A scheduled limit ends soon: in an hour, or in half of its time.
+	EventKind_EVENT_KIND_LIMIT_ENDING EventKind = 25
+	// A scheduled limit has ended, was cancelled by an actor, or its node or resource was removed.
+	EventKind_EVENT_KIND_LIMIT_ENDED EventKind = 26
+	// A limit was scheduled by an actor.
+	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 27
 )
 
 // Enum value maps for EventKind.
@@ -347,19 +355,27 @@ var (
 		8:  "EVENT_KIND_CLEARED",
 		12: "EVENT_KIND_DRAINED",
 		20: "EVENT_KIND_WEBHOOK_DEAD",
+		24: "EVENT_KIND_LIMIT_STARTED",
+		25: "EVENT_KIND_LIMIT_ENDING",
+		26: "EVENT_KIND_LIMIT_ENDED",
+		27: "EVENT_KIND_LIMIT_SCHEDULED",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED":  0,
-		"EVENT_KIND_DENIED":       1,
-		"EVENT_KIND_PREEMPTED":    2,
-		"EVENT_KIND_EXPIRED":      3,
-		"EVENT_KIND_RESTORED":     4,
-		"EVENT_KIND_REVOKED":      5,
-		"EVENT_KIND_DROPPED":      6,
-		"EVENT_KIND_CROSSED":      7,
-		"EVENT_KIND_CLEARED":      8,
-		"EVENT_KIND_DRAINED":      12,
-		"EVENT_KIND_WEBHOOK_DEAD": 20,
+		"EVENT_KIND_UNSPECIFIED":     0,
+		"EVENT_KIND_DENIED":          1,
+		"EVENT_KIND_PREEMPTED":       2,
+		"EVENT_KIND_EXPIRED":         3,
+		"EVENT_KIND_RESTORED":        4,
+		"EVENT_KIND_REVOKED":         5,
+		"EVENT_KIND_DROPPED":         6,
+		"EVENT_KIND_CROSSED":         7,
+		"EVENT_KIND_CLEARED":         8,
+		"EVENT_KIND_DRAINED":         12,
+		"EVENT_KIND_WEBHOOK_DEAD":    20,
+		"EVENT_KIND_LIMIT_STARTED":   24,
+		"EVENT_KIND_LIMIT_ENDING":    25,
+		"EVENT_KIND_LIMIT_ENDED":     26,
+		"EVENT_KIND_LIMIT_SCHEDULED": 27,
 	}
 )
 
@@ -4462,16 +4478,17 @@ func (x *ExplainResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// Event is something that happened to one allocation, or at one limit.
+// Event is something that happened to one allocation, or to a limit.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Increases by one with each event of the cluster.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The kind of event or change.
 	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
-	// The id of the allocation or request.
+	// The id of the allocation, request or scheduled limit.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The id of the allocation that caused it, if another did.
+	// The id of the allocation that caused it, if another did. For scheduled limits the actor, which is
+	// "system/calendar" for what happens because its time has come.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// Ledger time.
 	LedgerMs int64 `protobuf:"varint,5,opt,name=ledger_ms,json=ledgerMs,proto3" json:"ledger_ms,omitempty"`
@@ -4484,7 +4501,9 @@ type Event struct {
 	// For a node that was drained: its tree.
 	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node.
-	Node          string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
+	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED and _SCHEDULED: the scheduled limit.
+	Scheduled     *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4587,6 +4606,13 @@ func (x *Event) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *Event) GetScheduled() *ScheduledLimitEvent {
+	if x != nil {
+		return x.Scheduled
+	}
+	return nil
 }
 
 // ListEventsRequest asks for events in the order in which they happened.
@@ -4769,7 +4795,7 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
@@ -5136,7 +5162,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x129\n" +
 	"\n" +
 	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
-	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xc8\x02\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x87\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
@@ -5147,7 +5173,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
 	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x1f \x01(\tR\x04node\"\x91\x02\n" +
+	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
+	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\"\x91\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -5196,7 +5223,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x9e\x02\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x95\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5208,7 +5235,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_CROSSED\x10\a\x12\x16\n" +
 	"\x12EVENT_KIND_CLEARED\x10\b\x12\x16\n" +
 	"\x12EVENT_KIND_DRAINED\x10\f\x12\x1b\n" +
-	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x142\xb0\r\n" +
+	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x14\x12\x1c\n" +
+	"\x18EVENT_KIND_LIMIT_STARTED\x10\x18\x12\x1b\n" +
+	"\x17EVENT_KIND_LIMIT_ENDING\x10\x19\x12\x1a\n" +
+	"\x16EVENT_KIND_LIMIT_ENDED\x10\x1a\x12\x1e\n" +
+	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b2\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
@@ -5329,6 +5360,7 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*Revision)(nil),                 // 77: quorate.v1.Revision
 	(*Limit)(nil),                    // 78: quorate.v1.Limit
 	(*ItemName)(nil),                 // 79: quorate.v1.ItemName
+	(*ScheduledLimitEvent)(nil),      // 80: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	58,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -5423,51 +5455,52 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	69,  // 89: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
 	72,  // 90: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
 	39,  // 91: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	4,   // 92: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	75,  // 93: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 94: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	76,  // 95: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 96: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	13,  // 97: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	19,  // 98: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	21,  // 99: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	40,  // 100: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	42,  // 101: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16,  // 102: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	34,  // 103: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	37,  // 104: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	49,  // 105: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	51,  // 106: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	24,  // 107: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	27,  // 108: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	30,  // 109: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	53,  // 110: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	56,  // 111: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	45,  // 112: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	47,  // 113: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	12,  // 114: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	14,  // 115: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	20,  // 116: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	22,  // 117: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	41,  // 118: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	43,  // 119: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17,  // 120: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	36,  // 121: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	38,  // 122: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	50,  // 123: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	52,  // 124: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	26,  // 125: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	29,  // 126: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	33,  // 127: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	54,  // 128: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	57,  // 129: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	46,  // 130: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	48,  // 131: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	114, // [114:132] is the sub-list for method output_type
-	96,  // [96:114] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	80,  // 92: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	4,   // 93: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	75,  // 94: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 95: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	76,  // 96: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 97: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	13,  // 98: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	19,  // 99: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	21,  // 100: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	40,  // 101: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	42,  // 102: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16,  // 103: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	34,  // 104: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	37,  // 105: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	49,  // 106: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	51,  // 107: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	24,  // 108: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	27,  // 109: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	30,  // 110: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	53,  // 111: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	56,  // 112: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	45,  // 113: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	47,  // 114: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	12,  // 115: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	14,  // 116: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	20,  // 117: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	22,  // 118: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	41,  // 119: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	43,  // 120: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17,  // 121: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	36,  // 122: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	38,  // 123: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	50,  // 124: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	52,  // 125: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	26,  // 126: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	29,  // 127: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	33,  // 128: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	54,  // 129: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	57,  // 130: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	46,  // 131: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	48,  // 132: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	115, // [115:133] is the sub-list for method output_type
+	97,  // [97:115] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -5481,6 +5514,7 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_level_proto_init()
 	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
+	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),

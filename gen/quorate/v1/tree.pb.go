@@ -1303,125 +1303,6 @@ func (x *LeaseSettings) GetGraceMs() int64 {
 	return 0
 }
 
-// Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted, but it cannot
-// grow, unless the limit is advisory.
-type Overuse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The resource; empty for a number of applications.
-	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The limit in base units, or as a number of applications.
-	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The amount held in the subtree in base units, or the number of running applications.
-	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	// Applications, or unspecified for a resource.
-	Kind ViolationKind `protobuf:"varint,6,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
-	// Whose limit it is; unspecified for the node's own.
-	HolderKind HolderKind `protobuf:"varint,7,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
-	// Name of the user or group; "*" is the common limit of all groups that are not named.
-	Holder string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
-	// True if the limit is advisory, which denies nothing.
-	IsAdvisory    bool `protobuf:"varint,80,opt,name=is_advisory,json=isAdvisory,proto3" json:"is_advisory,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Overuse) Reset() {
-	*x = Overuse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Overuse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Overuse) ProtoMessage() {}
-
-func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
-func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *Overuse) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Overuse) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *Overuse) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
-func (x *Overuse) GetLimit() int64 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-func (x *Overuse) GetUsed() int64 {
-	if x != nil {
-		return x.Used
-	}
-	return 0
-}
-
-func (x *Overuse) GetKind() ViolationKind {
-	if x != nil {
-		return x.Kind
-	}
-	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
-}
-
-func (x *Overuse) GetHolderKind() HolderKind {
-	if x != nil {
-		return x.HolderKind
-	}
-	return HolderKind_HOLDER_KIND_UNSPECIFIED
-}
-
-func (x *Overuse) GetHolder() string {
-	if x != nil {
-		return x.Holder
-	}
-	return ""
-}
-
-func (x *Overuse) GetIsAdvisory() bool {
-	if x != nil {
-		return x.IsAdvisory
-	}
-	return false
-}
-
 // ApplyTreesRequest is the desired configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1465,7 +1346,7 @@ type ApplyTreesRequest struct {
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1358,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1371,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -1595,7 +1476,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1488,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1501,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1660,7 +1541,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1553,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1566,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1769,7 +1650,7 @@ type QueueEffects struct {
 
 func (x *QueueEffects) Reset() {
 	*x = QueueEffects{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1662,7 @@ func (x *QueueEffects) String() string {
 func (*QueueEffects) ProtoMessage() {}
 
 func (x *QueueEffects) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1675,7 @@ func (x *QueueEffects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueEffects.ProtoReflect.Descriptor instead.
 func (*QueueEffects) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueueEffects) GetGranted() *AffectedRequests {
@@ -1838,7 +1719,7 @@ type AffectedRequests struct {
 
 func (x *AffectedRequests) Reset() {
 	*x = AffectedRequests{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1731,7 @@ func (x *AffectedRequests) String() string {
 func (*AffectedRequests) ProtoMessage() {}
 
 func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1744,7 @@ func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequests.ProtoReflect.Descriptor instead.
 func (*AffectedRequests) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AffectedRequests) GetRequests() []*AffectedRequest {
@@ -1893,7 +1774,7 @@ type AffectedRequest struct {
 
 func (x *AffectedRequest) Reset() {
 	*x = AffectedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1786,7 @@ func (x *AffectedRequest) String() string {
 func (*AffectedRequest) ProtoMessage() {}
 
 func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +1799,7 @@ func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequest.ProtoReflect.Descriptor instead.
 func (*AffectedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AffectedRequest) GetId() string {
@@ -1954,7 +1835,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +1847,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +1860,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -2043,7 +1924,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +1936,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +1949,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -2138,7 +2019,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2031,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2044,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -2195,7 +2076,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2088,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2101,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -2276,7 +2157,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2169,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2182,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2324,7 +2205,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2217,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2230,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2383,7 +2264,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2276,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2289,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2450,7 +2331,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2343,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2356,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2504,7 +2385,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2397,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2410,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2587,7 +2468,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2480,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2493,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2671,7 +2552,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2564,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2577,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2763,7 +2644,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2656,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2669,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2871,7 +2752,7 @@ type NodeHold struct {
 
 func (x *NodeHold) Reset() {
 	*x = NodeHold{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +2764,7 @@ func (x *NodeHold) String() string {
 func (*NodeHold) ProtoMessage() {}
 
 func (x *NodeHold) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +2777,7 @@ func (x *NodeHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeHold.ProtoReflect.Descriptor instead.
 func (*NodeHold) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeHold) GetTree() string {
@@ -3017,14 +2898,17 @@ type ResourceUsage struct {
 	// Absent if nothing on the path is limited.
 	Headroom *int64 `protobuf:"varint,7,opt,name=headroom,proto3,oneof" json:"headroom,omitempty"`
 	// How much the subtree holds above the node's limit; 0 unless a limit was lowered below usage, or is advisory.
-	Over          int64 `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Over int64 `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
+	// Civil time at which a scheduled limit next begins or ends here; left out if none does. Effective follows scheduled
+	// limits that are in force, and limit does not.
+	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,50,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +2920,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +2933,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -3108,6 +2992,13 @@ func (x *ResourceUsage) GetOver() int64 {
 	return 0
 }
 
+func (x *ResourceUsage) GetLimitChangesAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LimitChangesAt
+	}
+	return nil
+}
+
 // GetUsageResponse is one page of nodes.
 type GetUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3126,7 +3017,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3138,7 +3029,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3151,7 +3042,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -3197,7 +3088,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3100,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3113,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -3262,7 +3153,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3165,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3178,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3337,7 +3228,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3240,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3253,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3432,7 +3323,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3335,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3348,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3500,7 +3391,7 @@ type HoldNodeRequest struct {
 
 func (x *HoldNodeRequest) Reset() {
 	*x = HoldNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3403,7 @@ func (x *HoldNodeRequest) String() string {
 func (*HoldNodeRequest) ProtoMessage() {}
 
 func (x *HoldNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3416,7 @@ func (x *HoldNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldNodeRequest.ProtoReflect.Descriptor instead.
 func (*HoldNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HoldNodeRequest) GetTree() string {
@@ -3616,7 +3507,7 @@ type HoldNodeResponse struct {
 
 func (x *HoldNodeResponse) Reset() {
 	*x = HoldNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3628,7 +3519,7 @@ func (x *HoldNodeResponse) String() string {
 func (*HoldNodeResponse) ProtoMessage() {}
 
 func (x *HoldNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3641,7 +3532,7 @@ func (x *HoldNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldNodeResponse.ProtoReflect.Descriptor instead.
 func (*HoldNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HoldNodeResponse) GetResult() *ConfigurationResult {
@@ -3676,7 +3567,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3579,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3592,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeNodeRequest) GetTree() string {
@@ -3764,7 +3655,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +3667,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +3680,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumeNodeResponse) GetResult() *ConfigurationResult {
@@ -3814,7 +3705,7 @@ type ListHoldsRequest struct {
 
 func (x *ListHoldsRequest) Reset() {
 	*x = ListHoldsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +3717,7 @@ func (x *ListHoldsRequest) String() string {
 func (*ListHoldsRequest) ProtoMessage() {}
 
 func (x *ListHoldsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +3730,7 @@ func (x *ListHoldsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHoldsRequest.ProtoReflect.Descriptor instead.
 func (*ListHoldsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListHoldsRequest) GetTree() string {
@@ -3879,7 +3770,7 @@ type ListHoldsResponse struct {
 
 func (x *ListHoldsResponse) Reset() {
 	*x = ListHoldsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +3782,7 @@ func (x *ListHoldsResponse) String() string {
 func (*ListHoldsResponse) ProtoMessage() {}
 
 func (x *ListHoldsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +3795,7 @@ func (x *ListHoldsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHoldsResponse.ProtoReflect.Descriptor instead.
 func (*ListHoldsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListHoldsResponse) GetHolds() []*NodeHold {
@@ -3952,7 +3843,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +3855,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +3868,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -4040,7 +3931,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +3943,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +3956,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -4097,7 +3988,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4000,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4013,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -4178,7 +4069,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4081,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4094,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -4226,7 +4117,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4238,7 +4129,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4251,7 +4142,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -4287,7 +4178,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4190,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4203,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -4372,7 +4263,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4275,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4288,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -4457,7 +4348,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4469,7 +4360,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4482,7 +4373,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -4524,7 +4415,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +4427,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +4440,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4601,7 +4492,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4504,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4517,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4671,12 +4562,414 @@ func (x *PrincipalNode) GetWildcard() bool {
 	return false
 }
 
+// ScheduleLimitsRequest schedules limits of one node.
+type ScheduleLimitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the scheduled limit; chosen by the caller, so that a repetition changes nothing.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The node.
+	Place *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// What it does, by resource.
+	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,3,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Civil time at which it begins; now or earlier for at once. Leave it out for now.
+	From *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
+	// Civil time at which it ends, at least a second later.
+	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	// The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
+	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The reason. Required if the tree has require_reason. Up to 1,024 bytes.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Dry run: report whether it would be refused, and change nothing.
+	DryRun        bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduleLimitsRequest) Reset() {
+	*x = ScheduleLimitsRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleLimitsRequest) ProtoMessage() {}
+
+func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleLimitsRequest.ProtoReflect.Descriptor instead.
+func (*ScheduleLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *ScheduleLimitsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ScheduleLimitsRequest) GetPlace() *Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *ScheduleLimitsRequest) GetAdjustments() map[string]*LimitAdjustment {
+	if x != nil {
+		return x.Adjustments
+	}
+	return nil
+}
+
+func (x *ScheduleLimitsRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ScheduleLimitsRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *ScheduleLimitsRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *ScheduleLimitsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ScheduleLimitsRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// ScheduleLimitsResponse has what is scheduled.
+type ScheduleLimitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The scheduled limit.
+	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// True if it was scheduled already.
+	RepeatedRequest bool `protobuf:"varint,2,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ScheduleLimitsResponse) Reset() {
+	*x = ScheduleLimitsResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleLimitsResponse) ProtoMessage() {}
+
+func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleLimitsResponse.ProtoReflect.Descriptor instead.
+func (*ScheduleLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ScheduleLimitsResponse) GetLimit() *ScheduledLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ScheduleLimitsResponse) GetRepeatedRequest() bool {
+	if x != nil {
+		return x.RepeatedRequest
+	}
+	return false
+}
+
+// CancelScheduledLimitRequest ends a scheduled limit.
+type CancelScheduledLimitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// As in ScheduleLimitsRequest.
+	Actor string `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	// As in ScheduleLimitsRequest.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Dry run: report whether it would be refused, and change nothing.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduledLimitRequest) Reset() {
+	*x = CancelScheduledLimitRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduledLimitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduledLimitRequest) ProtoMessage() {}
+
+func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduledLimitRequest.ProtoReflect.Descriptor instead.
+func (*CancelScheduledLimitRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *CancelScheduledLimitRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelScheduledLimitRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *CancelScheduledLimitRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CancelScheduledLimitRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// CancelScheduledLimitResponse has what was cancelled.
+type CancelScheduledLimitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The scheduled limit as it was.
+	Limit         *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelScheduledLimitResponse) Reset() {
+	*x = CancelScheduledLimitResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelScheduledLimitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelScheduledLimitResponse) ProtoMessage() {}
+
+func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelScheduledLimitResponse.ProtoReflect.Descriptor instead.
+func (*CancelScheduledLimitResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// ListScheduledLimitsRequest selects scheduled limits.
+type ListScheduledLimitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At this node and below; leave it out for all trees.
+	Place *Place `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	// How to read; the default is an exact read.
+	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListScheduledLimitsRequest) Reset() {
+	*x = ListScheduledLimitsRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListScheduledLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListScheduledLimitsRequest) ProtoMessage() {}
+
+func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListScheduledLimitsRequest.ProtoReflect.Descriptor instead.
+func (*ListScheduledLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *ListScheduledLimitsRequest) GetPlace() *Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *ListScheduledLimitsRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// ListScheduledLimitsResponse has scheduled limits.
+type ListScheduledLimitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 1,000.
+	Limits []*ScheduledLimit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Civil time of the cluster; left out while the members have not agreed on it.
+	CivilTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=civil_time,json=civilTime,proto3" json:"civil_time,omitempty"`
+	// What the answer is based on.
+	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListScheduledLimitsResponse) Reset() {
+	*x = ListScheduledLimitsResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListScheduledLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListScheduledLimitsResponse) ProtoMessage() {}
+
+func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListScheduledLimitsResponse.ProtoReflect.Descriptor instead.
+func (*ListScheduledLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *ListScheduledLimitsResponse) GetCivilTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CivilTime
+	}
+	return nil
+}
+
+func (x *ListScheduledLimitsResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
 var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\"\xda\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xda\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -4821,19 +5114,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
-	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\x98\x02\n" +
-	"\aOveruse\x12\x12\n" +
-	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
-	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\x12-\n" +
-	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
-	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
-	"holderKind\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\x12\x1f\n" +
-	"\vis_advisory\x18P \x01(\bR\n" +
-	"isAdvisory\"\xe8\x04\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xe8\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -4971,7 +5252,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\brevoking\x18\x0e \x01(\bR\brevoking\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x99\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xdf\x02\n" +
 	"\rResourceUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12$\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12'\n" +
@@ -4980,7 +5261,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x03own\x18\x05 \x01(\x03R\x03own\x12\x18\n" +
 	"\asubtree\x18\x06 \x01(\x03R\asubtree\x12\x1f\n" +
 	"\bheadroom\x18\a \x01(\x03H\x00R\bheadroom\x88\x01\x01\x12\x12\n" +
-	"\x04over\x18\b \x01(\x03R\x04overB\v\n" +
+	"\x04over\x18\b \x01(\x03R\x04over\x12D\n" +
+	"\x10limit_changes_at\x182 \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAtB\v\n" +
 	"\t_headroom\"\xad\x01\n" +
 	"\x10GetUsageResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
@@ -5117,7 +5399,38 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*\\\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf3\x03\n" +
+	"\x15ScheduleLimitsRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12/\n" +
+	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12`\n" +
+	"\vadjustments\x18\x03 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
+	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x12.\n" +
+	"\x04from\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x128\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x05until\x12\x1e\n" +
+	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\x1a[\n" +
+	"\x10AdjustmentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"u\n" +
+	"\x16ScheduleLimitsResponse\x120\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12)\n" +
+	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\"\x9f\x01\n" +
+	"\x1bCancelScheduledLimitRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x1e\n" +
+	"\x05actor\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"P\n" +
+	"\x1cCancelScheduledLimitResponse\x120\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\"r\n" +
+	"\x1aListScheduledLimitsRequest\x12'\n" +
+	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb6\x01\n" +
+	"\x1bListScheduledLimitsResponse\x122\n" +
+	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x129\n" +
+	"\n" +
+	"civil_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tcivilTime\x12(\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*\\\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x10UNIT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -5131,7 +5444,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xe4\v\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xd9\x0e\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
@@ -5153,7 +5466,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12`\n" +
 	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12\\\n" +
 	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12l\n" +
+	"usage.read\x90\x02\x01\x12o\n" +
+	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\"\x16\xa2\xa0\x19\x0e\b\x03\x12\n" +
+	"limits.set\xa8\xa0\x19\t\x12\x81\x01\n" +
+	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\"\x16\xa2\xa0\x19\x0e\b\x03\x12\n" +
+	"limits.set\xa8\xa0\x19\t\x12~\n" +
+	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12l\n" +
 	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01B\x99\x01\n" +
 	"\x0ecom.quorate.v1B\tTreeProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
@@ -5172,225 +5490,251 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_quorate_v1_tree_proto_goTypes = []any{
-	(Unit)(0),                        // 0: quorate.v1.Unit
-	(Queueing)(0),                    // 1: quorate.v1.Queueing
-	(*ItemSpec)(nil),                 // 2: quorate.v1.ItemSpec
-	(*Turn)(nil),                     // 3: quorate.v1.Turn
-	(*Resource)(nil),                 // 4: quorate.v1.Resource
-	(*Node)(nil),                     // 5: quorate.v1.Node
-	(*WarnAt)(nil),                   // 6: quorate.v1.WarnAt
-	(*AutoApprove)(nil),              // 7: quorate.v1.AutoApprove
-	(*PrincipalLimit)(nil),           // 8: quorate.v1.PrincipalLimit
-	(*Policy)(nil),                   // 9: quorate.v1.Policy
-	(*Move)(nil),                     // 10: quorate.v1.Move
-	(*Tree)(nil),                     // 11: quorate.v1.Tree
-	(*LeaseSettings)(nil),            // 12: quorate.v1.LeaseSettings
-	(*Overuse)(nil),                  // 13: quorate.v1.Overuse
-	(*ApplyTreesRequest)(nil),        // 14: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 15: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 16: quorate.v1.ConfigurationResult
-	(*QueueEffects)(nil),             // 17: quorate.v1.QueueEffects
-	(*AffectedRequests)(nil),         // 18: quorate.v1.AffectedRequests
-	(*AffectedRequest)(nil),          // 19: quorate.v1.AffectedRequest
-	(*RoomChange)(nil),               // 20: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 21: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 22: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 23: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 24: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 25: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 26: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 27: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 28: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 29: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 30: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 31: quorate.v1.NodeUsage
-	(*NodeHold)(nil),                 // 32: quorate.v1.NodeHold
-	(*ResourceUsage)(nil),            // 33: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 34: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 35: quorate.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),    // 36: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 37: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 38: quorate.v1.MoveNodeResponse
-	(*HoldNodeRequest)(nil),          // 39: quorate.v1.HoldNodeRequest
-	(*HoldNodeResponse)(nil),         // 40: quorate.v1.HoldNodeResponse
-	(*ResumeNodeRequest)(nil),        // 41: quorate.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),       // 42: quorate.v1.ResumeNodeResponse
-	(*ListHoldsRequest)(nil),         // 43: quorate.v1.ListHoldsRequest
-	(*ListHoldsResponse)(nil),        // 44: quorate.v1.ListHoldsResponse
-	(*SetMaintenanceRequest)(nil),    // 45: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 46: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 47: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 48: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 49: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 50: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 51: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 52: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 53: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 54: quorate.v1.PrincipalNode
-	nil,                              // 55: quorate.v1.Node.LimitsEntry
-	nil,                              // 56: quorate.v1.Node.LabelsEntry
-	nil,                              // 57: quorate.v1.Node.DefaultsEntry
-	nil,                              // 58: quorate.v1.Node.BorrowEntry
-	nil,                              // 59: quorate.v1.Node.LendEntry
-	nil,                              // 60: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 61: quorate.v1.Tree.LimitsEntry
-	nil,                              // 62: quorate.v1.Tree.LabelsEntry
-	nil,                              // 63: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 64: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 65: quorate.v1.NodeHold.UsedEntry
-	nil,                              // 66: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 67: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 68: quorate.v1.PrincipalNode.LimitsEntry
-	(*Binding)(nil),                  // 69: quorate.v1.Binding
-	(TenantsSee)(0),                  // 70: quorate.v1.TenantsSee
-	(ViolationKind)(0),               // 71: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 72: quorate.v1.HolderKind
-	(*AccessSection)(nil),            // 73: quorate.v1.AccessSection
-	(*Subtree)(nil),                  // 74: quorate.v1.Subtree
-	(*Change)(nil),                   // 75: quorate.v1.Change
-	(*ReadOptions)(nil),              // 76: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 77: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),    // 78: google.protobuf.Timestamp
-	(*Limit)(nil),                    // 79: quorate.v1.Limit
-	(*Revision)(nil),                 // 80: quorate.v1.Revision
+	(Unit)(0),                            // 0: quorate.v1.Unit
+	(Queueing)(0),                        // 1: quorate.v1.Queueing
+	(*ItemSpec)(nil),                     // 2: quorate.v1.ItemSpec
+	(*Turn)(nil),                         // 3: quorate.v1.Turn
+	(*Resource)(nil),                     // 4: quorate.v1.Resource
+	(*Node)(nil),                         // 5: quorate.v1.Node
+	(*WarnAt)(nil),                       // 6: quorate.v1.WarnAt
+	(*AutoApprove)(nil),                  // 7: quorate.v1.AutoApprove
+	(*PrincipalLimit)(nil),               // 8: quorate.v1.PrincipalLimit
+	(*Policy)(nil),                       // 9: quorate.v1.Policy
+	(*Move)(nil),                         // 10: quorate.v1.Move
+	(*Tree)(nil),                         // 11: quorate.v1.Tree
+	(*LeaseSettings)(nil),                // 12: quorate.v1.LeaseSettings
+	(*ApplyTreesRequest)(nil),            // 13: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),           // 14: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),          // 15: quorate.v1.ConfigurationResult
+	(*QueueEffects)(nil),                 // 16: quorate.v1.QueueEffects
+	(*AffectedRequests)(nil),             // 17: quorate.v1.AffectedRequests
+	(*AffectedRequest)(nil),              // 18: quorate.v1.AffectedRequest
+	(*RoomChange)(nil),                   // 19: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),             // 20: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),            // 21: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),            // 22: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),           // 23: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),               // 24: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),              // 25: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),             // 26: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),                  // 27: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),            // 28: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),              // 29: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                    // 30: quorate.v1.NodeUsage
+	(*NodeHold)(nil),                     // 31: quorate.v1.NodeHold
+	(*ResourceUsage)(nil),                // 32: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),             // 33: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),         // 34: quorate.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),        // 35: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),              // 36: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),             // 37: quorate.v1.MoveNodeResponse
+	(*HoldNodeRequest)(nil),              // 38: quorate.v1.HoldNodeRequest
+	(*HoldNodeResponse)(nil),             // 39: quorate.v1.HoldNodeResponse
+	(*ResumeNodeRequest)(nil),            // 40: quorate.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),           // 41: quorate.v1.ResumeNodeResponse
+	(*ListHoldsRequest)(nil),             // 42: quorate.v1.ListHoldsRequest
+	(*ListHoldsResponse)(nil),            // 43: quorate.v1.ListHoldsResponse
+	(*SetMaintenanceRequest)(nil),        // 44: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),       // 45: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),              // 46: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),             // 47: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),      // 48: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil),     // 49: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),        // 50: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),       // 51: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),               // 52: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),                // 53: quorate.v1.PrincipalNode
+	(*ScheduleLimitsRequest)(nil),        // 54: quorate.v1.ScheduleLimitsRequest
+	(*ScheduleLimitsResponse)(nil),       // 55: quorate.v1.ScheduleLimitsResponse
+	(*CancelScheduledLimitRequest)(nil),  // 56: quorate.v1.CancelScheduledLimitRequest
+	(*CancelScheduledLimitResponse)(nil), // 57: quorate.v1.CancelScheduledLimitResponse
+	(*ListScheduledLimitsRequest)(nil),   // 58: quorate.v1.ListScheduledLimitsRequest
+	(*ListScheduledLimitsResponse)(nil),  // 59: quorate.v1.ListScheduledLimitsResponse
+	nil,                                  // 60: quorate.v1.Node.LimitsEntry
+	nil,                                  // 61: quorate.v1.Node.LabelsEntry
+	nil,                                  // 62: quorate.v1.Node.DefaultsEntry
+	nil,                                  // 63: quorate.v1.Node.BorrowEntry
+	nil,                                  // 64: quorate.v1.Node.LendEntry
+	nil,                                  // 65: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                                  // 66: quorate.v1.Tree.LimitsEntry
+	nil,                                  // 67: quorate.v1.Tree.LabelsEntry
+	nil,                                  // 68: quorate.v1.Tree.DefaultsEntry
+	nil,                                  // 69: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                                  // 70: quorate.v1.NodeHold.UsedEntry
+	nil,                                  // 71: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                                  // 72: quorate.v1.PrincipalNode.UsedEntry
+	nil,                                  // 73: quorate.v1.PrincipalNode.LimitsEntry
+	nil,                                  // 74: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	(*Binding)(nil),                      // 75: quorate.v1.Binding
+	(TenantsSee)(0),                      // 76: quorate.v1.TenantsSee
+	(*AccessSection)(nil),                // 77: quorate.v1.AccessSection
+	(*Subtree)(nil),                      // 78: quorate.v1.Subtree
+	(*Change)(nil),                       // 79: quorate.v1.Change
+	(*Overuse)(nil),                      // 80: quorate.v1.Overuse
+	(*ReadOptions)(nil),                  // 81: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 82: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 83: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 84: quorate.v1.Limit
+	(*Revision)(nil),                     // 85: quorate.v1.Revision
+	(HolderKind)(0),                      // 86: quorate.v1.HolderKind
+	(*Place)(nil),                        // 87: quorate.v1.Place
+	(*ScheduledLimit)(nil),               // 88: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 89: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	55,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	56,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	60,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	61,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	57,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	58,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	59,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	62,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	63,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	64,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	69,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	75,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
-	60,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	65,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	61,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	66,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	62,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	67,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	63,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	68,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	69,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	70,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	75,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	76,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
-	71,  // 28: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	72,  // 29: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	11,  // 30: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	9,   // 31: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	73,  // 32: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	74,  // 33: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 34: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	16,  // 35: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	75,  // 36: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	13,  // 37: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	20,  // 38: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	17,  // 39: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	18,  // 40: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	18,  // 41: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	18,  // 42: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	18,  // 43: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	19,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	64,  // 45: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	16,  // 46: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 47: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	76,  // 48: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 49: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	77,  // 50: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 51: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	76,  // 52: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 53: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	28,  // 54: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	77,  // 55: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 56: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	76,  // 57: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	33,  // 58: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	32,  // 59: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	78,  // 60: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
-	65,  // 61: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 62: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	79,  // 63: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	79,  // 64: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	31,  // 65: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	77,  // 66: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	76,  // 67: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	80,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	77,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	16,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 71: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 72: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	76,  // 73: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 74: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	77,  // 75: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	16,  // 76: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	16,  // 77: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	76,  // 78: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	74,  // 79: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 80: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	77,  // 81: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 82: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	73,  // 83: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	72,  // 84: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	76,  // 85: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	53,  // 86: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	77,  // 87: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	66,  // 88: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	54,  // 89: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	67,  // 90: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	68,  // 91: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	79,  // 92: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	79,  // 93: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	79,  // 94: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	79,  // 95: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	79,  // 96: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	79,  // 97: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	79,  // 98: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	14,  // 99: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	21,  // 100: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	37,  // 101: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	45,  // 102: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	39,  // 103: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	41,  // 104: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	43,  // 105: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	47,  // 106: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	49,  // 107: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	51,  // 108: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	23,  // 109: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	25,  // 110: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	27,  // 111: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	30,  // 112: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	35,  // 113: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	15,  // 114: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	22,  // 115: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	38,  // 116: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	46,  // 117: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	40,  // 118: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	42,  // 119: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	44,  // 120: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	48,  // 121: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	50,  // 122: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	52,  // 123: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	24,  // 124: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	26,  // 125: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	29,  // 126: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	34,  // 127: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	36,  // 128: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	114, // [114:129] is the sub-list for method output_type
-	99,  // [99:114] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	11,  // 28: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	9,   // 29: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	77,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	78,  // 31: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 32: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	15,  // 33: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	79,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	80,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	16,  // 37: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	17,  // 38: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	17,  // 39: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	17,  // 40: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	17,  // 41: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	18,  // 42: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	69,  // 43: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15,  // 44: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 45: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	81,  // 46: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 47: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	82,  // 48: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 49: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	81,  // 50: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 51: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 52: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	82,  // 53: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 54: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	81,  // 55: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 56: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	31,  // 57: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	83,  // 58: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
+	70,  // 59: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 60: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	84,  // 61: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	84,  // 62: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	83,  // 63: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	30,  // 64: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	82,  // 65: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	81,  // 66: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	85,  // 67: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	82,  // 68: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 69: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 70: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 71: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	81,  // 72: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 73: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	82,  // 74: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 75: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 76: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	81,  // 77: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	78,  // 78: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 79: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	82,  // 80: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 81: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	77,  // 82: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	86,  // 83: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	81,  // 84: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	52,  // 85: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	82,  // 86: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	71,  // 87: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	53,  // 88: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	72,  // 89: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	73,  // 90: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	87,  // 91: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
+	74,  // 92: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	83,  // 93: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
+	83,  // 94: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
+	88,  // 95: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	88,  // 96: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	87,  // 97: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
+	81,  // 98: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	88,  // 99: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	83,  // 100: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
+	82,  // 101: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	84,  // 102: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	84,  // 103: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	84,  // 104: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	84,  // 105: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	84,  // 106: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	84,  // 107: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	84,  // 108: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 109: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 110: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 111: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 112: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 113: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 114: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 115: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 116: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 117: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 118: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 119: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 120: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 121: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 122: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 123: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	54,  // 124: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	56,  // 125: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	58,  // 126: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 127: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 128: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 129: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 130: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 131: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 132: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 133: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 134: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 135: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 136: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 137: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 138: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 139: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 140: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 141: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	55,  // 142: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	57,  // 143: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	59,  // 144: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 145: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	128, // [128:146] is the sub-list for method output_type
+	110, // [110:128] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -5404,23 +5748,24 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_level_proto_init()
 	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[12].OneofWrappers = []any{}
+	file_quorate_v1_scheduled_limit_proto_init()
+	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[21].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[35].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[37].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[39].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[43].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[45].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[20].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[42].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   67,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -17,7 +17,7 @@ import (
 func newLimitsCmd(c *cli.Env) *cobra.Command {
 	return cli.NewGroup("limits", "Show and change limits of one node, its users and groups, or ask for other limits",
 		newLimitsGetCmd(c), newLimitsSetCmd(c), newLimitsRequestCmd(c), newLimitsRequestsCmd(c), newLimitsApproveCmd(c),
-		newLimitsRejectCmd(c), newLimitsWithdrawCmd(c))
+		newLimitsRejectCmd(c), newLimitsWithdrawCmd(c), newLimitsScheduledCmd(c))
 }
 
 type limitsSetOptions struct {
@@ -25,6 +25,7 @@ type limitsSetOptions struct {
 	at                        string
 	limits                    []string
 	user, group, applications string
+	schedule                  scheduleFlags
 }
 
 func newLimitsSetCmd(c *cli.Env) *cobra.Command {
@@ -44,6 +45,12 @@ The user * is every user that the node does not name, and the group * is one com
 not name. A user or group that the node does not name yet starts with the limits of *, because they do not apply to it
 any more. A new group is looked up after those that the node names already.
 
+With --until, and --from unless it is to begin at once, the limits are scheduled: they are in force over the configured
+ones for that time, and the configuration stays as it is. Then cores=200 sets a limit, cores=+50 and cores=-50 add to
+it, and cores=cap:50 bounds it. What the policies say of limits is checked for every instant in advance. "quorate limits
+scheduled" shows what is scheduled. It needs feature level 9. Times are those of RFC 3339, or 2026-11-27T18:00 in the
+time zone of this machine.
+
 A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.
 
 Limits of users, groups and applications need feature level 7, and the rights policy.set at the node for users and
@@ -53,7 +60,9 @@ groups, and limits.set above it for applications.`,
   quorate limits set tenants:tenant-2 servers=advisory:10
   quorate limits set queues:ci/build vcore=20 --user ada --applications 5
   quorate limits set queues memory=600G --group dev --reason "more builds"
-  quorate limits set queues --applications 120`,
+  quorate limits set queues --applications 120
+  quorate limits set cern:atlas cores=200 --from 2026-11-27T18:00:00Z --until 2026-11-30T08:00:00Z --reason weekend
+  quorate limits set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,6 +75,9 @@ groups, and limits.set above it for applications.`,
 	flags.StringVar(&o.group, "group", "", "set limits of this group in the subtree of the node; * for all others")
 	flags.StringVar(&o.applications, "applications", "",
 		"set how many applications may run (`N`, or unset for no limit)")
+	flags.StringVar(&o.schedule.from, "from", "", "schedule the limits: the `TIME` at which they begin (default: now)")
+	flags.StringVar(&o.schedule.until, "until", "", "schedule the limits: the `TIME` at which they end")
+	flags.StringVar(&o.schedule.id, "id", "", "the `ID` of the scheduled limits, for repetitions (default: random)")
 	o.addFlags(cmd)
 	return cmd
 }
@@ -74,6 +86,9 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 	at, err := cli.ParsePlace(o.at)
 	if err != nil {
 		return err
+	}
+	if o.schedule != (scheduleFlags{}) {
+		return o.runSchedule(ctx, at)
 	}
 	edit, err := o.newEdit()
 	if err != nil {

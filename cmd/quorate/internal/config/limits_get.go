@@ -29,6 +29,8 @@ func newLimitsGetCmd(c *cli.Env) *cobra.Command {
   USED   held in the subtree of the node
   OVER   how far that is above the limit, after the limit was lowered
 
+Below the table are the scheduled limits of the node, with when they begin and end ("quorate limits scheduled").
+
 Groups are listed in the order in which they are looked up. Limits of the nodes above apply too; "quorate usage" shows
 how much is left, and "quorate principals" what users and groups hold everywhere in a tree.
 
@@ -58,6 +60,19 @@ type shownLimits struct {
 	Policy   string       `json:"policy"`
 	Revision uint64       `json:"revision,string"`
 	Limits   []shownLimit `json:"limits"`
+	// Scheduled are the scheduled limits of the node.
+	Scheduled []shownSchedule `json:"scheduled,omitempty"`
+}
+
+// shownSchedule is one scheduled limit.
+type shownSchedule struct {
+	ID      string `json:"id"`
+	Limits  string `json:"limits"`
+	From    string `json:"from,omitempty"`
+	Until   string `json:"until"`
+	InForce bool   `json:"inForce"`
+	Actor   string `json:"actor,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // shownLimit is one limit.
@@ -105,9 +120,25 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	if err != nil {
 		return err
 	}
+	scheduled, err := scheduledAt(ctx, quorate, o.at, o.ReadOptions())
+	if err != nil {
+		return err
+	}
+	for _, s := range scheduled {
+		shown.Scheduled = append(shown.Scheduled, shownSchedule{
+			ID: s.GetId(), Limits: cli.Units{}.AdjustmentsText(s), From: cli.FormatTime(s.GetFrom()),
+			Until: cli.FormatTime(s.GetUntil()), InForce: s.GetInForce(), Actor: s.GetActor(), Reason: s.GetReason(),
+		})
+	}
 	return o.PrintValue(shown, func(p *cli.Page) error {
 		p.Linef("%s, policy %s, revision %d", o.at, shown.Policy, shown.Revision)
-		return p.Table(o.rows(shown.Limits))
+		if err := p.Table(o.rows(shown.Limits)); err != nil {
+			return err
+		}
+		for _, s := range scheduled {
+			p.Linef("scheduled: %s", scheduledText(o.Units, s))
+		}
+		return nil
 	})
 }
 

@@ -26,6 +26,11 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"cleared":   quoratev1.EventKind_EVENT_KIND_CLEARED,
 	"drained":   quoratev1.EventKind_EVENT_KIND_DRAINED,
 
+	"limit-scheduled": quoratev1.EventKind_EVENT_KIND_LIMIT_SCHEDULED,
+	"limit-started":   quoratev1.EventKind_EVENT_KIND_LIMIT_STARTED,
+	"limit-ending":    quoratev1.EventKind_EVENT_KIND_LIMIT_ENDING,
+	"limit-ended":     quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED,
+
 	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
 
@@ -46,9 +51,9 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired;
 allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
-a manifest) that were crossed, or cleared again; nodes that were drained; and webhooks that are dead. The cluster keeps
-the last 10,000 events. "quorate explain ID" shows more about one of a request or an allocation, and "quorate watch"
-what else happens.`,
+a manifest) that were crossed, or cleared again; nodes that were drained; limits that were scheduled, have started, end
+soon or have ended; and webhooks that are dead. The cluster keeps the last 10,000 events. "quorate explain ID" shows
+more about one of a request or an allocation, and "quorate watch" what else happens.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
   quorate events --kind crossed --at cern:atlas
@@ -58,7 +63,7 @@ what else happens.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
-	flags.StringVar(&o.id, "id", "", "only those of this allocation or request")
+	flags.StringVar(&o.id, "id", "", "only those of this allocation, request or scheduled limit")
 	flags.Var(&o.at, "at", "only those at this `NODE` or below it: TREE or TREE:node/path")
 	flags.Uint64Var(&o.after, "after", 0, "only those after this number")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
@@ -134,6 +139,9 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		}
 		if c := e.GetCrossing(); c != nil {
 			why = append(why, u.CrossingText(c))
+		}
+		if s := e.GetScheduled(); s != nil {
+			why = append(why, u.ScheduledEventText(s))
 		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")

@@ -64,6 +64,15 @@ const (
 	TreeServiceListTreesProcedure = "/quorate.v1.TreeService/ListTrees"
 	// TreeServiceGetUsageProcedure is the fully-qualified name of the TreeService's GetUsage RPC.
 	TreeServiceGetUsageProcedure = "/quorate.v1.TreeService/GetUsage"
+	// TreeServiceScheduleLimitsProcedure is the fully-qualified name of the TreeService's
+	// ScheduleLimits RPC.
+	TreeServiceScheduleLimitsProcedure = "/quorate.v1.TreeService/ScheduleLimits"
+	// TreeServiceCancelScheduledLimitProcedure is the fully-qualified name of the TreeService's
+	// CancelScheduledLimit RPC.
+	TreeServiceCancelScheduledLimitProcedure = "/quorate.v1.TreeService/CancelScheduledLimit"
+	// TreeServiceListScheduledLimitsProcedure is the fully-qualified name of the TreeService's
+	// ListScheduledLimits RPC.
+	TreeServiceListScheduledLimitsProcedure = "/quorate.v1.TreeService/ListScheduledLimits"
 	// TreeServiceListRevisionsProcedure is the fully-qualified name of the TreeService's ListRevisions
 	// RPC.
 	TreeServiceListRevisionsProcedure = "/quorate.v1.TreeService/ListRevisions"
@@ -110,6 +119,18 @@ type TreeServiceClient interface {
 	ListTrees(context.Context, *v1.ListTreesRequest) (*v1.ListTreesResponse, error)
 	// GetUsage shows limits, own use, subtree use and headroom of a node, or of its whole subtree.
 	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
+	// ScheduleLimits changes limits of one node for a while: they are in force over the configured ones from an instant
+	// until another one. What the policies say of limits must hold at every instant of the future. It may be repeated.
+	//
+	// Errors: already_exists if the id stands for another scheduled limit; failed_precondition if a policy forbids it, or
+	// while the members have not agreed on civil time; not_found; resource_exhausted if 1,000 limits are scheduled.
+	ScheduleLimits(context.Context, *v1.ScheduleLimitsRequest) (*v1.ScheduleLimitsResponse, error)
+	// CancelScheduledLimit ends a scheduled limit, at once if it is in force. failed_precondition if a policy forbids the
+	// limits that are left.
+	CancelScheduledLimit(context.Context, *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error)
+	// ListScheduledLimits shows the scheduled limits that are in force or to come, at a node and below, in the order in
+	// which they were made: those of nodes whose configuration the caller may read.
+	ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error)
 	// ListRevisions shows the latest configuration changes, newest first: what, by whom and why.
 	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
 }
@@ -215,6 +236,25 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		scheduleLimits: connect.NewClient[v1.ScheduleLimitsRequest, v1.ScheduleLimitsResponse](
+			httpClient,
+			baseURL+TreeServiceScheduleLimitsProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ScheduleLimits")),
+			connect.WithClientOptions(opts...),
+		),
+		cancelScheduledLimit: connect.NewClient[v1.CancelScheduledLimitRequest, v1.CancelScheduledLimitResponse](
+			httpClient,
+			baseURL+TreeServiceCancelScheduledLimitProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("CancelScheduledLimit")),
+			connect.WithClientOptions(opts...),
+		),
+		listScheduledLimits: connect.NewClient[v1.ListScheduledLimitsRequest, v1.ListScheduledLimitsResponse](
+			httpClient,
+			baseURL+TreeServiceListScheduledLimitsProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ListScheduledLimits")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		listRevisions: connect.NewClient[v1.ListRevisionsRequest, v1.ListRevisionsResponse](
 			httpClient,
 			baseURL+TreeServiceListRevisionsProcedure,
@@ -227,21 +267,24 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // treeServiceClient implements TreeServiceClient.
 type treeServiceClient struct {
-	applyTrees       *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
-	setLimits        *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
-	moveNode         *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
-	setMaintenance   *connect.Client[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse]
-	holdNode         *connect.Client[v1.HoldNodeRequest, v1.HoldNodeResponse]
-	resumeNode       *connect.Client[v1.ResumeNodeRequest, v1.ResumeNodeResponse]
-	listHolds        *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
-	rollBack         *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
-	getConfiguration *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
-	listPrincipals   *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
-	deleteTree       *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
-	getTree          *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
-	listTrees        *connect.Client[v1.ListTreesRequest, v1.ListTreesResponse]
-	getUsage         *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
-	listRevisions    *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
+	applyTrees           *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
+	setLimits            *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
+	moveNode             *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
+	setMaintenance       *connect.Client[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse]
+	holdNode             *connect.Client[v1.HoldNodeRequest, v1.HoldNodeResponse]
+	resumeNode           *connect.Client[v1.ResumeNodeRequest, v1.ResumeNodeResponse]
+	listHolds            *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
+	rollBack             *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
+	getConfiguration     *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
+	listPrincipals       *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
+	deleteTree           *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
+	getTree              *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
+	listTrees            *connect.Client[v1.ListTreesRequest, v1.ListTreesResponse]
+	getUsage             *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
+	scheduleLimits       *connect.Client[v1.ScheduleLimitsRequest, v1.ScheduleLimitsResponse]
+	cancelScheduledLimit *connect.Client[v1.CancelScheduledLimitRequest, v1.CancelScheduledLimitResponse]
+	listScheduledLimits  *connect.Client[v1.ListScheduledLimitsRequest, v1.ListScheduledLimitsResponse]
+	listRevisions        *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 }
 
 // ApplyTrees calls quorate.v1.TreeService.ApplyTrees.
@@ -370,6 +413,33 @@ func (c *treeServiceClient) GetUsage(ctx context.Context, req *v1.GetUsageReques
 	return nil, err
 }
 
+// ScheduleLimits calls quorate.v1.TreeService.ScheduleLimits.
+func (c *treeServiceClient) ScheduleLimits(ctx context.Context, req *v1.ScheduleLimitsRequest) (*v1.ScheduleLimitsResponse, error) {
+	response, err := c.scheduleLimits.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// CancelScheduledLimit calls quorate.v1.TreeService.CancelScheduledLimit.
+func (c *treeServiceClient) CancelScheduledLimit(ctx context.Context, req *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error) {
+	response, err := c.cancelScheduledLimit.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListScheduledLimits calls quorate.v1.TreeService.ListScheduledLimits.
+func (c *treeServiceClient) ListScheduledLimits(ctx context.Context, req *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error) {
+	response, err := c.listScheduledLimits.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ListRevisions calls quorate.v1.TreeService.ListRevisions.
 func (c *treeServiceClient) ListRevisions(ctx context.Context, req *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {
 	response, err := c.listRevisions.CallUnary(ctx, connect.NewRequest(req))
@@ -420,6 +490,18 @@ type TreeServiceHandler interface {
 	ListTrees(context.Context, *v1.ListTreesRequest) (*v1.ListTreesResponse, error)
 	// GetUsage shows limits, own use, subtree use and headroom of a node, or of its whole subtree.
 	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
+	// ScheduleLimits changes limits of one node for a while: they are in force over the configured ones from an instant
+	// until another one. What the policies say of limits must hold at every instant of the future. It may be repeated.
+	//
+	// Errors: already_exists if the id stands for another scheduled limit; failed_precondition if a policy forbids it, or
+	// while the members have not agreed on civil time; not_found; resource_exhausted if 1,000 limits are scheduled.
+	ScheduleLimits(context.Context, *v1.ScheduleLimitsRequest) (*v1.ScheduleLimitsResponse, error)
+	// CancelScheduledLimit ends a scheduled limit, at once if it is in force. failed_precondition if a policy forbids the
+	// limits that are left.
+	CancelScheduledLimit(context.Context, *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error)
+	// ListScheduledLimits shows the scheduled limits that are in force or to come, at a node and below, in the order in
+	// which they were made: those of nodes whose configuration the caller may read.
+	ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error)
 	// ListRevisions shows the latest configuration changes, newest first: what, by whom and why.
 	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
 }
@@ -521,6 +603,25 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	treeServiceScheduleLimitsHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceScheduleLimitsProcedure,
+		svc.ScheduleLimits,
+		connect.WithSchema(treeServiceMethods.ByName("ScheduleLimits")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceCancelScheduledLimitHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceCancelScheduledLimitProcedure,
+		svc.CancelScheduledLimit,
+		connect.WithSchema(treeServiceMethods.ByName("CancelScheduledLimit")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceListScheduledLimitsHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceListScheduledLimitsProcedure,
+		svc.ListScheduledLimits,
+		connect.WithSchema(treeServiceMethods.ByName("ListScheduledLimits")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	treeServiceListRevisionsHandler := connect.NewUnaryHandlerSimple(
 		TreeServiceListRevisionsProcedure,
 		svc.ListRevisions,
@@ -558,6 +659,12 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceListTreesHandler.ServeHTTP(w, r)
 		case TreeServiceGetUsageProcedure:
 			treeServiceGetUsageHandler.ServeHTTP(w, r)
+		case TreeServiceScheduleLimitsProcedure:
+			treeServiceScheduleLimitsHandler.ServeHTTP(w, r)
+		case TreeServiceCancelScheduledLimitProcedure:
+			treeServiceCancelScheduledLimitHandler.ServeHTTP(w, r)
+		case TreeServiceListScheduledLimitsProcedure:
+			treeServiceListScheduledLimitsHandler.ServeHTTP(w, r)
 		case TreeServiceListRevisionsProcedure:
 			treeServiceListRevisionsHandler.ServeHTTP(w, r)
 		default:
@@ -623,6 +730,18 @@ func (UnimplementedTreeServiceHandler) ListTrees(context.Context, *v1.ListTreesR
 
 func (UnimplementedTreeServiceHandler) GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.GetUsage is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ScheduleLimits(context.Context, *v1.ScheduleLimitsRequest) (*v1.ScheduleLimitsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ScheduleLimits is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) CancelScheduledLimit(context.Context, *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.CancelScheduledLimit is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListScheduledLimits is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+// ScheduledText writes what a scheduled limit does, and when.
+func (u Units) ScheduledText(s *quoratev1.ScheduledLimit) string {
+	text := u.AdjustmentsText(s)
+	if s.GetFrom() != nil {
+		text += " from " + FormatTime(s.GetFrom())
+	}
+	text += " until " + FormatTime(s.GetUntil())
+	if s.GetInForce() {
+		text += ", in force"
+	}
+	return text
+}
+
+// AdjustmentsText writes what a scheduled limit does to each resource, as it is written in a command.
+func (u Units) AdjustmentsText(s *quoratev1.ScheduledLimit) string {
+	var list []string
+	for _, resource := range slices.Sorted(maps.Keys(s.GetAdjustments())) {
+		unit := u[s.GetTree()][resource]
+		text := resource + "="
+		switch value := s.GetAdjustments()[resource].GetValue().(type) {
+		case *quoratev1.LimitAdjustment_Set:
+			text += manifest.FormatQuantity(value.Set, unit)
+		case *quoratev1.LimitAdjustment_Add:
+			sign := "+"
+			if value.Add < 0 {
+				sign = "-"
+			}
+			text += sign + manifest.FormatQuantity(max(value.Add, -value.Add), unit)
+		case *quoratev1.LimitAdjustment_Cap:
+			text += "cap:" + manifest.FormatQuantity(value.Cap, unit)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " ")
+}
+
+// ScheduledEventText writes what happened to a scheduled limit.
+func (u Units) ScheduledEventText(e *quoratev1.ScheduledLimitEvent) string {
+	s := e.GetLimit()
+	parts := []string{PlaceOf(s.GetTree(), s.GetNode()).String() + "  " + u.ScheduledText(s)}
+	for _, o := range e.GetOver() {
+		parts = append(parts, fmt.Sprintf("then over: %s %s, used %s of %s", PlaceOf(o.GetTree(), o.GetNode()),
+			o.GetResource(), u.FormatAmount(o.GetTree(), o.GetResource(), o.GetUsed()),
+			u.FormatAmount(o.GetTree(), o.GetResource(), o.GetLimit())))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,75 @@
+package handlers
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// ScheduleLimits changes limits of one node for a while.
+func (s TreeService) ScheduleLimits(
+	ctx context.Context, r *quoratev1.ScheduleLimitsRequest,
+) (*quoratev1.ScheduleLimitsResponse, error) {
+	command, err := wire.ToScheduleLimits(r)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	out, err := s.decideSchedule(ctx, command, r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ScheduleLimitsResponse{
+		Limit: wire.FromScheduledLimit(out.ScheduledLimit), RepeatedRequest: out.Repeated,
+	}, nil
+}
+
+// CancelScheduledLimit ends a scheduled limit.
+func (s TreeService) CancelScheduledLimit(
+	ctx context.Context, r *quoratev1.CancelScheduledLimitRequest,
+) (*quoratev1.CancelScheduledLimitResponse, error) {
+	command := quota.CancelScheduledLimit{ID: r.GetId(), Actor: r.GetActor(), Reason: r.GetReason()}
+	out, err := s.decideSchedule(ctx, command, r.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.CancelScheduledLimitResponse{Limit: wire.FromScheduledLimit(out.ScheduledLimit)}, nil
+}
+
+// decideSchedule carries out a command about a scheduled limit, or tries it.
+func (s TreeService) decideSchedule(ctx context.Context, command quota.Command, dry bool) (ledger.Outcome, error) {
+	propose := s.proposeAll
+	if dry {
+		propose = s.tryCommands
+	}
+	outcomes, _, err := propose(ctx, command)
+	if err != nil {
+		return ledger.Outcome{}, err
+	}
+	if refused := outcomes[0].Refused; refused != nil {
+		return ledger.Outcome{}, wire.RefusalError(refused)
+	}
+	return outcomes[0], nil
+}
+
+// ListScheduledLimits shows what is scheduled at a node and below.
+func (s TreeService) ListScheduledLimits(
+	ctx context.Context, r *quoratev1.ListScheduledLimitsRequest,
+) (*quoratev1.ListScheduledLimitsResponse, error) {
+	answer := &quoratev1.ListScheduledLimitsResponse{}
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+		list := v.ScheduledLimits(r.GetPlace().GetTree(), r.GetPlace().GetNode())
+		for i := range list {
+			answer.Limits = append(answer.Limits, wire.FromScheduledLimit(&list[i]))
+		}
+		answer.CivilTime = wire.FromCivil(v.CivilTime())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}

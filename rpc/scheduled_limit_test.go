@@ -1,0 +1,183 @@
+package rpc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// afterSecond is a civil time in the calendar tests, where civil time begins at 1,000 seconds.
+func afterSecond(n int64) *timestamppb.Timestamp { return timestamppb.New(time.Unix(1_000+n, 0)) }
+
+// startCivil lets civil time begin, or move on to some seconds after its beginning, and carries out what is due.
+func (d *testServer) startCivil(seconds int64) {
+	d.node.applyAt(quota.Instant(1_000*seconds), quota.SetCivilOffset{Offset: 1_000_000}, quota.Expire{Most: 10})
+}
+
+func setCores(n int64) map[string]*quoratev1.LimitAdjustment {
+	return map[string]*quoratev1.LimitAdjustment{
+		"cores": {Value: &quoratev1.LimitAdjustment_Set{Set: n}},
+	}
+}
+
+// lessHiggs lowers the limit of a node from second 10 to second 40.
+func lessHiggs() *quoratev1.ScheduleLimitsRequest {
+	return &quoratev1.ScheduleLimitsRequest{
+		Id: "less", Place: &quoratev1.Place{Tree: "cern", Node: "physics/higgs"}, Adjustments: setCores(4),
+		From: afterSecond(10), Until: afterSecond(40), Actor: "ann", Reason: "repairs",
+	}
+}
+
+// effectiveCores is the limit in force at the node, when it changes, and the configured one.
+func effectiveCores(t *testing.T, d *testServer) string {
+	t.Helper()
+	usage, err := d.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "cern", Node: "physics/higgs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := usage.GetNodes()[0].GetResources()[0]
+	changes := "never"
+	if at := r.GetLimitChangesAt(); at != nil {
+		changes = fmt.Sprint(at.AsTime().Unix() - 1_000)
+	}
+	return fmt.Sprintf("%d of %d, changes: %s", r.GetEffective().GetAmount(), r.GetLimit().GetAmount(), changes)
+}
+
+func (d *testServer) wantCores(t *testing.T, want string) {
+	t.Helper()
+	if is := effectiveCores(t, d); is != want {
+		t.Errorf("the limit is %s; want %s", is, want)
+	}
+}
+
+// TestScheduledLimit follows one from its request to its end.
+func TestScheduledLimit(t *testing.T) {
+	d := oneNode(t)
+	if _, err := d.trees().ScheduleLimits(t.Context(), lessHiggs()); connect.CodeOf(err) !=
+		connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "civil time") {
+		t.Fatalf("before civil time: %v", err)
+	}
+	d.startCivil(0)
+	dry := lessHiggs()
+	dry.DryRun = true
+	for _, r := range []*quoratev1.ScheduleLimitsRequest{dry, lessHiggs(), lessHiggs()} {
+		answer, err := d.trees().ScheduleLimits(t.Context(), r)
+		want := &quoratev1.ScheduledLimit{
+			Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4), From: afterSecond(10),
+			Until: afterSecond(40), Actor: "ann", Reason: "repairs",
+		}
+		if err != nil || !proto.Equal(answer.GetLimit(), want) {
+			t.Fatalf("scheduled %v, %v", answer, err)
+		}
+	}
+	d.wantCores(t, "10 of 10, changes: 10")
+	if _, err := d.allocations().Allocate(t.Context(), request("six", "cern:physics/higgs", 6)); err != nil {
+		t.Fatal(err)
+	}
+	d.startCivil(10)
+	d.wantCores(t, "4 of 10, changes: 40")
+	list, err := d.trees().ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{})
+	if err != nil || len(list.GetLimits()) != 1 || !list.GetLimits()[0].GetInForce() ||
+		!list.GetCivilTime().AsTime().Equal(afterSecond(10).AsTime()) {
+		t.Errorf("the list is %v, %v", list, err)
+	}
+	d.startCivil(40)
+	d.startCivil(41)
+	d.wantCores(t, "10 of 10, changes: never")
+	d.wantScheduleEvents(t, "SCHEDULED by ann", "STARTED by system/calendar", "ENDING by system/calendar",
+		"ENDED by system/calendar")
+}
+
+func (d *testServer) wantScheduleEvents(t *testing.T, want ...string) {
+	t.Helper()
+	page, err := d.allocations().ListEvents(t.Context(), &quoratev1.ListEventsRequest{
+		Tree: "cern", Node: "physics", Id: "less",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range page.GetEvents() {
+		kind, is := strings.CutPrefix(e.GetKind().String(), "EVENT_KIND_LIMIT_")
+		if got = append(got, kind+" by "+e.GetBy()); !is || e.GetScheduled().GetLimit().GetId() != "less" {
+			t.Errorf("an event is %v", e)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the events are %q; want %q", got, want)
+	}
+}
+
+// TestCancelScheduledLimit: one that is in force ends at once, and a second cancellation finds none.
+func TestCancelScheduledLimit(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(0)
+	r := lessHiggs()
+	r.From = nil
+	for again := range 2 {
+		answer, err := d.trees().ScheduleLimits(t.Context(), r)
+		if err != nil || !answer.GetLimit().GetInForce() || answer.GetRepeatedRequest() != (again == 1) ||
+			answer.GetLimit().GetFrom().AsTime().Unix() != 1_000 {
+			t.Fatalf("scheduled from now on: %v, %v", answer, err)
+		}
+		d.startCivil(5)
+	}
+	d.wantCores(t, "4 of 10, changes: 40")
+	for _, step := range []struct {
+		dry  bool
+		want connect.Code
+		is   string
+	}{
+		{true, 0, "4 of 10, changes: 40"},
+		{false, 0, "10 of 10, changes: never"},
+		{false, connect.CodeNotFound, "10 of 10, changes: never"},
+	} {
+		answer, err := d.trees().CancelScheduledLimit(t.Context(), &quoratev1.CancelScheduledLimitRequest{
+			Id: "less", Actor: "eve", DryRun: step.dry,
+		})
+		if step.want != 0 && connect.CodeOf(err) != step.want ||
+			step.want == 0 && (err != nil || answer.GetLimit().GetId() != "less" || !answer.GetLimit().GetInForce()) {
+			t.Errorf("cancelled %v, %v", answer, err)
+		}
+		d.wantCores(t, step.is)
+	}
+}
+
+// TestScheduledLimitsAreRefused with the field that is wrong.
+func TestScheduledLimitsAreRefused(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(50)
+	for name, test := range map[string]struct {
+		change func(*quoratev1.ScheduleLimitsRequest)
+		code   connect.Code
+		text   string
+	}{
+		"it is over":  {func(*quoratev1.ScheduleLimitsRequest) {}, connect.CodeInvalidArgument, "until"},
+		"no end":      {func(r *quoratev1.ScheduleLimitsRequest) { r.Until = nil }, connect.CodeInvalidArgument, "until"},
+		"no tree":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Place.Tree = "" }, connect.CodeInvalidArgument, "place"},
+		"nothing":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments = nil }, connect.CodeInvalidArgument, "adjustments"},
+		"not a value": {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments["cores"].Value = nil }, connect.CodeInvalidArgument, "adjustments"},
+		"no node": {func(r *quoratev1.ScheduleLimitsRequest) {
+			r.Until, r.Place.Node = afterSecond(90), "x"
+		}, connect.CodeNotFound, "x"},
+		"above the parent": {func(r *quoratev1.ScheduleLimitsRequest) {
+			r.Until, r.Adjustments = afterSecond(90), setCores(21)
+		}, connect.CodeFailedPrecondition, "from 1970-01-01T00:16:50Z on"},
+	} {
+		r := lessHiggs()
+		test.change(r)
+		_, err := d.trees().ScheduleLimits(t.Context(), r)
+		if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

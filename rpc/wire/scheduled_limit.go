@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// ToScheduleLimits converts a request to schedule limits.
+func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest) (quota.ScheduleLimits, error) {
+	if r.GetPlace().GetTree() == "" {
+		return quota.ScheduleLimits{}, InvalidField("place.tree", "name the tree of the node whose limits are scheduled")
+	}
+	c := quota.ScheduleLimits{
+		ID: r.GetId(), Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Actor: r.GetActor(),
+		Reason:  r.GetReason(),
+		Windows: []quota.CivilWindow{{From: toCivil(r.GetFrom()), Until: toCivil(r.GetUntil())}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.GetAdjustments())) {
+		a := quota.LimitAdjustment{Resource: name}
+		switch value := r.GetAdjustments()[name].GetValue().(type) {
+		case *quoratev1.LimitAdjustment_Set:
+			a.Kind, a.Amount = quota.SetLimit, quota.Amount(value.Set)
+		case *quoratev1.LimitAdjustment_Add:
+			a.Kind, a.Amount = quota.AddToLimit, quota.Amount(value.Add)
+		case *quoratev1.LimitAdjustment_Cap:
+			a.Kind, a.Amount = quota.CapLimit, quota.Amount(value.Cap)
+		default:
+			return quota.ScheduleLimits{}, InvalidField("adjustments["+strconv.Quote(name)+"]",
+				"a scheduled limit has one of set, add and cap")
+		}
+		c.Adjustments = append(c.Adjustments, a)
+	}
+	return c, nil
+}
+
+// toCivil is 0 for no time.
+func toCivil(t *timestamppb.Timestamp) quota.CivilTime {
+	if t == nil {
+		return 0
+	}
+	return quota.CivilTime(t.AsTime().UnixMilli())
+}
+
+// FromCivil is nil for no time.
+func FromCivil(t quota.CivilTime) *timestamppb.Timestamp {
+	if t == 0 {
+		return nil
+	}
+	return FromWall(int64(t))
+}
+
+// FromScheduledLimit shows a scheduled limit; nil for none.
+func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
+	if s == nil {
+		return nil
+	}
+	shown := &quoratev1.ScheduledLimit{
+		Id: s.ID, Tree: s.Tree, Node: s.Node, Adjustments: map[string]*quoratev1.LimitAdjustment{}, Actor: s.Actor,
+		Reason: s.Reason, InForce: s.InForce,
+	}
+	if len(s.Windows) > 0 {
+		shown.From, shown.Until = FromCivil(s.Windows[0].From), FromCivil(s.Windows[0].Until)
+	}
+	for _, a := range s.Adjustments {
+		is := &quoratev1.LimitAdjustment{Value: &quoratev1.LimitAdjustment_Set{Set: int64(a.Amount)}}
+		switch a.Kind {
+		case quota.AddToLimit:
+			is.Value = &quoratev1.LimitAdjustment_Add{Add: int64(a.Amount)}
+		case quota.CapLimit:
+			is.Value = &quoratev1.LimitAdjustment_Cap{Cap: int64(a.Amount)}
+		case quota.SetLimit:
+		}
+		shown.Adjustments[a.Resource] = is
+	}
+	return shown
+}
+
+// fromScheduledEvent is nil for events of another kind.
+func fromScheduledEvent(e *quota.ScheduledLimitEvent) *quoratev1.ScheduledLimitEvent {
+	if e == nil {
+		return nil
+	}
+	return &quoratev1.ScheduledLimitEvent{Limit: FromScheduledLimit(&e.Limit), Over: fromOver(e.Over)}
+}
