@@ -1,0 +1,80 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const scheduledTree = `trees:
+  lab:
+    policy: strict
+    resources: {cores: {unit: count}, ram: {unit: bytes}}
+    limits: {cores: 100, ram: 1Ti}
+    nodes:
+      a: {limits: {cores: 10, ram: 64Gi}}
+      b: {limits: {cores: 50}}
+`
+
+// awaitCivilTime waits until the cluster has agreed on civil time.
+func awaitCivilTime(t *testing.T, f serverFlags) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if strings.Contains(runCommand(t, "limits", "scheduled", "-o", "json", "--server", f.baseURL()).stdout, "civilTime") {
+			return
+		}
+	}
+	t.Fatal("the cluster has not agreed on civil time")
+}
+
+// TestScheduledLimitsOverTheRealThing: a limit is scheduled and shown, begins and ends by itself, another one is
+// cancelled, and what a policy forbids is refused in advance.
+func TestScheduledLimitsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	applyText(t, f, scheduledTree)
+	awaitCivilTime(t, f)
+	const begin = 2 * time.Second
+	from := time.Now().UTC().Add(begin).Truncate(time.Second)
+	until := from.Add(3 * time.Second)
+	window := " --from " + from.Format(time.RFC3339) + " --until " + until.Format(time.RFC3339) + " --actor ann"
+	playSteps(t, f, []step{
+		{"limits set lab:a cores=51 --until 2100-01-01T00:00:00Z --actor ann", 3, "add up to 101"},
+		{"limits set lab:a cores=20 --id soon --dry-run" + window, 0, "would be scheduled: soon  lab:a  cores=20 from"},
+		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "scheduled: soon  lab:a  cores=20 from"},
+		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "is scheduled already"},
+		{"limits set lab:a cores=21 --id soon --reason repairs" + window, 5, "exists with other content"},
+		{
+			"limits set lab:a ram=cap:32Gi cores=-5 --id help --until 2100-01-01T00:00:00Z --actor eve", 0,
+			"until 2100-01-01T00:00:00Z, in force",
+		},
+		{"limits get lab:a", 0, "scheduled: help  lab:a  cores=-5 ram=cap:32Gi"},
+		{"allocate --id nine --at lab:a --amount cores=9", 3, "denied"},
+		{"limits scheduled cancel help --actor eve", 0, "cancelled: help  lab:a"},
+		{"limits scheduled cancel help --actor eve", 1, "it may have ended"},
+		{"limits scheduled lab:b -o json", 0, "civilTime"},
+		{"limits scheduled lab", 0, "repairs"},
+	})
+	awaitOutput(t, f, "limits scheduled lab:a", "yes")
+	playSteps(t, f, []step{{"allocate --id twenty --at lab:a --amount cores=15", 0, "granted"}})
+	awaitOutput(t, f, "events --kind limit-ended --id soon", "system/calendar")
+	playSteps(t, f, []step{
+		{"events --kind limit-ending --at lab:a", 0, "then over: lab:a cores, used 15 of 10"},
+		{"usage lab", 0, "5 over"},
+		{"history --limit 1", 0, "revision"},
+	})
+}
+
+// awaitOutput repeats a command until it prints a text.
+func awaitOutput(t *testing.T, f serverFlags, command, want string) {
+	t.Helper()
+	var last string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		last = runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...).stdout
+		if strings.Contains(last, want) {
+			return
+		}
+	}
+	t.Fatalf("%s does not print %q but\n%s", command, want, last)
+}
