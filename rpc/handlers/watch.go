@@ -241,9 +241,6 @@ type watchFilter struct {
 
 func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
 	f := watchFilter{topics: r.GetTopics(), tree: r.GetTree(), node: r.GetNode()}
-	if len(f.topics) == 0 {
-		f.topics = []quoratev1.WatchTopic{quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS}
-	}
 	if len(r.GetIds()) > 0 {
 		f.ids = map[string]bool{}
 	}
@@ -253,17 +250,25 @@ func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
 	return f
 }
 
+// watches is true for the topics of the filter; without any, for allocations.
+func (f watchFilter) watches(topic quoratev1.WatchTopic) bool {
+	if len(f.topics) == 0 {
+		return topic == quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS
+	}
+	return slices.Contains(f.topics, topic)
+}
+
 // matches is true for events of a watched topic at a watched node. The reader compares the places of the changes of a
 // revision, because it shows no others.
 func (f watchFilter) matches(n *cluster.WatchEvent) bool {
 	switch {
 	case n.Crossing != nil:
-		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS) &&
+		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS) &&
 			(f.tree == "" || n.Crossing.Tree == f.tree && isBelow(n.Crossing.Node, f.node))
 	case n.Revision != nil:
-		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION)
+		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION)
 	case n.Allocation != nil:
-		return slices.Contains(f.topics, quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS) &&
+		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS) &&
 			f.matchesAllocation(n.Allocation)
 	}
 	return false // of another topic
