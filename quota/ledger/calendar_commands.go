@@ -222,7 +222,7 @@ func (c *calendar) checkPlace(s *scheduledLimit) *quota.Error {
 // checkAttached changes the scheduled limits of a node for a moment and asks whether the policies allow every limit
 // that follows from that, now and later.
 func (c *calendar) checkAttached(s *scheduledLimit, windows []quota.CivilWindow, change, revert func()) *quota.Error {
-	before := s.node.familiesOf(s.Adjustments, c.civil.now, windows)
+	before := s.node.familiesOf(s.Adjustments, windows)
 	change()
 	defer revert()
 	for _, a := range s.Adjustments {
@@ -230,14 +230,14 @@ func (c *calendar) checkAttached(s *scheduledLimit, windows []quota.CivilWindow,
 			if top == nil {
 				continue
 			}
-			if n := len(top.familyInstants(a.Resource, c.civil.now)); n > quota.MaxFamilyInstants {
+			if n := len(top.familyInstants(a.Resource)); n > quota.MaxFamilyInstants {
 				return quota.Errorf(quota.Full, "windows",
 					"the limits of %s at %s and its children would change at %d instants; at most %d are allowed: "+
 						"cancel some scheduled limits", a.Resource, top.place(), n, quota.MaxFamilyInstants)
 			}
 		}
 	}
-	if breaches := s.node.checkFamilies(s.Adjustments, c.civil.now, before); len(breaches) > 0 {
+	if breaches := s.node.checkFamilies(s.Adjustments, before); len(breaches) > 0 {
 		return quota.NewBreachError(breaches)
 	}
 	return nil

@@ -30,7 +30,7 @@ func (n *node) familyAt(r int, own quota.Amount, swap *node, at quota.CivilTime)
 
 // familyInstants are the instants of the future at which limits of a resource change at the node or its children, in
 // order.
-func (n *node) familyInstants(resource string, now quota.CivilTime) []quota.CivilTime {
+func (n *node) familyInstants(resource string) []quota.CivilTime {
 	list := n.instants(nil, resource)
 	for _, child := range n.children {
 		list = child.instants(list, resource)
@@ -58,10 +58,10 @@ func (n *node) instants(list []quota.CivilTime, resource string) []quota.CivilTi
 
 // laterBreach is the first breach of the node's policy at an instant of the future at which its family is not as
 // before; nil if there is none. before may be nil.
-func (n *node) laterBreach(r *resource, swap *node, now quota.CivilTime,
+func (n *node) laterBreach(r *resource, swap *node,
 	before func(at quota.CivilTime) (policy.Family, bool),
 ) []quota.Breach {
-	for _, at := range n.familyInstants(r.Name, now) {
+	for _, at := range n.familyInstants(r.Name) {
 		f := n.familyAt(r.index, n.own[r.index], swap, at)
 		if was, known := before(at); known && sameLimits(was, f) {
 			continue
@@ -75,7 +75,7 @@ func (n *node) laterBreach(r *resource, swap *node, now quota.CivilTime,
 }
 
 // checkSwapLater is checkSwap for the instants of the future at which scheduled limits begin and end.
-func (n *node) checkSwapLater(swap *node, now quota.CivilTime) []quota.Breach {
+func (n *node) checkSwapLater(swap *node) []quota.Breach {
 	var breaches []quota.Breach
 	for _, r := range n.tree.resources {
 		if n.limits[r.index] == swap.limits[r.index] {
@@ -85,7 +85,7 @@ func (n *node) checkSwapLater(swap *node, now quota.CivilTime) []quota.Breach {
 			if top == nil {
 				continue
 			}
-			breaches = append(breaches, top.laterBreach(r, swap, now, func(at quota.CivilTime) (policy.Family, bool) {
+			breaches = append(breaches, top.laterBreach(r, swap, func(at quota.CivilTime) (policy.Family, bool) {
 				return top.familyAt(r.index, top.own[r.index], nil, at), true
 			})...)
 		}
@@ -94,11 +94,11 @@ func (n *node) checkSwapLater(swap *node, now quota.CivilTime) []quota.Breach {
 }
 
 // laterBreaches is breaches for the instants of the future at which scheduled limits begin and end.
-func (s *treeTransition) laterBreaches(now quota.CivilTime) []quota.Breach {
+func (s *treeTransition) laterBreaches() []quota.Breach {
 	var breaches []quota.Breach
 	s.draft.root.walk(func(n *node) bool {
 		for _, r := range s.draft.resources {
-			breaches = append(breaches, n.laterBreach(r, nil, now, func(at quota.CivilTime) (policy.Family, bool) {
+			breaches = append(breaches, n.laterBreach(r, nil, func(at quota.CivilTime) (policy.Family, bool) {
 				if _, known := s.familyBefore(n, r); !known {
 					return policy.Family{}, false
 				}
@@ -113,7 +113,7 @@ func (s *treeTransition) laterBreaches(now quota.CivilTime) []quota.Breach {
 
 // checkFamilies asks the policies about the families of a node whose scheduled limits have changed: its own and its
 // parent's, for the adjusted resources, now and at every instant of the future. before are the families as they were.
-func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, now quota.CivilTime, before familyTimes) []quota.Breach {
+func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, before familyTimes) []quota.Breach {
 	var breaches []quota.Breach
 	for _, a := range adjusted {
 		r := n.tree.resource(a.Resource)
@@ -126,7 +126,7 @@ func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, now quota.CivilTi
 				breaches = append(breaches, top.breachOf(r, f)...)
 			}
 			if len(breaches) == 0 {
-				breaches = top.laterBreach(r, nil, now, before.at(key))
+				breaches = top.laterBreach(r, nil, before.at(key))
 			}
 		}
 	}
@@ -146,7 +146,7 @@ type familyTimes struct {
 }
 
 // familiesOf are the families that checkFamilies compares, at the present instants and some more.
-func (n *node) familiesOf(adjusted []quota.LimitAdjustment, now quota.CivilTime, more []quota.CivilWindow) familyTimes {
+func (n *node) familiesOf(adjusted []quota.LimitAdjustment, more []quota.CivilWindow) familyTimes {
 	times := familyTimes{map[familyKey]policy.Family{}, map[familyKey]map[quota.CivilTime]policy.Family{}}
 	for _, a := range adjusted {
 		r := n.tree.resource(a.Resource)
@@ -155,7 +155,7 @@ func (n *node) familiesOf(adjusted []quota.LimitAdjustment, now quota.CivilTime,
 				continue
 			}
 			key, at := familyKey{top, r}, map[quota.CivilTime]policy.Family{}
-			instants := top.familyInstants(r.Name, now)
+			instants := top.familyInstants(r.Name)
 			for _, w := range more {
 				instants = append(instants, w.From, w.Until)
 			}

@@ -300,7 +300,7 @@ func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan
 	stuck := pl.rehomeClaims(s)
 	breaches := append(s.breaches(), stuck...)
 	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
-		breaches = s.laterBreaches(pl.civil.now)
+		breaches = s.laterBreaches()
 	}
 	if len(breaches) > 0 {
 		return nil, quota.NewBreachError(breaches)

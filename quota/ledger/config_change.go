@@ -23,7 +23,7 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 	}
 	breaches := n.checkSwap(swap)
 	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
-		breaches = n.checkSwapLater(swap, pl.civil.now)
+		breaches = n.checkSwapLater(swap)
 	}
 	if len(breaches) > 0 {
 		return refusedPlan(quota.NewBreachError(breaches))
