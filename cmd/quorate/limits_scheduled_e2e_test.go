@@ -35,9 +35,9 @@ func TestScheduledLimitsOverTheRealThing(t *testing.T) {
 	startServer(t, f)
 	applyText(t, f, scheduledTree)
 	awaitCivilTime(t, f)
-	const begin = 2 * time.Second
+	const begin = 8 * time.Second // the commands up to there take a while on a busy machine
 	from := time.Now().UTC().Add(begin).Truncate(time.Second)
-	until := from.Add(3 * time.Second)
+	until := from.Add(12 * time.Second)
 	window := " --from " + from.Format(time.RFC3339) + " --until " + until.Format(time.RFC3339) + " --actor ann"
 	playSteps(t, f, []step{
 		{"limits set lab:a cores=51 --until 2100-01-01T00:00:00Z --actor ann", 3, "add up to 101"},

@@ -24,12 +24,18 @@ type metric struct{ kind, labels string }
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	listed := listedMetrics(t)
-	f := singleServer(t, "--backup-dir", t.TempDir(), "--metrics-nodes", "busy:team,busy:*/ci")
+	f := singleServer(t, "--backup-dir", t.TempDir(), "--metrics-nodes", "busy:team,busy:*/ci,busy:watched",
+		"--webhook-hosts", "http://127.0.0.1:*", "--webhook-secrets-dir", secretsFolder(t))
 	server := startServer(t, f)
+	tree := busyTree()
+	tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: "watched", Limits: map[string]*quoratev1.Limit{
+		"cores": {Value: &quoratev1.Limit_Advisory{Advisory: 1}},
+	}})
 	if _, err := f.treeClient().ApplyTrees(t.Context(),
-		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
+	f.runUntilDone(t, "webhooks set pager http://127.0.0.1:1/ --secret pager") // where nobody listens
 	f.beBusy(t)
 	var found map[string]metric
 	awaitCondition(t, "the page of the server lacks something that the document lists", func() bool {
@@ -179,7 +185,7 @@ func checkWords(t *testing.T, alert, expression string) {
 	language := map[string]bool{}
 	for word := range strings.FieldsSeq(
 		"max min sum by count rate increase histogram_quantile floor scalar absent and or up " +
-			"instance procedure version le role code outcome job m h time result") {
+			"instance procedure version le role code outcome job m h time result webhook") {
 		language[word] = true
 	}
 	bare := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(expression, "")

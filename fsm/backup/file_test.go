@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -98,6 +100,14 @@ func TestEveryDamageIsFound(t *testing.T) {
 	check("more", len(file), append(bytes.Clone(file), 0))
 }
 
+// withEntryFormat is the file with another entry format in its manifest.
+func withEntryFormat(file []byte, format uint32) []byte {
+	start := len(firstLine) + 4 // behind the length of the manifest
+	end := start + int(binary.BigEndian.Uint32(file[len(firstLine):]))
+	manifest := bytes.Replace(file[start:end], []byte(`"entry_format":1`), fmt.Appendf(nil, `"entry_format":%d`, format), 1)
+	return slices.Concat([]byte(firstLine), binary.BigEndian.AppendUint32(nil, uint32(len(manifest))), manifest, file[end:])
+}
+
 func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 	_, file := sample(t)
 	state := bytes.LastIndex(file, []byte("held")) // the id of an allocation
@@ -113,7 +123,7 @@ func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 		"SHA-256":                     changed(state, 'H'),
 		"something follows the end":   append(bytes.Clone(file), 'x'),
 		"the manifest has":            changed(len(firstLine), 9),
-		"run version v1 or a newer":   bytes.Replace(file, []byte(`"entry_format":1`), []byte(`"entry_format":9`), 1),
+		"run version v1 or a newer":   withEntryFormat(file, fsm.EntryFormat+1),
 		"does not say what is in":     bytes.Replace(file, []byte(`"held":1`), []byte(`"held":2`), 1),
 		"is not what a server writes": bytes.Replace(file, []byte(`"held":1`), []byte(`"hold":1`), 1),
 	} {
