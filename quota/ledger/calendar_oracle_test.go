@@ -326,3 +326,35 @@ func TestScheduledLimitsAgainstTheirModel(t *testing.T) {
 		}
 	})
 }
+
+// TestCheckBetweenExpires: windows that end at one instant may end in several Expires. What is in force between them
+// breaks a rule for that moment, and no invariant.
+func TestCheckBetweenExpires(t *testing.T) {
+	l := ledger.New(quota.DefaultBounds())
+	apply := func(second int, c quota.Command) ledger.Outcome {
+		t.Helper()
+		out := l.Apply(quota.Stamp{At: quota.Instant(second * 1000)}, c)
+		if err := l.Check(); out.Refused != nil || err != nil {
+			t.Fatalf("second %d: %+v is refused with %v, and then: %v", second, c, out.Refused, err)
+		}
+		return out
+	}
+	schedule := func(id string, kind quota.AdjustmentKind, amount quota.Amount) {
+		t.Helper()
+		apply(1, quota.ScheduleLimits{
+			ID: id, Tree: "t", Adjustments: []quota.LimitAdjustment{{Resource: "cores", Kind: kind, Amount: amount}},
+			Windows: []quota.CivilWindow{{From: civilSecond(1), Until: civilSecond(2)}},
+		})
+	}
+	apply(1, quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
+			{Path: "", Policy: "strict", Limits: amountLimit(12)}, {Path: "a", Limits: amountLimit(11)},
+		},
+	}}})
+	apply(1, quota.SetCivilOffset{Offset: modelOffset * 1000})
+	schedule("more", quota.AddToLimit, 3)
+	schedule("set", quota.SetLimit, 8)
+	for apply(2, quota.Expire{Most: 1}).Expired > 0 {
+		continue
+	}
+}

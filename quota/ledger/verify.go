@@ -27,7 +27,7 @@ func (l *Ledger) Check() error {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
-		if err := t.check(sums); err != nil {
+		if err := t.check(sums, v.civil.now); err != nil {
 			return err
 		}
 		nodes += len(t.byPath)
@@ -117,7 +117,7 @@ func (s tallies) add(c placedClaim) {
 	}
 }
 
-func (t *tree) check(sums tallies) error {
+func (t *tree) check(sums tallies, now quota.CivilTime) error {
 	for i, r := range t.resources {
 		if r.index != i || r.holds != sums.holds[r] {
 			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name,
@@ -133,7 +133,7 @@ func (t *tree) check(sums tallies) error {
 		if sum == nil {
 			sum = &tally{}
 		}
-		err = n.check(t, sum)
+		err = n.check(t, sum, now)
 		return err == nil
 	})
 	if err == nil {
@@ -179,7 +179,7 @@ func (t *tree) checkConfigured() error {
 	return err
 }
 
-func (n *node) check(t *tree, sum *tally) error {
+func (n *node) check(t *tree, sum *tally, now quota.CivilTime) error {
 	if n.tree != t || t.byPath[n.path] != n || n.claims != sum.claims {
 		return fmt.Errorf("%s is not in its place, or counts %d claims but has %d", n.place(), n.claims, sum.claims)
 	}
@@ -209,7 +209,9 @@ func (n *node) check(t *tree, sum *tally) error {
 			return err
 		}
 		if n.policy.Sum == policy.SumWithinLimit {
-			if text := n.policy.CheckFamily(n.family(i, n.own[i], nil)); text != "" {
+			// The limits are those that the calendar gives at this time. While some windows that begin or end at one instant
+			// wait for the next Expire, what is in force is between two families, and no policy was asked about that.
+			if text := n.policy.CheckFamily(n.familyAt(i, n.own[i], nil, now)); text != "" {
 				return fmt.Errorf("I6: %s for %s: %s", n.place(), r.Name, text)
 			}
 		}
