@@ -102,9 +102,11 @@ func (o *oracle) savePlaces() places {
 	return s
 }
 
+// restorePlaces puts every claim back. It copies, because the same places may be restored again after further trials,
+// which move claims in place.
 func (o *oracle) restorePlaces(s places) {
 	for i, a := range o.allocations {
-		a.placed, a.arrivals = s.placed[i], s.arrivals[i]
+		a.placed, a.arrivals = slices.Clone(s.placed[i]), slices.Clone(s.arrivals[i])
 	}
 	o.lastArrival, o.excluded = s.lastArrival, nil
 }
