@@ -63,10 +63,12 @@ func compareHolders(t *rapid.T, l *ledger.Ledger, violations []quota.Violation, 
 	sum := quota.Amount(0)
 	page, _ := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
 	for _, a := range page.Allocations {
-		for _, c := range a.Claims {
+		homes := l.View().Homes(a.Fence)
+		for i, c := range a.Claims {
 			node := c.Placed
 			if got.Holder.Kind != quota.TheNode {
-				node = c.Node
+				// This is not always the requested node: that may have been unknown at the time and be there now.
+				node = homes[i]
 			}
 			if c.Tree != got.Tree || !quota.IsWithin(node, got.Node) || !holds(a, c, got.Holder) {
 				continue

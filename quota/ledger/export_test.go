@@ -55,3 +55,13 @@ func ChangesSubtree(r *quota.Revision, at quota.Subtree) (byChanges, byUndo bool
 	byUndo, _ = changesSubtree(&long, at)
 	return byChanges, byUndo
 }
+
+// Homes are the paths of the nodes that the claims of a held allocation belong to.
+func (v View) Homes(fence uint64) []string {
+	a, _ := v.ledger.allocations.held.Get(fence)
+	var paths []string
+	for i := range a.claims {
+		paths = append(paths, a.claims[i].home().path)
+	}
+	return paths
+}
