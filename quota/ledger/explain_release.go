@@ -287,6 +287,7 @@ func (s *search) tryRelease(fence uint64, undo *undoList) {
 			was, is := l.allocations.moveClaim(who, to)
 			undo.onUndo(func() {
 				l.allocations.refundNode(is, who.claim)
+				was.claims[who.claim].sameTrack(&is.claims[who.claim])
 				l.allocations.replaceRecord(was)
 				l.allocations.chargeNode(was, who.claim)
 			})
