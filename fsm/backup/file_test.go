@@ -105,7 +105,8 @@ func withEntryFormat(file []byte, format uint32) []byte {
 	start := len(firstLine) + 4 // behind the length of the manifest
 	end := start + int(binary.BigEndian.Uint32(file[len(firstLine):]))
 	manifest := bytes.Replace(file[start:end], []byte(`"entry_format":1`), fmt.Appendf(nil, `"entry_format":%d`, format), 1)
-	return slices.Concat([]byte(firstLine), binary.BigEndian.AppendUint32(nil, uint32(len(manifest))), manifest, file[end:])
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(manifest)))
+	return slices.Concat([]byte(firstLine), length, manifest, file[end:])
 }
 
 func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {

@@ -424,7 +424,7 @@ var File_quorate_v1_scheduled_limit_proto protoreflect.FileDescriptor
 const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\n" +
 	" quorate/v1/scheduled_limit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"o\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19quorate/v1/decision.proto\"o\n" +
 	"\x0fLimitAdjustment\x12\x1b\n" +
 	"\x03set\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x03set\x12\x12\n" +
 	"\x03add\x18\x02 \x01(\x03H\x00R\x03add\x12\x1b\n" +
@@ -506,7 +506,6 @@ func file_quorate_v1_scheduled_limit_proto_init() {
 	if File_quorate_v1_scheduled_limit_proto != nil {
 		return
 	}
-	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_scheduled_limit_proto_msgTypes[0].OneofWrappers = []any{
 		(*LimitAdjustment_Set)(nil),
