@@ -223,9 +223,11 @@ func (c *calendar) advance(s *scheduledLimit) {
 	c.setDue(s)
 }
 
-// beginIfDue begins the first window without waiting for an Expire.
+// beginIfDue begins the first window without waiting for an Expire, unless that has something earlier to do: limits
+// come into force in the order of their instants, because the policies were asked about no other.
 func (c *calendar) beginIfDue(s *scheduledLimit) {
-	if !s.InForce && s.nextDue() <= c.civil.now {
+	next, _ := c.due.next()
+	if !s.InForce && next.number == s.number && s.nextDue() <= c.civil.now {
 		c.advance(s)
 	}
 }
