@@ -35,7 +35,7 @@ func TestMetricsPage(t *testing.T) {
 		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
-	f.runUntilDone(t, "webhooks set pager http://127.0.0.1:1/ --secret pager") // where nobody listens
+	f.runUntilDone(t, "webhooks set pager http://127.0.0.1:1/ --secret pager") // a closed port
 	f.beBusy(t)
 	var found map[string]metric
 	awaitCondition(t, "the page of the server lacks something that the document lists", func() bool {

@@ -1,0 +1,38 @@
+package ledger
+
+import "fmt"
+
+// checkHolds verifies that exactly the nodes on hold are known, that drains have revoked all leases, and that those
+// without anything left have been announced.
+func (v verifier) checkHolds() error {
+	onHold := 0
+	for _, t := range v.forest.trees {
+		for _, n := range t.byPath {
+			if n.hold == nil {
+				continue
+			}
+			onHold++
+			if v.forest.onHold[n.id] != n {
+				return fmt.Errorf("%s is on hold, but not among the nodes that are", n.place())
+			}
+			if n.hold.Drain && n.hold.DrainAt == 0 && !n.hold.Drained && !n.isUsed() {
+				return fmt.Errorf("nothing is held at %s, but its drain goes on", n.place())
+			}
+		}
+	}
+	if onHold != len(v.forest.onHold) {
+		return fmt.Errorf("%d nodes are on hold, but %d are known", onHold, len(v.forest.onHold))
+	}
+	if onHold == 0 {
+		return nil
+	}
+	for _, a := range v.allocations.held.All() {
+		for i := range a.claims {
+			hold := a.claims[i].home().draining()
+			if is := a.lease(); hold != nil && hold.DrainAt == 0 && is.expires != 0 && is.revokedBy == "" {
+				return fmt.Errorf("lease %q is at a node that is being drained, but not revoked", a.id)
+			}
+		}
+	}
+	return nil
+}
