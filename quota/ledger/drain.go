@@ -42,17 +42,24 @@ func (a *Allocation) belongsWithin(n *node) bool {
 }
 
 // revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most.
-// It does nothing to what is not a lease, or is under revocation already.
+// It does nothing to what is not a lease. Of a lease that is under revocation already only a drain can bring the end
+// forward.
 func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span) {
 	is := a.lease()
-	if is.expires == 0 || is.revokedBy != "" {
+	if is.expires == 0 || is.revokedBy != "" && by != quota.DrainedBy {
 		return
 	}
-	is.revokedBy, is.expires = by, min(is.expires, l.now.At+quota.Instant(grace))
+	isNew, end := is.revokedBy == "", min(is.expires, l.now.At+quota.Instant(grace))
+	if !isNew && end == is.expires {
+		return
+	}
+	is.revokedBy, is.expires = cmp.Or(is.revokedBy, by), end
 	revoked := l.replaceLease(a.withLease(is))
-	l.queue.countRevocation(revoked, 1)
+	if isNew {
+		l.queue.countRevocation(revoked, 1)
+	}
 	l.journal.noteFact(FactRevoked, revoked)
-	l.journal.noteEvent(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: by})
+	l.journal.noteEvent(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: revoked.lease().revokedBy})
 }
 
 // continueDrains revokes the leases that the present command has begun at nodes that are being drained: of reservations
