@@ -306,6 +306,9 @@ func stateBut(l *ledger.Ledger, id string) []string {
 		if a.Expires != 0 && a.RevokedBy == "" {
 			a.Expires = 1 // what was preempted gets the time back that it was out
 		}
+		if len(a.Data) == 0 {
+			a.Data = nil // an empty list is none in a ledger that was loaded
+		}
 		list = append(list, asJSON(a))
 	}
 	for a := range image.Ended() {

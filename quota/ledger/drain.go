@@ -92,27 +92,29 @@ func (n *node) draining() *HoldImage {
 	return nil
 }
 
-// noteDrained records that a claim has left a node, for the drains at it and above it.
+// noteDrained records that a claim has come to a node or left it, for the drains at it and above it.
 func (f *forest) noteDrained(n *node) {
 	for ; len(f.onHold) > 0 && n != nil; n = n.parent {
-		if n.hold != nil && n.hold.Drain && !n.hold.Drained {
+		if n.hold != nil && n.hold.Drain {
 			f.drained = append(f.drained, n)
 		}
 	}
 }
 
-// announceDrained tells once of each drain that nothing is held any more. It runs at the end of a command, when nothing
-// can be reverted any more.
+// announceDrained tells of each drain that nothing is held any more. A cancelled reservation may restore what it has
+// preempted there; then the drain goes on. It runs at the end of a command, when nothing can be reverted any more.
 func (l *Ledger) announceDrained() {
 	slices.SortFunc(l.forest.drained, func(a, b *node) int { return cmp.Compare(a.id, b.id) })
 	for _, n := range l.forest.drained {
-		if n.hold == nil || !n.hold.Drain || n.hold.Drained || n.hold.DrainAt != 0 || n.isUsed() {
+		if n.hold == nil || !n.hold.Drain || n.hold.DrainAt != 0 || n.hold.Drained == !n.isUsed() {
 			continue
 		}
 		hold := *n.hold
-		hold.Drained = true
+		hold.Drained = !hold.Drained
 		l.setHold(n, &hold)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventDrained, Tree: n.treeName, Node: n.path})
+		if hold.Drained {
+			l.journal.noteEvent(quota.Event{Kind: quota.EventDrained, Tree: n.treeName, Node: n.path})
+		}
 	}
 	l.forest.drained = nil
 }

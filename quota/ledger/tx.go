@@ -229,6 +229,7 @@ func (s *allocations) chargeNode(a *Allocation, i int) {
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes++
 	}
+	s.forest.noteDrained(c.home())
 	for _, p := range c.amounts {
 		c.at.addUsage(p.resource.index, p.amount)
 	}

@@ -2,8 +2,8 @@ package ledger
 
 import "fmt"
 
-// checkHolds verifies that exactly the nodes on hold are known, that drains have revoked all leases, and that those
-// without anything left have been announced.
+// checkHolds verifies that exactly the nodes on hold are known, that drains have revoked all leases, and that exactly
+// those without anything left have been announced.
 func (v verifier) checkHolds() error {
 	onHold := 0
 	for _, t := range v.forest.trees {
@@ -15,8 +15,9 @@ func (v verifier) checkHolds() error {
 			if v.forest.onHold[n.id] != n {
 				return fmt.Errorf("%s is on hold, but not among the nodes that are", n.place())
 			}
-			if n.hold.Drain && n.hold.DrainAt == 0 && !n.hold.Drained && !n.isUsed() {
-				return fmt.Errorf("nothing is held at %s, but its drain goes on", n.place())
+			if n.hold.Drain && n.hold.DrainAt == 0 && n.hold.Drained == n.isUsed() {
+				return fmt.Errorf("the drain of %s has ended: %t, and something is held there: %t", n.place(),
+					n.hold.Drained, n.isUsed())
 			}
 		}
 	}
