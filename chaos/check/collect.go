@@ -34,6 +34,9 @@ func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (
 			f.Digests, err = collectDigests(ctx, servers, client)
 		}
 		if err == nil {
+			err = f.CheckLateness() // the digests are of a new entry, which lets civil time advance
+		}
+		if err == nil {
 			return f, nil
 		}
 		select {
@@ -81,7 +84,7 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 		trees: quoratev1connect.NewTreeServiceClient(client, url),
 		items: quoratev1connect.NewItemServiceClient(client, url),
 	}
-	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting} {
+	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule} {
 		if err := part(ctx); err != nil {
 			return State{}, err
 		}
@@ -205,6 +208,16 @@ func (c *stateCollector) readWaiting(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (c *stateCollector) readSchedule(ctx context.Context) error {
+	answer, err := c.trees.ListScheduledLimits(ctx, &quoratev1.ListScheduledLimitsRequest{Read: c.readOptions()})
+	if err != nil {
+		return err
+	}
+	c.state.Scheduled, c.state.Civil = workload.ScheduledOf(answer)
+	c.state.Wall = time.Now().UnixMilli()
+	return c.checkIndex(answer.GetRead())
 }
 
 func recordsOf(all []*quoratev1.Allocation) []history.Record {

@@ -30,6 +30,11 @@ type State struct {
 	Usage    []history.Usage  `json:"usage"`
 	Limits   []history.Limit  `json:"limits"`
 	Items    []Item           `json:"items"`
+	// Scheduled are the scheduled limits, Civil is civil time, and Wall is when they were read, by the clock of the
+	// harness.
+	Scheduled []history.ScheduledLimit `json:"scheduled,omitempty"`
+	Civil     int64                    `json:"civil,omitempty"`
+	Wall      int64                    `json:"wall,omitempty"`
 }
 
 // Finals are the states of all nodes at one index, read after everything was healed. It is empty if they could not be

@@ -138,7 +138,7 @@ func questionOf(o *history.Op) string {
 		return fmt.Sprintf("%s of %s at index %d", o.Kind, o.ID, o.Index)
 	case o.Kind == history.ReadUsage, o.Kind == history.ListHeld, o.Kind == history.ListWaiting:
 		return fmt.Sprintf("%s of %s at index %d", o.Kind, o.Claims[0].Tree, o.Index)
-	case o.Kind == history.ReadLimits && len(o.Limits) > 0:
+	case o.Kind == history.ReadLimits && len(o.Limits) > 0, o.Kind == history.ReadSchedule:
 		return fmt.Sprintf("%s at index %d", o.Kind, o.Index)
 	}
 	return ""
@@ -146,7 +146,7 @@ func questionOf(o *history.Op) string {
 
 func sameAnswers(a, b *history.Op) bool {
 	return a.Ledger == b.Ledger && a.Change == b.Change && a.ID == b.ID && a.State == b.State && a.Fence == b.Fence &&
-		a.Expires == b.Expires &&
+		a.Expires == b.Expires && a.Civil == b.Civil && sameList(a.Scheduled, b.Scheduled) &&
 		sameList(a.Records, b.Records) && sameList(a.Usage, b.Usage) && sameList(a.Limits, b.Limits) &&
 		sameList(a.Granted, b.Granted)
 }
@@ -173,6 +173,10 @@ func stateDifference(a, b *State) string {
 		return "limits"
 	case !sameList(a.Items, b.Items):
 		return "items"
+	case a.Civil != b.Civil:
+		return fmt.Sprintf("civil times %d and %d", a.Civil, b.Civil)
+	case !sameList(a.Scheduled, b.Scheduled):
+		return "scheduled limits"
 	}
 	return ""
 }

@@ -84,6 +84,9 @@ type timeline struct {
 	indexFloors indexFloors
 	changes     []limitChange
 	limits      limitHistory
+	// scheduleViews are what answers show of scheduled limits, by index, and windows those limits.
+	scheduleViews []scheduleView
+	windows       []*scheduledWindow
 }
 
 func newTimeline(h history.History, f Finals) *timeline {
@@ -113,6 +116,9 @@ func newTimeline(h history.History, f Finals) *timeline {
 	s.boundGrantIndexes()
 	s.addVersions()
 	s.changes = changesOf(s.ops, s.indexFloors)
+	s.scheduleViews = scheduleViews(s.ops, f)
+	s.windows = windowsOf(s.ops, s.scheduleViews)
+	s.changes = append(s.changes, s.scheduledChanges()...)
 	s.limits = newLimitHistory(s.changes)
 	return s
 }
@@ -135,8 +141,7 @@ func (s *timeline) addOp(o *history.Op) {
 		s.addRecord(r, at)
 	}
 	s.addParts(o)
-	if o.ID == "" || o.Kind == history.BoskosAcquire || o.Kind == history.BoskosRelease ||
-		o.Kind == history.BoskosUpdate || o.Kind == history.Configure {
+	if o.ID == "" || slices.Contains(otherIDs, o.Kind) {
 		return
 	}
 	l := s.allocationOf(o.ID)
@@ -155,6 +160,11 @@ func (s *timeline) addOp(o *history.Op) {
 		generation: o.Generation, called: o.Call, returned: o.Return,
 		decisive: isDecisive(o), op: o,
 	})
+}
+
+// otherIDs are the kinds of operations whose id is not that of an allocation.
+var otherIDs = []history.Kind{
+	history.BoskosAcquire, history.BoskosRelease, history.BoskosUpdate, history.Configure, history.Schedule,
 }
 
 // addCall adds a call that may have been carried out.

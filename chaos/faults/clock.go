@@ -22,6 +22,7 @@ func clockKinds() []Kind {
 }
 
 // turnClock sets the wall clock of a node. It does not reserve the node, so other faults may hit it at the same time.
+// Only the clocks of a minority are wrong at one time: civil time may follow a majority.
 func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		const day = 24 * time.Hour
@@ -35,11 +36,32 @@ func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, 
 				if node = t.Leader(ctx); node < 0 || who == roleAny {
 					node = p.dice % len(t.Nodes)
 				}
+				if !t.reserveClock(node) {
+					return errNoFreeNode
+				}
 				t.Note(node, "wall clock set off by %v", by)
 				return t.Nodes[node].Clock.SetOffset(by)
 			}, func(_ context.Context, t *Target) error {
+				defer t.releaseClock(node)
 				t.Note(node, "wall clock corrected")
 				return t.Nodes[node].Clock.SetOffset(0)
 			}
 	}
+}
+
+// reserveClock returns false if the clock of the node is wrong already, or those of as many nodes as may be.
+func (t *Target) reserveClock(node int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wrongClocks[node] || len(t.wrongClocks) >= (len(t.Nodes)-1)/2 {
+		return false
+	}
+	t.wrongClocks[node] = true
+	return true
+}
+
+func (t *Target) releaseClock(node int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.wrongClocks, node)
 }

@@ -126,3 +126,22 @@ func TestCountsOnlyFaultsThatHappened(t *testing.T) {
 		t.Errorf("%v, %v, %d were ended", counts, err, ended)
 	}
 }
+
+// TestOnlyAMinorityOfClocksIsWrong: civil time follows a majority.
+func TestOnlyAMinorityOfClocksIsWrong(t *testing.T) {
+	target, err := NewTarget(&nodes.Cluster{Nodes: []*nodes.Node{{}, {}, {}, {}, {}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, true, false} {
+		if got := target.reserveClock(i / 2 * 3); got != want {
+			t.Errorf("clock %d is reserved: %v, want %v", i/2*3, got, want)
+		}
+	}
+	if target.reserveClock(1) {
+		t.Error("three of five clocks are wrong")
+	}
+	if target.releaseClock(3); !target.reserveClock(1) {
+		t.Error("a clock that was corrected counts")
+	}
+}

@@ -58,7 +58,9 @@ type Target struct {
 	spans   []Span
 	busy    map[int]bool
 	excused map[int]int
-	layers  map[*linkLayer]bool
+	// wrongClocks are the nodes whose wall clock is wrong.
+	wrongClocks map[int]bool
+	layers      map[*linkLayer]bool
 	// departures are the memberships and votes that nodes were asked to give up.
 	departures map[int]departure
 	// upgraded is the number of nodes, from the first on, that run Binary instead of Old.
@@ -68,8 +70,8 @@ type Target struct {
 // NewTarget makes a target of a cluster.
 func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 	t := &Target{
-		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, layers: map[*linkLayer]bool{},
-		departures: map[int]departure{},
+		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, wrongClocks: map[int]bool{},
+		layers: map[*linkLayer]bool{}, departures: map[int]departure{},
 	}
 	return t, t.SetHTTP(nil)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Promises that Judge checks, beside P1 to P10.
+// Promises that Judge checks, beside P1 to P11.
 const (
 	Access = "access"
 	Audit  = "audit"

@@ -27,6 +27,10 @@ const (
 	ListHeld       Kind = "list-held"       // Records has all allocations of one tree at one index
 	ListWaiting    Kind = "list-waiting"    // Records is in queue order
 	ReadLimits     Kind = "read-limits"     // Limits is what it read
+	// Schedule has in Scheduled the one limit that it schedules, whose id is in ID too. ReadSchedule has those that the
+	// cluster shows.
+	Schedule     Kind = "schedule"
+	ReadSchedule Kind = "read-schedule"
 	// Change is one message of a watch. The first operation of a watch has the change WatchBegins and the position
 	// after which the watch begins. A watch that resumes at another server keeps its session.
 	Change Kind = "change"
@@ -104,6 +108,16 @@ type Limit struct {
 	Node     string `json:"node,omitempty"`
 	Resource string `json:"resource"`
 	Amount   int64  `json:"amount"`
+}
+
+// ScheduledLimit sets a limit of one node for a while. From and Until are civil times, in milliseconds since 1970.
+type ScheduledLimit struct {
+	Limit
+
+	ID      string `json:"id"`
+	From    int64  `json:"from"`
+	Until   int64  `json:"until"`
+	InForce bool   `json:"in_force,omitempty"`
 }
 
 // Usage is the usage of one resource at one node. Limit is the limit in force, or Unlimited.
@@ -202,11 +216,18 @@ type Op struct {
 	Usage    []Usage  `json:"usage,omitempty"`
 	Limits   []Limit  `json:"limits,omitempty"`
 	Revision uint64   `json:"revision,omitempty"`
+
+	// Scheduled are scheduled limits in the order in which they were made, and Civil is civil time at Index; 0 if the
+	// cluster has not agreed on it. Wall is when the call returned by the wall clock of the client, which is right. Times
+	// are milliseconds since 1970.
+	Scheduled []ScheduledLimit `json:"scheduled,omitempty"`
+	Civil     int64            `json:"civil,omitempty"`
+	Wall      int64            `json:"wall,omitempty"`
 }
 
 // IsRead reports whether the operation only reads.
 func (o *Op) IsRead() bool {
-	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits}, o.Kind)
+	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits, ReadSchedule}, o.Kind)
 }
 
 // ChangesHolding reports whether the operation changes what an allocation holds.

@@ -65,6 +65,10 @@ var allBugs = []Bug{
 		Name: "early-delivery", Faults: []string{"kill-leader"}, Workloads: []string{"pair", "read", "watch"},
 		Length: 20 * time.Second,
 	},
+	{
+		Name: "one-clock", Faults: []string{"clock-leader"}, Workloads: []string{"calendar", "read"},
+		Length: 30 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

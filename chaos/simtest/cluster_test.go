@@ -131,6 +131,9 @@ func (w *simCluster) repairCluster() {
 	w.Network().SetLoss(nil)
 	w.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return time.Millisecond })
 	w.wires.healAll()
+	for _, id := range w.ids {
+		w.SetClock(id, 0)
+	}
 	w.Heal()
 	w.StartMissing()
 	w.serveNodes()
@@ -191,6 +194,7 @@ var faultActions = map[string]func(*faultInjector){
 		id := n.randomNode()
 		n.wires.update(func() { n.wires.cut[[2]string{callerSide, id}] = true })
 	},
+	"wrong clocks": (*faultInjector).setWrongClocks,
 	"snapshot": func(n *faultInjector) {
 		for _, node := range n.Nodes() {
 			_ = node.Snapshot(n.t.Context()) // it fails if there is nothing new
@@ -199,6 +203,23 @@ var faultActions = map[string]func(*faultInjector){
 	"start what is down": func(n *faultInjector) { n.StartMissing(); n.serveNodes() },
 	"repair":             (*faultInjector).repairAll,
 	"repair again":       (*faultInjector).repairAll, // twice as likely
+}
+
+// setWrongClocks sets the wall clocks of a minority wrong, the leader's every other time, and corrects those of the
+// others.
+func (n *faultInjector) setWrongClocks() {
+	wrong := n.randomNodes(1 + n.random.IntN((len(n.ids)-1)/2))
+	if leader := n.leaderOrFirst(); n.random.IntN(2) == 0 && !slices.Contains(wrong, leader) {
+		wrong[0] = leader
+	}
+	for _, id := range n.ids {
+		n.SetClock(id, 0)
+	}
+	const day = 24 * time.Hour
+	errors := []time.Duration{3 * time.Second, 10 * time.Second, 4 * time.Minute, time.Hour, day, 365 * day}
+	for _, id := range wrong {
+		n.SetClock(id, errors[n.random.IntN(len(errors))]*time.Duration(1-2*n.random.IntN(2)))
+	}
 }
 
 func (n *faultInjector) repairAll() { n.repairCluster() }

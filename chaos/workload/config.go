@@ -59,20 +59,21 @@ type workloadSpec struct {
 // workloads returns all workloads by name.
 func workloads() map[string]workloadSpec {
 	return map[string]workloadSpec{
-		"deep":    {trees: deepTrees, start: startDeep},
-		"pair":    {trees: pairTrees, start: startPair},
-		"batch":   {trees: batchTrees, start: startBatch},
-		"joined":  {trees: joinedTrees, start: startJoined},
-		"retry":   {trees: retryTrees, start: startRetry},
-		"reserve": {trees: reserveTrees, start: startReserve},
-		"lease":   {trees: leaseTrees, start: startLease},
-		"items":   {trees: itemTrees, start: startItems},
-		"wait":    {trees: waitTrees, start: startWait},
-		"limits":  {trees: limitTrees, start: startLimits},
-		"twins":   {trees: twinTrees, start: startTwins},
-		"read":    {start: startRead},
-		"watch":   {start: startWatch},
-		"boskos":  {trees: boskosTrees, start: startBoskos},
+		"deep":     {trees: deepTrees, start: startDeep},
+		"pair":     {trees: pairTrees, start: startPair},
+		"batch":    {trees: batchTrees, start: startBatch},
+		"joined":   {trees: joinedTrees, start: startJoined},
+		"retry":    {trees: retryTrees, start: startRetry},
+		"reserve":  {trees: reserveTrees, start: startReserve},
+		"lease":    {trees: leaseTrees, start: startLease},
+		"items":    {trees: itemTrees, start: startItems},
+		"wait":     {trees: waitTrees, start: startWait},
+		"limits":   {trees: limitTrees, start: startLimits},
+		"twins":    {trees: twinTrees, start: startTwins},
+		"read":     {start: startRead},
+		"watch":    {start: startWatch},
+		"boskos":   {trees: boskosTrees, start: startBoskos},
+		"calendar": {trees: calendarTrees, start: startCalendar},
 	}
 }
 
