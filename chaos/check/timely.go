@@ -55,8 +55,8 @@ func (w *scheduleView) shows(id string) (history.ScheduledLimit, bool) {
 }
 
 // checkTimely (P11): civil time is not ahead of the true time, does not go back and does not stand still while ledger
-// time goes on, and scheduled limits begin and end by it, not earlier. That they do not begin or end too late is part of
-// checkLive, because there may be no leader.
+// time goes on, and scheduled limits begin and end by it, not earlier. That they do not begin or end too late is a
+// matter of checkLive, because there may be no leader.
 func (s *timeline) checkTimely() *Verdict {
 	v := &Verdict{
 		Promise: "P11", Title: "timely: scheduled limits follow the clocks of a majority", Counts: map[string]int{},

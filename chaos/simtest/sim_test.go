@@ -183,3 +183,17 @@ func keepEvidence(t *testing.T, seed uint64, h history.History, f check.Finals) 
 	}
 	t.Logf("judge again: CHAOS_EVIDENCE=%s go test -run TestJudgeAgain ./chaos/...", path)
 }
+
+// TestAnIdleClusterIsNotLate: states show civil time as of the last command.
+func TestAnIdleClusterIsNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSimCluster(t, 1, 3, "")
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		finals, err := check.Collect(ctx, w.nodeURLs(apiPort), wireTransport{w.wires, callerSide})
+		if err != nil || finals.Missing != "" || finals.States[0].Civil == 0 {
+			t.Errorf("%v, %s, civil time %d", err, finals.Missing, finals.States[0].Civil)
+		}
+	})
+}
