@@ -110,6 +110,9 @@ func (s *timeline) checkHeldClaims(v *Verdict, l *allocationHistory) {
 		if seen.generation > 0 {
 			v.Count("changed claims", len(seen.claims))
 		}
+		if l.maxSteps() > 0 {
+			v.Count("ranges", 1)
+		}
 		if why := claimDifference(possible[i].claims, seen.claims); why != "" {
 			v.AddViolation("%s at index %d, generation %d: %s", l.id, seen.index, seen.generation, why)
 		}

@@ -46,8 +46,10 @@ type modelStep struct {
 	// optional is true if the step may not have taken effect at all.
 	optional bool
 	// tracked is the number of a tracked allocation, see modelContext; 0 for all others. version is that which a change
-	// makes.
+	// or the grant of a range makes; -1 if no answer shows it.
 	tracked, version int
+	// isRange is true for the grant of a request with ranges.
+	isRange bool
 	// parts are the numbers of the tracked allocations that a split makes.
 	parts []int
 	// onlyIfHeld is true for the end of a tracked allocation that may never have been granted.
@@ -161,6 +163,9 @@ func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 			return false
 		}
 		to.fence, to.doubtBits = max(to.fence, s.fence), to.doubtBits|s.doubtBit
+		if s.isRange {
+			return g.grantRange(to, s)
+		}
 		to.used = g.addClaims(to.used, s.claims, 1)
 		to.setVersion(s.tracked, 0)
 	case opEnd:

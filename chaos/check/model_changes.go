@@ -8,8 +8,8 @@ func (g *modelContext) track(l *allocationHistory) int {
 		return g.tracked[l]
 	}
 	var versions [][]int64
-	for _, v := range l.versions {
-		versions = append(versions, g.addClaims(make([]int64, len(g.limitKeys)), v.claims, 1))
+	for _, claims := range l.possibleClaims() {
+		versions = append(versions, g.addClaims(make([]int64, len(g.limitKeys)), claims, 1))
 	}
 	g.versions = append(g.versions, versions)
 	g.tracked[l] = len(g.versions)
@@ -49,11 +49,17 @@ func (g *modelContext) endHolding(to *modelState, s *modelStep) {
 		to.used = g.addClaims(to.used, s.claims, -1)
 		return
 	}
-	to.used = slices.Clone(to.used)
-	for i, amount := range g.versions[s.tracked-1][to.versionOf(s)] {
-		to.used[i] -= amount
-	}
+	to.used = addAmounts(to.used, g.versions[s.tracked-1][to.versionOf(s)], -1)
 	to.setVersion(s.tracked, -1)
+}
+
+// addAmounts returns what is used with amounts added or taken away, one for each limit.
+func addAmounts(used, amounts []int64, sign int64) []int64 {
+	used = slices.Clone(used)
+	for i, amount := range amounts {
+		used[i] += sign * amount
+	}
+	return used
 }
 
 // applyChange replaces what an allocation holds. Only levels whose use rises are compared with their limits.

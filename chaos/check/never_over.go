@@ -49,7 +49,7 @@ func (l *allocationHistory) heldClaims() []history.Claim {
 
 func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocationHistory) {
 	v.Count("grants", 1)
-	claims := l.firstRequest().Claims
+	claims := l.versions[0].claims
 	for _, at := range levelsOf(claims) {
 		limit, known := s.limits.highestBetween(at, l.minGrantIndex, l.maxGrantIndex)
 		if !known || limit == history.Unlimited {

@@ -67,6 +67,9 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 		kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence,
 		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64, tracked: b.trackedNumber(l),
 	}
+	if l.maxSteps() > 0 {
+		grant.isRange, grant.version = true, int(l.stepsGranted())
+	}
 	if l.splitBy != nil {
 		b.addPart(l)
 		return

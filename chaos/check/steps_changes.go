@@ -6,9 +6,10 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// trackedNumber returns the number of an allocation whose holding changes, or 0 if no call asked for a change.
+// trackedNumber returns the number of an allocation whose holding changes, or 0 if no call asked
+// for a change or a range.
 func (b *modelBuilder) trackedNumber(l *allocationHistory) int {
-	if len(l.changeCalls) == 0 && l.splitBy == nil {
+	if len(l.changeCalls) == 0 && l.splitBy == nil && l.maxSteps() == 0 {
 		return 0
 	}
 	return b.model.track(l)

@@ -56,16 +56,6 @@ func (s *script) standStill(behind int64) *script {
 	return s
 }
 
-// readLimit reads the usage of a and its limit.
-func (s *script) readLimit(from, to int64, index uint64, used, limit int64) *script {
-	return s.addOp(from, to, history.Op{
-		Kind: history.ReadUsage, Index: index, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}},
-		Usage: []history.Usage{{
-			Tree: "t", Node: "a", Resource: "units", Used: used, Limit: limit, Over: max(0, used-limit),
-		}},
-	})
-}
-
 // scheduledAt are two final states of one index with what is scheduled.
 func (s *script) scheduledAt(index uint64, civil, wall int64, first, second []history.ScheduledLimit) *script {
 	for _, list := range [][]history.ScheduledLimit{first, second} {
@@ -83,14 +73,14 @@ func TestTimelyHistoriesPass(t *testing.T) {
 	tests := map[string]*script{
 		"raised for a while": treeScript().schedule(2, 3, w(9, false)).readSchedule(4, 5, 3, w(9, false)).
 			deny(6, 7, "x", "a", 7, violationAt("a", 6, 0, 7)).setIndex(4).readSchedule(8, 9, 5, w(9, true)).
-			grant(10, 11, "y", "a", 8, 6, 1).readSchedule(18, 19, 7).readLimit(20, 21, 7, 8, 6).
+			grant(10, 11, "y", "a", 8, 6, 1).readSchedule(18, 19, 7).readUsageWith(20, 21, 7, 8, 6).
 			deny(22, 23, "z", "a", 1, violationAt("a", 6, 8, 1)).setIndex(8),
 		"lowered for a while": treeScript().schedule(2, 3, w(2, false)).grant(8, 9, "x", "a", 2, 3, 1).
 			readSchedule(10, 11, 4, w(2, true)).deny(12, 13, "y", "a", 2, violationAt("a", 2, 2, 2)).
 			readSchedule(18, 19, 6).grant(20, 21, "z", "a", 4, 7, 2),
 		"no answer shows it": treeScript().schedule(2, 3, w(9, false)).grant(10, 11, "x", "a", 8, 3, 1),
 		"no leader saw it": treeScript().schedule(2, 3, w(9, false)).readSchedule(20, 21, 3).
-			readLimit(22, 23, 4, 0, 6),
+			readUsageWith(22, 23, 4, 0, 6),
 		"its call was lost, and it is in force": treeScript().schedule(2, 3, w(9, false)).losesAnswer().
 			readSchedule(9, 10, 3, w(9, true)).grant(10, 11, "x", "a", 8, 4, 1),
 		"its call was lost, and it is in force unseen": treeScript().schedule(2, 3, w(9, false)).losesAnswer().
@@ -102,7 +92,7 @@ func TestTimelyHistoriesPass(t *testing.T) {
 		"a read of the past": treeScript().schedule(2, 3, w(9, false)).readSchedule(4, 5, 2).markStale(),
 		"a clock that is a second wrong": treeScript().schedule(2, 3, w(9, false)).
 			readSchedule(5, 6, 3, w(9, true)).civilOff(3).readSchedule(6, 7, 2, w(9, false)).civilOff(-2).markStale().
-			readLimit(7, 8, 3, 0, 9).grant(8, 9, "x", "a", 8, 4, 1),
+			readUsageWith(7, 8, 3, 0, 9).grant(8, 9, "x", "a", 8, 4, 1),
 		"civil time stands still until the clocks have caught up": treeScript().readSchedule(2, 3, 2).civilOff(4).
 			readSchedule(6, 7, 3).readSchedule(8, 9, 4).standStill(2),
 		"a read that failed": treeScript().schedule(2, 3, w(9, false)).addOp(4, 5, history.Op{
@@ -168,7 +158,7 @@ func TestUntimelyHistoriesAreFound(t *testing.T) {
 			"above the limit of 2",
 		},
 		"the limit in force is not shown": {
-			scheduled(2).readSchedule(22, 23, 3, w(2, true)).readLimit(24, 25, 4, 0, 6).
+			scheduled(2).readSchedule(22, 23, 3, w(2, true)).readUsageWith(24, 25, 4, 0, 6).
 				readSchedule(26, 27, 5, w(2, true)), "linearizable", "no order",
 		},
 		"two members have two calendars": {

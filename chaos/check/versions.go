@@ -26,7 +26,7 @@ type holdingVersion struct {
 // addVersions finds the versions of all allocations.
 func (s *timeline) addVersions() {
 	for _, l := range s.allocations {
-		l.versions = []*holdingVersion{{claims: l.firstRequest().Claims, certain: true, maxIndex: l.maxGrantIndex}}
+		l.versions = []*holdingVersion{{claims: l.grantedClaims(), certain: true, maxIndex: l.maxGrantIndex}}
 		for _, calls := range l.callsByGeneration() {
 			if v := newHoldingVersion(calls); v != nil {
 				v.minIndex = max(v.minIndex, l.minGrantIndex, s.indexFloors.highestBefore(v.askedAt)+1)

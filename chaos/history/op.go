@@ -4,7 +4,10 @@
 // operation each, so that a run can be judged again.
 package history
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Kind says what an operation requested.
 type Kind string
@@ -88,6 +91,22 @@ type Claim struct {
 	// Items are the held items as "resource/name". In a request, Pick is the resource of which one item is wanted.
 	Items []string `json:"items,omitempty"`
 	Pick  string   `json:"pick,omitempty"`
+	// Steps, in a request, is how often Step may be added to all amounts of the claim: as often as it fits, and equally
+	// often in all claims of the request.
+	Step  int64 `json:"step,omitempty"`
+	Steps int64 `json:"steps,omitempty"`
+}
+
+// Widened returns claims with some steps added to their amounts.
+func Widened(claims []Claim, steps int64) []Claim {
+	all := slices.Clone(claims)
+	for i, c := range all {
+		all[i].Step, all[i].Steps, all[i].Amounts = 0, 0, maps.Clone(c.Amounts)
+		for resource := range c.Amounts {
+			all[i].Amounts[resource] += steps * c.Step
+		}
+	}
+	return all
 }
 
 // Violation is one limit that a denial names.

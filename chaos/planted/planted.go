@@ -69,6 +69,10 @@ var allBugs = []Bug{
 		Name: "one-clock", Faults: []string{"clock-leader"}, Workloads: []string{"calendar", "read"},
 		Length: 30 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "range-too-large", Faults: []string{"kill-leader"}, Workloads: []string{"ranges", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

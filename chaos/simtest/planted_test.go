@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,12 +57,12 @@ func buildWith(t *testing.T, bug string) string {
 func findBug(t *testing.T, bug planted.Bug, binary string) {
 	t.Helper()
 	const most, few = 60, 6
-	test := "TestSeeds"
+	args := []string{"-test.run=^TestSeeds$", "-workload", strings.Join(bug.Workloads, ",")}
 	if bug.Guarded {
-		test = "TestGuardedSeeds"
+		args = []string{"-test.run=^TestGuardedSeeds$"}
 	}
 	for first := 1; first < most; first += few {
-		out, err := playSeeds(t.Context(), binary, test, few, first)
+		out, err := playSeeds(t.Context(), binary, args, few, first)
 		if err != nil {
 			t.Logf("found in seeds from %d on: %s", first, firstViolation(out))
 			return
@@ -70,8 +71,8 @@ func findBug(t *testing.T, bug planted.Bug, binary string) {
 	t.Errorf("%d seeds did not find it", most)
 }
 
-func playSeeds(ctx context.Context, binary, test string, seeds, first int) (string, error) {
-	args := []string{"-test.run=^" + test + "$", "-seeds", strconv.Itoa(seeds), "-first", strconv.Itoa(first)}
+func playSeeds(ctx context.Context, binary string, args []string, seeds, first int) (string, error) {
+	args = append(slices.Clone(args), "-seeds", strconv.Itoa(seeds), "-first", strconv.Itoa(first))
 	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
 	return string(out), err
 }

@@ -48,13 +48,7 @@ func (c *caller) scheduleOne(ctx context.Context, node string, last int64) int64
 		},
 		ID: c.newID(), From: from, Until: from + 1000 + c.random.Int64N(3000),
 	}
-	c.retryUntilDecided(ctx, func() history.Op {
-		o := c.callSchedule(ctx, want)
-		if isNotUpgraded(o) {
-			o.Outcome = history.Refused // it would be repeated in vain until all nodes are upgraded
-		}
-		return o
-	})
+	c.retryUntilDecided(ctx, func() history.Op { return c.callSchedule(ctx, want) })
 	return want.Until
 }
 

@@ -153,26 +153,34 @@ func (c *caller) withTimeout(ctx context.Context, attempt func(context.Context) 
 	return attempt(ctx)
 }
 
-// retryUntilDecided repeats a call until it is decided or ctx ends, a few times at most.
+// retryUntilDecided repeats a call until it is decided or ctx ends, a few times at most. A call that the cluster does
+// not know yet is not repeated: that would be in vain until all nodes are upgraded.
 func (c *caller) retryUntilDecided(ctx context.Context, attempt func() history.Op) history.Op {
 	const attempts = 8
 	for i := 1; ; i++ {
 		o := attempt()
-		if isDecided(o) || ctx.Err() != nil || i == attempts {
+		if isDecided(o) || isNotUpgraded(o) || ctx.Err() != nil || i == attempts {
 			return o
 		}
 		c.pauseAbout(ctx, c.config.Pause<<i)
 	}
 }
 
-// retryForever repeats a call until it is decided or ctx ends.
+// retryForever repeats a call until it is decided, ctx ends, or the cluster does not know such calls yet.
 func (c *caller) retryForever(ctx context.Context, attempt func() history.Op) {
 	for {
-		if o := attempt(); isDecided(o) || ctx.Err() != nil {
+		if o := attempt(); isDecided(o) || isNotUpgraded(o) || ctx.Err() != nil {
 			return
 		}
 		c.pauseAbout(ctx, c.config.Timeout/8)
 	}
+}
+
+// isNotUpgraded reports whether the cluster does not know such calls yet: an upgraded member says that they need a
+// feature level, and an earlier version does not know the method.
+func isNotUpgraded(o history.Op) bool {
+	return o.Outcome == history.Failed &&
+		(strings.Contains(o.Reason, "feature level") || strings.HasPrefix(o.Reason, "unimplemented"))
 }
 
 func isDecided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }

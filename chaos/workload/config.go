@@ -74,6 +74,7 @@ func workloads() map[string]workloadSpec {
 		"watch":    {start: startWatch},
 		"boskos":   {trees: boskosTrees, start: startBoskos},
 		"calendar": {trees: calendarTrees, start: startCalendar},
+		"ranges":   {trees: rangeTrees, start: startRanges},
 	}
 }
 

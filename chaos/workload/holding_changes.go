@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/chaos/history"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -117,19 +116,9 @@ func (h *holder) tryChange(ctx context.Context, w changeSpec) (o history.Op, dec
 	o = h.retryUntilDecided(ctx, func() history.Op {
 		o := h.callChange(ctx, w)
 		lost = lost || o.Outcome == history.Unknown
-		if isNotUpgraded(o) {
-			o.Outcome = history.Refused // it would be repeated in vain until all nodes are upgraded
-		}
 		return o
 	})
 	return o, o.Outcome == history.OK || !lost
-}
-
-// isNotUpgraded reports whether the cluster does not know such calls yet: an upgraded member says that they need a
-// feature level, and an earlier version does not know the method.
-func isNotUpgraded(o history.Op) bool {
-	return o.Outcome == history.Failed &&
-		(strings.Contains(o.Reason, "feature level") || strings.HasPrefix(o.Reason, "unimplemented"))
 }
 
 // callChange makes one attempt.

@@ -44,6 +44,15 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 	var all []*quoratev1.Claim
 	for _, claim := range claims {
 		one := &quoratev1.Claim{Tree: claim.Tree, Node: claim.Node, Amounts: claim.Amounts}
+		if claim.Steps > 0 {
+			one.Amounts = nil
+			for _, resource := range slices.Sorted(maps.Keys(claim.Amounts)) {
+				least := claim.Amounts[resource]
+				one.Ranges = append(one.Ranges, &quoratev1.AmountRange{
+					Resource: resource, Least: least, Most: least + claim.Steps*claim.Step, Step: claim.Step,
+				})
+			}
+		}
 		if claim.Pick != "" {
 			one.Items = []*quoratev1.ItemPick{{Resource: claim.Pick, Count: 1}}
 		}

@@ -1,0 +1,44 @@
+package workload
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/chaos/history"
+)
+
+// rangeTrees returns a tree in which most requests would take all room.
+func rangeTrees() []treeSpec { return []treeSpec{newTreeSpec("ranges", "", 30, "x", 18, "y", 18)} }
+
+// startRanges requests ranges of amounts, and releases what it got.
+func startRanges(c *caller) func(context.Context) {
+	h := &holder{caller: c}
+	return func(ctx context.Context) {
+		switch dice := c.random.IntN(8); {
+		case len(h.held) == 0 || dice < 3 && len(h.held) < 4:
+			h.acquireOne(ctx, requestSpec{id: h.newID(), claims: c.newRanges()})
+		case dice < 6:
+			h.releaseOne(ctx)
+		case dice < 7:
+			old := h.held[c.random.IntN(len(h.held))]
+			c.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims})
+		default:
+			c.readUsage(ctx, "ranges", readMode{})
+		}
+	}
+}
+
+// newRanges returns claims at one node or at both. One in three has no range.
+func (c *caller) newRanges() []history.Claim {
+	nodes := []string{"x", "y"}
+	c.random.Shuffle(2, func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	steps := max(0, c.random.Int64N(6)-1)
+	var claims []history.Claim
+	for _, node := range nodes[:1+c.random.IntN(2)] {
+		claim := claimAt("ranges", node, 1+c.random.Int64N(3))
+		if steps > 0 {
+			claim.Step, claim.Steps = 1+c.random.Int64N(4), steps
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
