@@ -72,6 +72,7 @@ func ninthFSM(t testing.TB) *FSM {
 	crossThresholds(t, f)
 	holdNinth(t, f)
 	addRanges(t, f)
+	addReasons(t, f)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.SetCivilOffset{Offset: 1_790_000_000_000},
 		ninthSamples()["schedule-limits"])))
 	return f
@@ -145,6 +146,35 @@ func holdNinth(t testing.TB, f *FSM) {
 		request("ci/denied", quota.Hold))))
 	if holds := f.ledger.View().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {
 		t.Fatalf("the holds are %+v", holds)
+	}
+}
+
+// addReasons leaves victims with the reasons of their ends, a lease that is revoked, and those for whom it happened.
+func addReasons(t testing.TB, f *FSM) {
+	t.Helper()
+	limit := func(n quota.Amount) []quota.ResourceLimit {
+		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(n)}}
+	}
+	tree := quota.TreeSpec{
+		Name: "borrowed", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Grace: 1000}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "borrowing", Limits: limit(10)}, {Path: "a", Limits: limit(5)}, {Path: "b", Limits: limit(5)},
+		},
+	}
+	request := func(id, node string, amount quota.Amount, mode quota.Mode, ttl quota.Span, priority int64) quota.Command {
+		return quota.Allocate{ID: id, Mode: mode, TTL: ttl, Claims: []quota.Claim{{
+			Tree: "borrowed", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}},
+			Standing: quota.Standing{Priority: priority},
+		}}}
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
+		request("ci/guest", "b", 8, quota.Hold, 0, 0), request("ci/owner", "a", 5, quota.Hold, 0, -3),
+		request("ci/lease", "b", 5, quota.Hold, 60_000, 1), request("ci/urgent", "b", 2, quota.Wait, 0, 7))))
+	list := f.ledger.View().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "ci/lease"}, 1).Events
+	guest, _ := f.ledger.View().Allocation("ci/guest")
+	if len(list) != 1 || list[0].Reason.Kind != quota.ByPriority || guest.Reason.Kind != quota.ByShare {
+		t.Fatalf("the reasons are %v and %v", list, guest.Reason)
 	}
 }
 

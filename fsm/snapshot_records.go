@@ -148,6 +148,8 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 		Owner: a.Owner, Generation: a.Generation, First: each(a.First, encodeClaim), SplitFrom: a.SplitFrom,
+		EndReason: encodeReason(a.EndReason), RevokeReason: encodeReason(a.RevokeReason),
+		MadeRoom: encodeMadeRoom(a.MadeRoom),
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -172,6 +174,8 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		Data:      each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
 		Undo: decodeReservationUndo(r.GetUndo()), Owner: r.GetOwner(),
 		Generation: r.GetGeneration(), First: each(r.GetFirst(), decodeClaim), SplitFrom: r.GetSplitFrom(),
+		EndReason: decodeReason(r.GetEndReason()), RevokeReason: decodeReason(r.GetRevokeReason()),
+		MadeRoom: decodeMadeRoom(r.GetMadeRoom()),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
@@ -180,11 +184,11 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 }
 
 func encodePreempted(p quota.Preempted) *logv1.PreemptedRecord {
-	return &logv1.PreemptedRecord{Id: p.ID, Tree: p.Tree, Node: p.Node}
+	return &logv1.PreemptedRecord{Id: p.ID, Tree: p.Tree, Node: p.Node, Reason: encodeReason(p.Reason)}
 }
 
 func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
-	return quota.Preempted{ID: p.GetId(), Tree: p.GetTree(), Node: p.GetNode()}
+	return quota.Preempted{ID: p.GetId(), Tree: p.GetTree(), Node: p.GetNode(), Reason: decodeReason(p.GetReason())}
 }
 
 func encodeDisplacement(d ledger.DisplacementImage) *logv1.Displacement {
@@ -205,7 +209,7 @@ func encodeEvent(e *quota.Event) *logv1.EventRecord {
 	record := &logv1.EventRecord{
 		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
 		Owner: e.Owner, Crossing: encodeCrossing(e.Crossing), Tree: e.Tree, Node: e.Node,
-		ScheduledLimit: encodeScheduledEvent(e.Scheduled),
+		ScheduledLimit: encodeScheduledEvent(e.Scheduled), Reason: encodeReason(e.Reason),
 	}
 	if e.Request != nil {
 		record.Request = encodeAllocate(*e.Request)
@@ -221,8 +225,8 @@ func decodeEvent(r *logv1.EventRecord) *quota.Event {
 		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
 		Owner: r.GetOwner(), Crossing: decodeCrossing(r.GetCrossing()),
 		Tree: r.GetTree(), Node: r.GetNode(),
-		Scheduled: decodeScheduledEvent(r.GetScheduledLimit()),
-		Stamp:     quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
+		Scheduled: decodeScheduledEvent(r.GetScheduledLimit()), Reason: decodeReason(r.GetReason()),
+		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
 	}
 	if r.GetRequest() != nil {
 		request := decodeAllocate(r.GetRequest())

@@ -144,6 +144,13 @@ const (
 	MaxHold  Span = 366 * 24 * 60 * 60 * 1000
 )
 
+// MaxReasonAmounts bounds the resources of a Reason. MaxPreempted bounds the others that an allocation names as those
+// who made room for it; a reservation names all of them until it is confirmed.
+const (
+	MaxReasonAmounts = 8
+	MaxPreempted     = 100
+)
+
 // MaxHolderGroups bounds the holders that an explanation names for one violated limit.
 const MaxHolderGroups = 20
 

@@ -55,6 +55,8 @@ type HolderGroup struct {
 // Preempted is an allocation that was ended in favour of another, with the node where the two competed.
 type Preempted struct {
 	ID, Tree, Node string
+	// Reason is nil before LevelNine.
+	Reason *Reason
 }
 
 // Remedy is a change that would admit a denied request: all the raises together, or all the releases together.

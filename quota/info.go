@@ -42,6 +42,11 @@ type AllocationInfo struct {
 	// Preempted are the allocations that its grant ended; PreemptedBy is the id of the allocation that ended it.
 	Preempted   []Preempted
 	PreemptedBy string
+	// MadeRoom sums up what others gave up for it; nil if none did, or before LevelNine. Of an allocation that was granted
+	// from the queue, and of a request that waits, Preempted and MadeRoom also have the leases that were revoked for it.
+	MadeRoom *MadeRoom
+	// Reason is why it was preempted or revoked, or released by a caller who does not own it; else nil.
+	Reason *Reason
 	// Ended is true for a tombstone; then EndedAt and EndedWall are set.
 	Ended     bool
 	EndedAt   Instant
@@ -378,6 +383,8 @@ type Event struct {
 	// for a scheduled limit the actor.
 	ID, By string
 	Stamp  Stamp
+	// Reason is why an allocation was preempted, or a lease revoked; nil for other kinds, and before LevelNine.
+	Reason *Reason
 	// Owner is the user whose request was denied; empty for other kinds, and if it is not known.
 	Owner string
 	// Request and Decision are set for a denial.

@@ -49,6 +49,9 @@ func heldLease() *quoratev1.Allocation {
 func revokedLease() *quoratev1.Allocation {
 	held := heldAllocation("lease-2", 8, nil, accountClaim("tenants/data", "account-2"))
 	held.TtlMs, held.ExpiresLedgerMs, held.RevokedBy = 86_400_000, fakeNow+29_950, "urgent"
+	held.Reason = &quoratev1.EndReason{
+		Kind: quoratev1.EndReasonKind_END_REASON_KIND_SHARE, Tree: "ci", Share: "tenants/web", Borrower: "tenants/data",
+	}
 	return held
 }
 

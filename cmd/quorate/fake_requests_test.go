@@ -25,9 +25,19 @@ func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 			c.Group = groups[0]
 		}
 		if r.GetId() == "soft-1" {
-			held.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}}
+			held.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas", Reason: someReason()}}
 			held.Claims[i].Placed = "atlas"
 		}
+	}
+}
+
+// someReason is why soft-0 was preempted.
+func someReason() *quoratev1.EndReason {
+	return &quoratev1.EndReason{
+		Kind: quoratev1.EndReasonKind_END_REASON_KIND_PRIORITY, Tree: "cern", Node: "atlas", Priority: 1,
+		RequestPriority: 10, Amounts: []*quoratev1.EndReasonAmount{
+			{Resource: "cores", Requested: 15, Missing: 3, Given: 5},
+		},
 	}
 }
 
@@ -37,6 +47,7 @@ func preemptedAllocation() *quoratev1.Allocation {
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
 	})
 	gone.State, gone.EndedAt, gone.PreemptedBy = quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED, someDay, "soft-1"
+	gone.Reason = someReason()
 	return gone
 }
 
@@ -143,7 +154,10 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
 	all := []*quoratev1.Event{
 		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", At: someDay, Decision: explainedDenial()},
-		{Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", At: someDay},
+		{
+			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", At: someDay,
+			Reason: someReason(),
+		},
 		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", At: someDay},
 		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", At: someDay},
 	}

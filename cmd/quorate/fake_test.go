@@ -324,7 +324,7 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	decision := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "everything fits"}
 	if r.GetId() == "soft-1" { // it borrows from atlas and preempts
 		decision.Placements = []*quoratev1.Placement{{Tree: "cern", Node: "atlas/physics", Placed: "atlas"}}
-		decision.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}}
+		decision.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas", Reason: someReason()}}
 	}
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 		return &quoratev1.AllocateResponse{Decision: decision, Index: 17}, nil

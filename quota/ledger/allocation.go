@@ -60,7 +60,10 @@ type details struct {
 	reserveFor quota.Span
 	until      quota.Instant
 	forced     bool
-	preempted  []quota.Preempted
+	// preempted are who ended for it, and the leases that were revoked for it. room is their number and what they gave,
+	// since LevelNine; it is never changed in place.
+	preempted []quota.Preempted
+	room      *quota.MadeRoom
 	// displaced are the claims that a reservation moved, in that order. Cancel restores them.
 	displaced []displacement
 	// undo is further state that the end of a reservation needs.
@@ -90,6 +93,8 @@ type ending struct {
 	quota.Stamp
 	state quota.State
 	by    string // the preempting allocation
+	// reason is nil if there is none, and for a revoked lease, which has it.
+	reason *quota.Reason
 }
 
 // inlineAmounts is the number of amounts that an inlineClaim has memory for.
@@ -248,9 +253,10 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 		ID: a.id, Owner: a.owner, Fence: a.fence, State: a.State(), GrantedAt: a.granted.At, GrantedWall: a.granted.Wall,
 		Claims: claims, Labels: append([]quota.Label(nil), a.labels()...),
 	}
-	info.Generation, info.SplitFrom = a.generation(), a.splitFrom()
+	info.Generation, info.SplitFrom, info.Reason = a.generation(), a.splitFrom(), a.reason()
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
+		info.MadeRoom = m.room
 		m.addQueueTo(&info)
 	}
 	b := a.lease()

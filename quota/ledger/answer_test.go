@@ -206,6 +206,8 @@ func (p *player) read(word string, args []string) error {
 		p.list(v, args)
 	case "get":
 		p.get(v, args[0])
+	case "why":
+		p.why(v, args[0])
 	case "history":
 		return p.history(v, args)
 	case "events":

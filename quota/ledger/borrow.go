@@ -42,7 +42,13 @@ type softPlacement struct {
 	pushed  []formerPlace
 	touched map[claimRef]bool
 	// out are the claims of victims, in the order in which they were chosen, with the nodes where they competed.
-	out []formerPlace
+	out []evictedClaim
+}
+
+// evictedClaim is a claim of a victim, with the reason for which it was chosen.
+type evictedClaim struct {
+	formerPlace
+	reason *quota.Reason
 }
 
 // formerPlace is a claim with its former node.
@@ -86,7 +92,7 @@ func (s *softPlacement) findPlacement() (at, stop *node) {
 		stop = n
 		hard = hard || n.spec.Hard
 		switch {
-		case n.hasRoomFor(s.claim.amounts) || s.pushBorrowers(n, at == nil):
+		case n.hasRoomFor(s.claim.amounts) || s.pushBorrowers(n, at):
 			if at == nil {
 				at = n
 			}
@@ -104,9 +110,10 @@ func (s *softPlacement) findPlacement() (at, stop *node) {
 }
 
 // pushBorrowers pushes claims one node up, at the top out of the tree, the longest counted ones first, until the new
-// claim fits; false if it would not fit even then. Only the top pushes claims out of a hard node.
-func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
-	top := n == s.topNode()
+// claim fits; false if it would not fit even then. Only the top pushes claims out of a hard node. share is the node
+// below where the new claim has a place; nil if there is none yet, and then only claims of lower priority are pushed.
+func (s *softPlacement) pushBorrowers(n, share *node) bool {
+	top, onlyLower := n == s.topNode(), share == nil
 	if n.borrowers == nil || n.spec.Hard && !top || top && n.policy.Preemption&policy.PreemptBorrowers == 0 {
 		return false
 	}
@@ -117,7 +124,7 @@ func (s *softPlacement) pushBorrowers(n *node, onlyLower bool) bool {
 		return false
 	}
 	for victims := newVictimOrder(crowds); !n.hasRoomFor(s.claim.amounts); victims.next() {
-		s.pushUp(victims.first(), n, top)
+		s.pushUp(formerPlace{victims.first(), n}, share)
 	}
 	return true
 }
@@ -127,20 +134,19 @@ func (s *softPlacement) mayPreempt(c *priorityGroup) bool {
 	return !c.Unpreemptable && c.Type == s.claim.standing().Type
 }
 
-func (s *softPlacement) pushUp(who claimRef, from *node, top bool) {
-	if !s.touched[who] {
+func (s *softPlacement) pushUp(who formerPlace, share *node) {
+	if !s.touched[who.claimRef] {
 		if s.touched == nil {
 			s.touched = map[claimRef]bool{}
 		}
-		s.touched[who] = true
-		s.pushed = append(s.pushed, formerPlace{who, from})
+		s.touched[who.claimRef] = true
+		s.pushed = append(s.pushed, who)
 	}
-	if !top {
-		s.moveClaim(who, from.parent)
+	if who.node == s.topNode() {
+		s.evict(who, who.node, share)
 		return
 	}
-	s.removeClaim(who)
-	s.out = append(s.out, formerPlace{who, from})
+	s.moveClaim(who.claimRef, who.node.parent)
 }
 
 // undoPush returns all pushed claims to their former nodes, at the end of their order, in the order of pushing, like
@@ -170,8 +176,7 @@ func (s *softPlacement) preemptLower(stop *node) bool {
 	}
 	for _, n := range slices.Backward(path) {
 		for victims := newVictimOrder(n.borrowers.groupsWhere(lower)); !victims.isEmpty(); victims.next() {
-			s.out = append(s.out, formerPlace{victims.first(), n})
-			s.removeClaim(victims.first())
+			s.evict(formerPlace{victims.first(), n}, stop, nil)
 			if stop.hasRoomFor(s.claim.amounts) {
 				return true
 			}
@@ -209,7 +214,9 @@ func (s *softPlacement) endVictims() {
 		victim, _ := s.ledger.allocations.held.Get(o.fence)
 		s.victims = append(s.victims, victim)
 		s.returnItems(victim)
-		s.preempted = append(s.preempted, quota.Preempted{ID: victim.id, Tree: o.node.treeName, Node: o.node.path})
+		s.preempted = append(s.preempted, quota.Preempted{
+			ID: victim.id, Tree: o.node.treeName, Node: o.node.path, Reason: o.reason,
+		})
 		for j := range victim.claims {
 			if other := (claimRef{o.fence, j}); !gone[other] {
 				s.removeClaim(other)

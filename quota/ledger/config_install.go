@@ -173,7 +173,7 @@ func (pl planner) requeueWaiters(changed map[string]bool) {
 	}
 	for _, w := range all {
 		if claimsFromAny(&w.request, changed) && !pl.followMove(w) {
-			pl.dropWaiter(w, quota.Cancelled, byConfiguration)
+			pl.dropWaiter(w, ending{state: quota.Cancelled, by: byConfiguration})
 		}
 	}
 	if pl.queue.unassigned.waiters.Len() > 0 {

@@ -30,8 +30,9 @@ func (l *Ledger) drainFrom(n *node, after uint64) {
 		hold.DrainAfter = 0
 	}
 	l.setHold(n, &hold)
+	reason := n.drainReason()
 	for _, a := range list {
-		l.revokeLease(a, quota.DrainedBy, hold.Grace)
+		l.revokeLease(a, quota.DrainedBy, hold.Grace, reason)
 	}
 	l.forest.drained = append(l.forest.drained, n)
 }
@@ -41,25 +42,29 @@ func (a *Allocation) belongsWithin(n *node) bool {
 	return slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.home().within(n) })
 }
 
-// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most.
-// It does nothing to what is not a lease. Of a lease that is under revocation already only a drain can bring the end
-// forward.
-func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span) {
+// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most. It
+// reports false, and does nothing, to what is not a lease, and to a lease that is under revocation already. But a drain
+// can bring the announced end forward; then the lease keeps the reason, unless that was a drain too.
+func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span, reason *quota.Reason) bool {
 	is := a.lease()
 	if is.expires == 0 || is.revokedBy != "" && by != quota.DrainedBy {
-		return
+		return false
 	}
 	isNew, end := is.revokedBy == "", min(is.expires, l.now.At+quota.Instant(grace))
 	if !isNew && end == is.expires {
-		return
+		return false
 	}
-	is.revokedBy, is.expires = cmp.Or(is.revokedBy, by), end
+	if isNew || is.revokedBy == quota.DrainedBy {
+		is.revokedBy, is.reason = by, reason
+	}
+	is.expires = end
 	revoked := l.replaceLease(a.withLease(is))
 	if isNew {
 		l.queue.countRevocation(revoked, 1)
 	}
 	l.journal.noteFact(FactRevoked, revoked)
-	l.journal.noteEvent(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: revoked.lease().revokedBy})
+	l.journal.noteEvent(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: is.revokedBy, Reason: is.reason})
+	return true
 }
 
 // continueDrains revokes the leases that the present command has begun at nodes that are being drained: of reservations
@@ -74,19 +79,19 @@ func (l *Ledger) continueDrains() {
 			continue
 		}
 		for i := range a.claims {
-			if hold := a.claims[i].home().draining(); hold != nil {
-				l.revokeLease(a, quota.DrainedBy, hold.Grace)
+			if n := a.claims[i].home().draining(); n != nil {
+				l.revokeLease(a, quota.DrainedBy, n.hold.Grace, n.drainReason())
 				break
 			}
 		}
 	}
 }
 
-// draining is the nearest drain of the node or of a node above it; nil if there is none.
-func (n *node) draining() *HoldImage {
+// draining is the node itself, or the nearest above it, that is being drained; nil if there is none.
+func (n *node) draining() *node {
 	for ; n != nil; n = n.parent {
 		if n.hold != nil && n.hold.Drain {
-			return n.hold
+			return n
 		}
 	}
 	return nil

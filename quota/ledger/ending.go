@@ -13,17 +13,18 @@ func (l *Ledger) releaseAllocation(c quota.Release, m mode) Outcome {
 	if out.Refused != nil || out.Repeated || m == dryRun {
 		return out
 	}
+	end := ending{state: quota.Released, reason: l.releaseByOther(out.Allocation)}
 	if a := out.Allocation; a.isWaiting() && len(c.Items) == 0 {
-		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), quota.Cancelled, "")}
+		end.state = quota.Cancelled
+		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), end)}
 	}
 	if len(c.Items) > 0 {
-		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.itemsNamed(c.Items), c.ItemState,
-			quota.Released, "")}
+		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.itemsNamed(c.Items), c.ItemState, end)}
 	}
 	if c.ItemState != "" {
 		l.inventory.returnItems(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
 	}
-	return Outcome{Allocation: l.endAllocation(out.Allocation, quota.Released, "")}
+	return Outcome{Allocation: l.endAllocation(out.Allocation, end)}
 }
 
 // itemsNamed are the items of the allocation that a list names.
@@ -42,7 +43,7 @@ func (a *Allocation) itemsNamed(names []quota.ItemName) itemSet {
 }
 
 // endAllocation ends a held allocation and refunds it.
-func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *Allocation {
+func (l *Ledger) endAllocation(a *Allocation, end ending) *Allocation {
 	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
 		l.allocations.refundClaim(a, i)
@@ -52,10 +53,10 @@ func (l *Ledger) endAllocation(a *Allocation, state quota.State, by string) *All
 	}
 	l.forest.markChangedBy(a)
 	if !a.wantsItems() {
-		return l.keepEnded(a, state, by)
+		return l.keepEnded(a, end)
 	}
-	l.inventory.returnItems(a, itemsAfter(state))
-	ended := l.keepEnded(a, state, by)
+	l.inventory.returnItems(a, itemsAfter(end.state))
+	ended := l.keepEnded(a, end)
 	l.inventory.announceReturned(a)
 	return ended
 }
@@ -150,15 +151,15 @@ func (l *Ledger) fireDeadline(k dueKey) (restored []string) {
 // displaced, like a cancellation; a lease under revocation counts as preempted.
 func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
 	if a.State() == quota.Reserved {
-		_, restored = cancellation{l}.undoReservation(a, quota.Expired)
+		_, restored = cancellation{l}.undoReservation(a, ending{state: quota.Expired})
 		return restored
 	}
-	if by := a.lease().revokedBy; by != "" {
-		l.endAllocation(a, quota.WasPreempted, by)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: by})
+	if is := a.lease(); is.revokedBy != "" {
+		l.endAllocation(a, ending{state: quota.WasPreempted, by: is.revokedBy})
+		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: is.revokedBy, Reason: is.reason})
 		return nil
 	}
-	l.endAllocation(a, quota.Expired, "")
+	l.endAllocation(a, ending{state: quota.Expired})
 	l.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	return nil
 }
@@ -188,9 +189,10 @@ func newTombstone(a *Allocation, end ending) *Allocation {
 	return &t.Allocation
 }
 
-// keepEnded makes the tombstone of an allocation that has just ended.
-func (l *Ledger) keepEnded(a *Allocation, state quota.State, by string) *Allocation {
-	t := newTombstone(a, ending{Stamp: l.now, state: state, by: by})
+// keepEnded makes the tombstone of an allocation that ends now.
+func (l *Ledger) keepEnded(a *Allocation, end ending) *Allocation {
+	end.Stamp = l.now
+	t := newTombstone(a, end)
 	t.forgetData()
 	t.forgetItems()
 	t.forgetUndo()

@@ -39,7 +39,7 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	for i := range a.claims {
 		l.allocations.refundClaim(a, i)
 	}
-	l.keepEnded(a, quota.Cancelled, "")
+	l.keepEnded(a, ending{state: quota.Cancelled})
 	defer func() { // as at the end of each command
 		l.announceDrained()
 		l.judgeThresholds()

@@ -122,7 +122,7 @@ func (h *holdingChange) commit() *Allocation {
 	l.allocations.fence += uint64(len(h.parts))
 	is := h.requester()
 	if len(h.preempted) > 0 {
-		is.more.preempted = slices.Concat(is.more.preempted, h.preempted)
+		is.more.noteVictims(h.preempted)
 	}
 	h.commitVictims(is.id)
 	for _, v := range h.victims {

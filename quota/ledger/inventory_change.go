@@ -249,7 +249,7 @@ func (l *Ledger) resetItems(c quota.ResetItems, m mode) Outcome {
 		if gone := lost[it.owner]; gone != nil {
 			delete(lost, it.owner)
 			a, _ := l.allocations.held.Get(it.owner)
-			if is := l.takeAway(a, gone, c.To, quota.Expired, resetter); is.ended != nil {
+			if is := l.takeAway(a, gone, c.To, ending{state: quota.Expired, by: resetter}); is.ended != nil {
 				l.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: is.id, By: resetter})
 			}
 		}
@@ -293,7 +293,7 @@ func (a *Allocation) holdsNothing() bool {
 
 // takeAway takes items from an allocation, sets their state, and returns the allocation's record. An allocation with
 // nothing left ends.
-func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quota.State, by string) *Allocation {
+func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end ending) *Allocation {
 	is := a.withoutItems(gone)
 	for _, it := range a.heldItems() {
 		if gone[it.stateSeq] {
@@ -301,7 +301,7 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quo
 		}
 	}
 	if is.holdsNothing() {
-		return l.endAllocation(a, end, by)
+		return l.endAllocation(a, end)
 	}
 	l.shrinkAllocation(a, is)
 	l.inventory.announceReturned(a)

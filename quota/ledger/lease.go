@@ -16,6 +16,8 @@ type lease struct {
 	expires quota.Instant
 	// revokedBy is the id of the allocation that the lease is revoked for; then no renewal extends it.
 	revokedBy string
+	// reason says why it is revoked; nil unless it is, since LevelNine.
+	reason *quota.Reason
 	// unclaimed is true until the caller claims a lease that was granted from the queue.
 	unclaimed bool
 	// touched is the time of the last renewal.

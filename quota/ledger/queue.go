@@ -149,7 +149,7 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 	l.journal.noteFact(FactWaiting, a)
 	l.inventory.createWanted(a, d.Violations)
 	l.revokeFor(w, t)
-	return Outcome{Decision: waitingDecision(d), Allocation: a}
+	return Outcome{Decision: waitingDecision(d), Allocation: w.record}
 }
 
 func (q *waitQueue) tooManyWait() *quota.Error {
@@ -236,21 +236,25 @@ func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waitin
 	is, more := *w.record, *w.record.more
 	more.waiting = &place
 	is.more, is.claims = &more, claims
+	q.replaceRecord(w, &is)
+}
+
+func (q *waitQueue) replaceRecord(w *waiter, is *Allocation) {
 	q.bytes -= q.countedSize(w)
-	w.record = &is
+	w.record = is
 	q.bytes += q.countedSize(w)
-	q.allocations.byID.Put(&is)
+	q.allocations.byID.Put(is)
 }
 
 // dropWaiter ends a waiting request.
-func (l *Ledger) dropWaiter(w *waiter, state quota.State, by string) *Allocation {
+func (l *Ledger) dropWaiter(w *waiter, end ending) *Allocation {
 	l.queue.removeWaiter(w)
 	is, more := *w.record, *w.record.more
 	more.waiting = nil
 	is.more = &more
-	ended := l.keepEnded(&is, state, by)
-	if state != quota.Cancelled || by != "" {
-		l.journal.noteEvent(quota.Event{Kind: quota.EventDropped, ID: is.id, By: by})
+	ended := l.keepEnded(&is, end)
+	if end.state != quota.Cancelled || end.by != "" {
+		l.journal.noteEvent(quota.Event{Kind: quota.EventDropped, ID: is.id, By: end.by})
 	}
 	return ended
 }
@@ -261,7 +265,7 @@ func (l *Ledger) dropOverdue(w *waiter) {
 	if place := w.record.more.waiting; place.keepUntil < place.until {
 		state = quota.Abandoned
 	}
-	l.dropWaiter(w, state, "")
+	l.dropWaiter(w, ending{state: state})
 }
 
 // addQueueTo copies the queueing parameters of a record.

@@ -122,7 +122,9 @@ func (l *Ledger) placeWaiterAtStep(w *waiter, step int) (*Allocation, *quota.Err
 	if refused != nil {
 		return nil, refused
 	}
-	a.owner, a.more.waiting, a.more.resized = w.record.owner, w.record.more.waiting, w.record.more.resized
+	before := w.record.more
+	a.owner, a.more.waiting, a.more.resized = w.record.owner, before.waiting, before.resized
+	a.more.preempted, a.more.room = before.preempted, before.room
 	for i := range a.claims {
 		a.claims[i].asked = w.record.claims[i].asked
 	}
@@ -259,7 +261,10 @@ func (t *staged) deferForGrace(a *Allocation) (quota.Decision, bool) {
 func (t *staged) findRevocations() []quota.Preempted {
 	var told []quota.Preempted
 	for i, v := range t.victims {
-		if t.ledger.forest.graceOf(v, t.preempted[i].Tree) > 0 {
+		if grace := t.ledger.forest.graceOf(v, t.preempted[i].Tree); grace > 0 {
+			if r := t.preempted[i].Reason; r != nil {
+				r.Grace = grace
+			}
 			t.revocations = append(t.revocations, pendingRevocation{v.fence, t.preempted[i]})
 			told = append(told, t.preempted[i])
 		}
@@ -299,9 +304,18 @@ func (l *Ledger) revokeFor(w *waiter, t *tx) {
 	if t.staged == nil || w.awaitsRevocation {
 		return
 	}
+	var revoked []quota.Preempted
 	for _, v := range t.staged.revocations {
 		victim, _ := l.allocations.held.Get(v.fence)
-		l.revokeLease(victim, w.record.id, l.forest.graceOf(victim, v.Tree))
+		if l.revokeLease(victim, w.record.id, l.forest.graceOf(victim, v.Tree), v.Reason) && v.Reason != nil {
+			revoked = append(revoked, v.Preempted)
+		}
+	}
+	if len(revoked) > 0 {
+		is, more := *w.record, *w.record.more
+		more.noteVictims(revoked)
+		is.more = &more
+		l.queue.replaceRecord(w, &is)
 	}
 }
 

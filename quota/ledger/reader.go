@@ -176,22 +176,15 @@ func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 		return info
 	}
 	info.Data = nil
-	if !r.mayAtClaims(access.HoldersRead, info.Claims) {
-		info.Preempted, info.RevokedBy = hiddenVictims(info.Preempted), hiddenName(info.RevokedBy)
+	readsHolders := r.mayAtClaims(access.HoldersRead, info.Claims)
+	if !readsHolders {
+		info.Preempted, info.RevokedBy = r.hiddenVictims(info.Preempted), hiddenName(info.RevokedBy)
 		if info.PreemptedBy != quota.DrainedBy {
 			info.PreemptedBy = ""
 		}
 	}
+	info.Reason = r.shownReason(info.Reason, readsHolders)
 	return info
-}
-
-// hiddenVictims keeps how many there are, and where.
-func hiddenVictims(list []quota.Preempted) []quota.Preempted {
-	hidden := slices.Clone(list)
-	for i := range hidden {
-		hidden[i].ID = ""
-	}
-	return hidden
 }
 
 // hiddenName keeps that there is one, and that it is a drain.
@@ -270,6 +263,7 @@ func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
 			seen := r.redactDecision(*e.Decision)
 			page.Events[i].Decision = &seen
 		}
+		page.Events[i].Reason = r.shownReason(e.Reason, true)
 	}
 	return page
 }

@@ -142,7 +142,7 @@ func (r Reader) redactBreaches(err *quota.Error) *quota.Error {
 func (r Reader) redactDecision(d quota.Decision) quota.Decision {
 	hidden := func(tree, node string) bool { return !r.May(access.HoldersRead, tree, node) }
 	if slices.ContainsFunc(d.Preempted, func(p quota.Preempted) bool { return hidden(p.Tree, p.Node) }) {
-		d.Preempted = hiddenVictims(d.Preempted)
+		d.Preempted = r.hiddenVictims(d.Preempted)
 	}
 	d.Holders = r.shownHolders(d.Holders)
 	shown := r.shownViolations(d.Violations)

@@ -14,6 +14,7 @@ func (l *Ledger) confirmReservation(c quota.Confirm, m mode) Outcome {
 	}
 	confirmed, more := *out.Allocation, *out.Allocation.more
 	more.until, more.displaced, more.undo = 0, nil, nil
+	more.forgetExcessVictims()
 	if more.lease != nil {
 		begun := *more.lease
 		begun.begin(l.now)
@@ -58,10 +59,11 @@ func (l *Ledger) cancelReservation(c quota.Cancel, m mode) Outcome {
 	if out.Refused != nil || out.Repeated || m == dryRun {
 		return out
 	}
+	end := ending{state: quota.Cancelled, reason: l.releaseByOther(out.Allocation)}
 	if a := out.Allocation; a.isWaiting() {
-		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), quota.Cancelled, "")}
+		return Outcome{Allocation: l.dropWaiter(l.queue.waiterOf(a), end)}
 	}
-	ended, restored := cancellation{l}.undoReservation(out.Allocation, quota.Cancelled)
+	ended, restored := cancellation{l}.undoReservation(out.Allocation, end)
 	return Outcome{Allocation: ended, Restored: restored}
 }
 
@@ -78,7 +80,7 @@ func (s *allocations) checkCancel(id string) Outcome {
 
 // undoReservation ends an unconfirmed reservation and restores what it displaced, if all of it can still be restored.
 // If nothing happened in between, the state is exactly that from before the reservation (docs/adr/0059).
-func (c cancellation) undoReservation(a *Allocation, state quota.State) (ended *Allocation, restored []string) {
+func (c cancellation) undoReservation(a *Allocation, end ending) (ended *Allocation, restored []string) {
 	unchanged := c.unchangedSince(a)
 	c.allocations.held.Delete(a.fence)
 	for i := range a.claims {
@@ -87,8 +89,8 @@ func (c cancellation) undoReservation(a *Allocation, state quota.State) (ended *
 	if !unchanged {
 		c.inventory.returnItems(a, a.asFound())
 	}
-	ended = c.keepEnded(a, state, "")
-	if state == quota.Expired {
+	ended = c.keepEnded(a, end)
+	if end.state == quota.Expired {
 		c.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	}
 	if unchanged {

@@ -309,7 +309,9 @@ func (c cancellation) hasBytesFor(a *Allocation) bool {
 	live := c.currentSizes().Live() - c.countedSize(a)
 	for _, p := range a.more.preempted {
 		if victim := c.allocations.byID.Find(p.ID); victim != nil {
-			live += c.countedSize(victim)
+			again := *victim
+			again.ended = nil // the reason of its end is not restored
+			live += c.countedSize(&again)
 		}
 	}
 	return live <= max(c.bounds.LiveBytes, a.more.undo.liveBytes)
@@ -377,7 +379,7 @@ func (r *restoration) recreateNodes() {
 func (r *restoration) leaseAgain(b lease) lease {
 	switch {
 	case !r.exact:
-		b.revokedBy = ""
+		b.revokedBy, b.reason = "", nil
 		if b.expires != 0 { // not just reserved
 			b.begin(r.ledger.now)
 		}

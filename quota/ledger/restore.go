@@ -223,7 +223,7 @@ func (ld *Restorer) AddEnded(image AllocationImage) error {
 	if state == quota.Held {
 		state = quota.Released // the first format knew no other end
 	}
-	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
+	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By, reason: image.EndReason}
 	younger := l.allocations.byID.Find(a.id)
 	l.allocations.keepTombstone(a)
 	if younger != nil && younger.ended == nil {
@@ -295,7 +295,7 @@ func (image *AllocationImage) toDetails() *details {
 	}
 	m := &details{
 		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced,
-		preempted: image.Preempted, lease: b,
+		preempted: image.Preempted, room: image.MadeRoom, lease: b,
 		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
 	}
 	if image.isResized() {
@@ -323,8 +323,8 @@ func (image *AllocationImage) toLease() *lease {
 		return nil
 	}
 	return &lease{
-		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, unclaimed: image.Unclaimed,
-		askedData: r.Data, data: image.Data,
+		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, reason: image.RevokeReason,
+		unclaimed: image.Unclaimed, askedData: r.Data, data: image.Data,
 	}
 }
 

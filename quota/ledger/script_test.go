@@ -59,6 +59,7 @@ import (
 //	policies [TREE]                    those that are defined, or those of them that a tree uses
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION]
 //	    [max=NUMBER] | counts
+//	why ID                             why it was ended or revoked, and who made room for it
 //	events [after=NUMBER] [max=NUMBER] [id=ID] [at=AT]
 //	    [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be

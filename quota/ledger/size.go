@@ -24,12 +24,15 @@ const (
 	itemBytes      = 192
 	eventBytes     = 192
 	violationBytes = 144
-	revisionBytes  = 256
-	changeBytes    = 96
-	nodeBytes      = 640
-	specBytes      = 256
-	limitBytes     = 48
-	cellBytes      = 64
+	reasonBytes    = 208
+	// reasonAmountBytes are those of one resource of a reason.
+	reasonAmountBytes = 40
+	revisionBytes     = 256
+	changeBytes       = 96
+	nodeBytes         = 640
+	specBytes         = 256
+	limitBytes        = 48
+	cellBytes         = 64
 )
 
 // currentSizes are the present sizes.
@@ -113,8 +116,8 @@ func (e *environment) dataGrowth(a *Allocation, change []quota.Label) int64 {
 	return max(0, after-e.bounds.FreeBytes) - max(0, size-e.bounds.FreeBytes)
 }
 
-// size is the size of an allocation. What its grant did to others does not count, nor do its items, which it gets while
-// it is stored.
+// size is the size of an allocation. What others gave up for it does not count, because each of them is
+// named by two allocations at most. Neither do its items, which it gets while it is stored.
 func (a *Allocation) size() int64 { return a.Size() }
 
 // Size estimates the memory of the record in bytes. The caller must have the ledger.
@@ -123,11 +126,14 @@ func (a *Allocation) Size() int64 {
 	for i := range a.claims {
 		n += a.claims[i].size()
 	}
+	if a.ended != nil {
+		n += reasonSize(a.ended.reason)
+	}
 	if a.more == nil {
 		return n
 	}
 	if b := a.more.lease; b != nil {
-		n += sizeOfPairs(b.askedData) + sizeOfPairs(b.data)
+		n += sizeOfPairs(b.askedData) + sizeOfPairs(b.data) + reasonSize(b.reason)
 	}
 	if r := a.more.resized; r != nil {
 		n += int64(len(r.splitFrom))
@@ -202,7 +208,7 @@ func sizeOfPrincipal(p quota.Principal) int64 {
 }
 
 func eventSize(e *quota.Event) int64 {
-	n := eventBytes + int64(len(e.ID)+len(e.By)+len(e.Owner))
+	n := eventBytes + int64(len(e.ID)+len(e.By)+len(e.Owner)) + reasonSize(e.Reason)
 	if s := e.Scheduled; s != nil {
 		n += recordBytes + int64(len(s.Limit.Tree)+len(s.Limit.Node)+len(s.Limit.Reason)+len(s.Limit.Rule)) +
 			int64(len(s.Limit.Adjustments)+len(s.Over))*violationBytes

@@ -88,11 +88,14 @@ type AllocationImage struct {
 	Granted quota.Stamp
 	State   quota.State
 	// Until is when a reservation ends.
-	Until     quota.Instant
-	Forced    bool
-	By        string
-	Preempted []quota.Preempted
-	Displaced []DisplacementImage
+	Until  quota.Instant
+	Forced bool
+	By     string
+	// EndReason is why it ended, RevokeReason why it was revoked; nil if that is not known.
+	EndReason, RevokeReason *quota.Reason
+	Preempted               []quota.Preempted
+	MadeRoom                *quota.MadeRoom
+	Displaced               []DisplacementImage
 	// Undo is set for reservations only.
 	Undo *UndoImage
 	// Placed has the identity of the node of each claim, until it ends.
@@ -273,7 +276,7 @@ func (a *Allocation) image() AllocationImage {
 	}
 	if a.ended != nil {
 		end := a.ended.Stamp
-		image.Ended, image.By = &end, a.ended.by
+		image.Ended, image.By, image.EndReason = &end, a.ended.by, a.ended.reason
 	}
 	image.Request.Claims = make([]quota.Claim, len(a.claims))
 	for i := range a.claims {
@@ -285,11 +288,12 @@ func (a *Allocation) image() AllocationImage {
 func (m *details) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
 	image.Request.WaitFor, image.Request.Keep, image.Request.Priority = m.waitFor, m.keep, m.priority
-	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	image.Until, image.Forced, image.Preempted, image.MadeRoom = m.until, m.forced, m.preempted, m.room
 	if b := m.lease; b != nil {
 		image.Request.TTL, image.Request.Data = b.asked, b.askedData
 		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy,
 			b.unclaimed, b.data
+		image.RevokeReason = b.reason
 	}
 	if r := m.resized; r != nil {
 		image.Generation, image.First, image.SplitFrom = r.generation, r.first, r.splitFrom

@@ -103,7 +103,7 @@ func (s *staged) commit() *Allocation {
 		if a.more == nil {
 			a.more = &details{}
 		}
-		a.more.preempted = s.preempted
+		a.more.noteVictims(s.preempted)
 		if a.more.until != 0 {
 			a.more.displaced = s.completeDisplaced()
 		}
@@ -116,9 +116,10 @@ func (s *staged) commit() *Allocation {
 // commitVictims ends the victims for good.
 func (s *staged) commitVictims(by string) {
 	l := s.ledger
-	for _, v := range s.victims {
+	for i, v := range s.victims {
+		reason := s.preempted[i].Reason
 		l.allocations.held.Delete(v.fence)
-		l.keepEnded(v, quota.WasPreempted, by)
-		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: by})
+		l.keepEnded(v, ending{state: quota.WasPreempted, by: by, reason: reason})
+		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: by, Reason: reason})
 	}
 }

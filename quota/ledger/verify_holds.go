@@ -29,8 +29,8 @@ func (v verifier) checkHolds() error {
 	}
 	for _, a := range v.allocations.held.All() {
 		for i := range a.claims {
-			hold := a.claims[i].home().draining()
-			if is := a.lease(); hold != nil && hold.DrainAt == 0 && is.expires != 0 && is.revokedBy == "" {
+			n := a.claims[i].home().draining()
+			if is := a.lease(); n != nil && n.hold.DrainAt == 0 && is.expires != 0 && is.revokedBy == "" {
 				return fmt.Errorf("lease %q is at a node that is being drained, but not revoked", a.id)
 			}
 		}

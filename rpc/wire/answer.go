@@ -85,7 +85,9 @@ var holderKinds = map[quota.HolderKind]quoratev1.HolderKind{
 func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
 	var wire []*quoratev1.Preempted
 	for _, p := range list {
-		wire = append(wire, &quoratev1.Preempted{Id: p.ID, Tree: p.Tree, Node: p.Node})
+		wire = append(wire, &quoratev1.Preempted{
+			Id: p.ID, Tree: p.Tree, Node: p.Node, Reason: fromReason(p.Reason),
+		})
 	}
 	return wire
 }
@@ -165,6 +167,7 @@ func FromAllocationParts(
 		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
+		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom),
 	}
 	if a.Fence != 0 {
 		wire.GrantedAt = fromWall(a.GrantedWall)
@@ -231,6 +234,7 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
 		Crossing:  FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
 		Scheduled: fromScheduledEvent(e.Scheduled),
+		Reason:    fromReason(e.Reason),
 	}
 	if e.Decision != nil {
 		wire.Decision = FromDecision(*e.Decision, nil)

@@ -125,6 +125,12 @@ func TestAllocationsSayEverything(t *testing.T) {
 		ID: "a", Fence: 3, GrantedAt: 10, GrantedWall: 1000, State: quota.WasPreempted, Forced: true, ReservedUntil: 20,
 		Principal: quota.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
 		Preempted: []quota.Preempted{{ID: "x", Tree: "t", Node: "a"}}, PreemptedBy: "z", Ended: true, EndedWall: 2000,
+		MadeRoom: &quota.MadeRoom{Count: 1, Totals: []quota.RoomTotal{{Tree: "t", Resource: "cpu", Amount: 2}}},
+		Reason: &quota.Reason{
+			Kind: quota.ByShare, Tree: "t", Node: "a", Share: "a/c", Borrower: "a/b", Priority: -1, RequestPriority: 3,
+			Amounts: []quota.ReasonAmount{{Resource: "cpu", Requested: 4, Missing: 1, Given: 2}}, Actor: "eva",
+			Text: "cables", Grace: 5,
+		},
 		Claims: []quota.ClaimInfo{{
 			Tree: "t", Node: "a/b", Placed: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}, Group: "dev",
 			Standing: quota.Standing{Priority: -1, Type: 2, Unpreemptable: true},
@@ -136,6 +142,14 @@ func TestAllocationsSayEverything(t *testing.T) {
 		Forced: true, ReservedUntilLedgerMs: 20, PreemptedBy: "z", EndedAt: FromWall(2000),
 		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
 		Preempted: []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
+		MadeRoom: &quoratev1.MadeRoom{
+			Count: 1, Totals: []*quoratev1.RoomTotal{{Tree: "t", Resource: "cpu", Amount: 2}},
+		},
+		Reason: &quoratev1.EndReason{
+			Kind: quoratev1.EndReasonKind_END_REASON_KIND_SHARE, Tree: "t", Node: "a", Share: "a/c", Borrower: "a/b",
+			Priority: -1, RequestPriority: 3, Actor: "eva", Text: "cables", GraceMs: 5,
+			Amounts: []*quoratev1.EndReasonAmount{{Resource: "cpu", Requested: 4, Missing: 1, Given: 2}},
+		},
 		Claims: []*quoratev1.HeldClaim{{
 			Tree: "t", Node: "a/b", Placed: "a", Amounts: map[string]int64{"cpu": 2}, Group: "dev", Priority: -1,
 			Type: 2, Unpreemptable: true,
@@ -168,7 +182,7 @@ func TestClosedListsAreComplete(t *testing.T) {
 	}
 	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
 		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) ||
-		len(units) != len(quoratev1.Unit_name) {
+		len(units) != len(quoratev1.Unit_name) || len(reasonKinds)+1 != len(quoratev1.EndReasonKind_name) {
 		t.Error("a kind is missing")
 	}
 }

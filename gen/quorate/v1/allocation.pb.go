@@ -852,7 +852,7 @@ type Allocation struct {
 	ReservedUntilLedgerMs int64 `protobuf:"varint,11,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
 	// For a preempted one: the id of the allocation in favor of which it ended.
 	PreemptedBy string `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
-	// The allocations that its grant preempted.
+	// The allocations that its grant preempted; at most 100 unless it is a reservation.
 	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a lease: how long a renewal extends it.
 	TtlMs int64 `protobuf:"varint,14,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
@@ -871,7 +871,12 @@ type Allocation struct {
 	// The generation of the last Resize, Transfer or Split that named one; 0 if none did.
 	Generation uint64 `protobuf:"varint,20,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The id of the allocation that it was split from; empty if it was not.
-	SplitFrom     string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	SplitFrom string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	// Why it was preempted or revoked, or released by a caller who does not own it; not set otherwise.
+	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What others gave up for it; not set if none did. Of an allocation that was granted from the queue, and of a request
+	// that waits, this and preempted also have the leases that were revoked for it.
+	MadeRoom      *MadeRoom `protobuf:"bytes,111,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1051,6 +1056,20 @@ func (x *Allocation) GetSplitFrom() string {
 		return x.SplitFrom
 	}
 	return ""
+}
+
+func (x *Allocation) GetReason() *EndReason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *Allocation) GetMadeRoom() *MadeRoom {
+	if x != nil {
+		return x.MadeRoom
+	}
+	return nil
 }
 
 // Waiting is the position of a request in the queue.
@@ -4503,7 +4522,9 @@ type Event struct {
 	// The node.
 	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
 	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED and _SCHEDULED: the scheduled limit.
-	Scheduled     *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	Scheduled *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
+	Reason        *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4611,6 +4632,13 @@ func (x *Event) GetNode() string {
 func (x *Event) GetScheduled() *ScheduledLimitEvent {
 	if x != nil {
 		return x.Scheduled
+	}
+	return nil
+}
+
+func (x *Event) GetReason() *EndReason {
+	if x != nil {
+		return x.Reason
 	}
 	return nil
 }
@@ -4845,7 +4873,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd5\b\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -4874,7 +4902,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x18\x14 \x01(\x04R\n" +
 	"generation\x12\x1d\n" +
 	"\n" +
-	"split_from\x18\x15 \x01(\tR\tsplitFrom\x1a9\n" +
+	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12-\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
+	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5162,7 +5192,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x129\n" +
 	"\n" +
 	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
-	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x87\x03\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xb6\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
@@ -5174,7 +5204,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
-	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\"\x91\x02\n" +
+	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\x91\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -5351,16 +5382,18 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*ItemPick)(nil),                 // 68: quorate.v1.ItemPick
 	(*timestamppb.Timestamp)(nil),    // 69: google.protobuf.Timestamp
 	(*Preempted)(nil),                // 70: quorate.v1.Preempted
-	(*HeldItem)(nil),                 // 71: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 72: quorate.v1.Decision
-	(*Problem)(nil),                  // 73: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 74: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 75: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 76: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 77: quorate.v1.Revision
-	(*Limit)(nil),                    // 78: quorate.v1.Limit
-	(*ItemName)(nil),                 // 79: quorate.v1.ItemName
-	(*ScheduledLimitEvent)(nil),      // 80: quorate.v1.ScheduledLimitEvent
+	(*EndReason)(nil),                // 71: quorate.v1.EndReason
+	(*MadeRoom)(nil),                 // 72: quorate.v1.MadeRoom
+	(*HeldItem)(nil),                 // 73: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 74: quorate.v1.Decision
+	(*Problem)(nil),                  // 75: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 76: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 77: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 78: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 79: quorate.v1.Revision
+	(*Limit)(nil),                    // 80: quorate.v1.Limit
+	(*ItemName)(nil),                 // 81: quorate.v1.ItemName
+	(*ScheduledLimitEvent)(nil),      // 82: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	58,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -5380,127 +5413,130 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	70,  // 14: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
 	62,  // 15: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
 	10,  // 16: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	69,  // 17: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	63,  // 18: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	71,  // 19: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	68,  // 20: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 21: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	9,   // 22: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 23: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 24: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	15,  // 25: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	12,  // 26: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	18,  // 27: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 28: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	40,  // 29: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	19,  // 30: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	12,  // 31: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	41,  // 32: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	20,  // 33: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	18,  // 34: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	72,  // 35: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	73,  // 36: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	64,  // 37: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	74,  // 38: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	9,   // 39: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	19,  // 40: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	23,  // 41: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	20,  // 42: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	18,  // 43: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	25,  // 44: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	65,  // 45: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	9,   // 46: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 47: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	28,  // 48: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	9,   // 49: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 50: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	31,  // 51: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	32,  // 52: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	66,  // 53: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	9,   // 54: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 55: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	9,   // 56: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	75,  // 57: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 58: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	72,  // 59: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	35,  // 60: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	76,  // 61: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 62: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 63: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	9,   // 64: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	39,  // 65: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	77,  // 66: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	78,  // 67: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	79,  // 68: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	9,   // 69: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	44,  // 70: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	41,  // 71: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	18,  // 72: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	75,  // 73: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 74: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	76,  // 75: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	67,  // 76: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	75,  // 77: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 78: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	76,  // 79: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 80: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	9,   // 81: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 82: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	75,  // 83: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	72,  // 84: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	9,   // 85: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 86: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	76,  // 87: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 88: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	69,  // 89: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	72,  // 90: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	39,  // 91: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	80,  // 92: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	4,   // 93: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	75,  // 94: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 95: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	76,  // 96: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 97: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	13,  // 98: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	19,  // 99: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	21,  // 100: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	40,  // 101: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	42,  // 102: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16,  // 103: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	34,  // 104: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	37,  // 105: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	49,  // 106: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	51,  // 107: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	24,  // 108: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	27,  // 109: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	30,  // 110: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	53,  // 111: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	56,  // 112: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	45,  // 113: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	47,  // 114: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	12,  // 115: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	14,  // 116: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	20,  // 117: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	22,  // 118: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	41,  // 119: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	43,  // 120: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17,  // 121: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	36,  // 122: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	38,  // 123: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	50,  // 124: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	52,  // 125: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	26,  // 126: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	29,  // 127: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	33,  // 128: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	54,  // 129: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	57,  // 130: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	46,  // 131: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	48,  // 132: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	115, // [115:133] is the sub-list for method output_type
-	97,  // [97:115] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	71,  // 17: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
+	72,  // 18: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
+	69,  // 19: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	63,  // 20: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	73,  // 21: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	68,  // 22: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 23: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	9,   // 24: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 25: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 26: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	15,  // 27: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	12,  // 28: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	18,  // 29: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 30: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	40,  // 31: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	19,  // 32: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	12,  // 33: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	41,  // 34: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	20,  // 35: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 36: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	74,  // 37: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	75,  // 38: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	64,  // 39: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	76,  // 40: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	9,   // 41: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	19,  // 42: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	23,  // 43: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	20,  // 44: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 45: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	25,  // 46: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	65,  // 47: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	9,   // 48: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 49: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	28,  // 50: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	9,   // 51: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 52: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	31,  // 53: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	32,  // 54: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	66,  // 55: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	9,   // 56: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 57: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	9,   // 58: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	77,  // 59: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 60: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	74,  // 61: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	35,  // 62: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	78,  // 63: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 64: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 65: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	9,   // 66: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	39,  // 67: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	79,  // 68: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	80,  // 69: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	81,  // 70: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	9,   // 71: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	44,  // 72: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	41,  // 73: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	18,  // 74: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	77,  // 75: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 76: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 77: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	67,  // 78: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	77,  // 79: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	9,   // 80: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	78,  // 81: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 82: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	9,   // 83: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 84: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	77,  // 85: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	74,  // 86: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	9,   // 87: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 88: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	78,  // 89: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 90: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	69,  // 91: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	74,  // 92: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	39,  // 93: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	82,  // 94: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	71,  // 95: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 96: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	77,  // 97: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 98: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	78,  // 99: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 100: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	13,  // 101: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	19,  // 102: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	21,  // 103: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	40,  // 104: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	42,  // 105: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16,  // 106: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	34,  // 107: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	37,  // 108: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	49,  // 109: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	51,  // 110: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	24,  // 111: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	27,  // 112: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	30,  // 113: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	53,  // 114: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	56,  // 115: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	45,  // 116: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	47,  // 117: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	12,  // 118: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	14,  // 119: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	20,  // 120: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	22,  // 121: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	41,  // 122: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	43,  // 123: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17,  // 124: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	36,  // 125: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	38,  // 126: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	50,  // 127: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	52,  // 128: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	26,  // 129: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	29,  // 130: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	33,  // 131: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	54,  // 132: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	57,  // 133: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	46,  // 134: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	48,  // 135: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	118, // [118:136] is the sub-list for method output_type
+	100, // [100:118] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

@@ -78,6 +78,67 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{0}
 }
 
+// EndReasonKind is the kind of a reason.
+type EndReasonKind int32
+
+const (
+	// Never sent.
+	EndReasonKind_END_REASON_KIND_UNSPECIFIED EndReasonKind = 0
+	// The request has a higher priority.
+	EndReasonKind_END_REASON_KIND_PRIORITY EndReasonKind = 1
+	// The request fits into the share of a node, and others had borrowed that.
+	EndReasonKind_END_REASON_KIND_SHARE EndReasonKind = 2
+	// The node of a claim, or one above it, is drained.
+	EndReasonKind_END_REASON_KIND_DRAIN EndReasonKind = 3
+	// A caller other than the owner released or cancelled it.
+	EndReasonKind_END_REASON_KIND_RELEASE EndReasonKind = 4
+)
+
+// Enum value maps for EndReasonKind.
+var (
+	EndReasonKind_name = map[int32]string{
+		0: "END_REASON_KIND_UNSPECIFIED",
+		1: "END_REASON_KIND_PRIORITY",
+		2: "END_REASON_KIND_SHARE",
+		3: "END_REASON_KIND_DRAIN",
+		4: "END_REASON_KIND_RELEASE",
+	}
+	EndReasonKind_value = map[string]int32{
+		"END_REASON_KIND_UNSPECIFIED": 0,
+		"END_REASON_KIND_PRIORITY":    1,
+		"END_REASON_KIND_SHARE":       2,
+		"END_REASON_KIND_DRAIN":       3,
+		"END_REASON_KIND_RELEASE":     4,
+	}
+)
+
+func (x EndReasonKind) Enum() *EndReasonKind {
+	p := new(EndReasonKind)
+	*p = x
+	return p
+}
+
+func (x EndReasonKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EndReasonKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_decision_proto_enumTypes[1].Descriptor()
+}
+
+func (EndReasonKind) Type() protoreflect.EnumType {
+	return &file_quorate_v1_decision_proto_enumTypes[1]
+}
+
+func (x EndReasonKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EndReasonKind.Descriptor instead.
+func (EndReasonKind) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
 // HolderKind is the owner of a limit.
 type HolderKind int32
 
@@ -115,11 +176,11 @@ func (x HolderKind) String() string {
 }
 
 func (HolderKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_decision_proto_enumTypes[1].Descriptor()
+	return file_quorate_v1_decision_proto_enumTypes[2].Descriptor()
 }
 
 func (HolderKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_decision_proto_enumTypes[1]
+	return &file_quorate_v1_decision_proto_enumTypes[2]
 }
 
 func (x HolderKind) Number() protoreflect.EnumNumber {
@@ -128,7 +189,7 @@ func (x HolderKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HolderKind.Descriptor instead.
 func (HolderKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 // ViolationKind is the kind of a limit.
@@ -181,11 +242,11 @@ func (x ViolationKind) String() string {
 }
 
 func (ViolationKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_decision_proto_enumTypes[2].Descriptor()
+	return file_quorate_v1_decision_proto_enumTypes[3].Descriptor()
 }
 
 func (ViolationKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_decision_proto_enumTypes[2]
+	return &file_quorate_v1_decision_proto_enumTypes[3]
 }
 
 func (x ViolationKind) Number() protoreflect.EnumNumber {
@@ -194,7 +255,7 @@ func (x ViolationKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ViolationKind.Descriptor instead.
 func (ViolationKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 // Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
@@ -601,7 +662,9 @@ type Preempted struct {
 	// The tree in which it was preempted.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node of that tree where it was counted.
-	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Why it was chosen.
+	Reason        *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -657,6 +720,342 @@ func (x *Preempted) GetNode() string {
 	return ""
 }
 
+func (x *Preempted) GetReason() *EndReason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+// EndReason says why an allocation was ended, or a lease revoked, with the numbers of that moment. A caller who may not
+// read holders at the node is not told what the other side asked for.
+type EndReason struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind of the reason.
+	Kind EndReasonKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.EndReasonKind" json:"kind,omitempty"`
+	// Where capacity was missing, or what was drained: the tree. Empty for a release.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The node whose own share the request took back; empty for other kinds.
+	Share string `protobuf:"bytes,4,opt,name=share,proto3" json:"share,omitempty"`
+	// The node of the claim that ended, if it was counted further up: it had borrowed there.
+	Borrower string `protobuf:"bytes,5,opt,name=borrower,proto3" json:"borrower,omitempty"`
+	// The priority of the claim that ended.
+	Priority int64 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	// The priority of the request's claim.
+	RequestPriority int64 `protobuf:"varint,7,opt,name=request_priority,json=requestPriority,proto3" json:"request_priority,omitempty"`
+	// The resources that were missing at the node, in base units; at most 8.
+	Amounts []*EndReasonAmount `protobuf:"bytes,8,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	// Who drained the node, or released the allocation.
+	Actor string `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The actor's reason for the drain.
+	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	// How long the lease was left when it was revoked, at most, in milliseconds; 0 if the allocation ended at once.
+	GraceMs       int64 `protobuf:"varint,11,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndReason) Reset() {
+	*x = EndReason{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndReason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndReason) ProtoMessage() {}
+
+func (x *EndReason) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndReason.ProtoReflect.Descriptor instead.
+func (*EndReason) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *EndReason) GetKind() EndReasonKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EndReasonKind_END_REASON_KIND_UNSPECIFIED
+}
+
+func (x *EndReason) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *EndReason) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *EndReason) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *EndReason) GetBorrower() string {
+	if x != nil {
+		return x.Borrower
+	}
+	return ""
+}
+
+func (x *EndReason) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *EndReason) GetRequestPriority() int64 {
+	if x != nil {
+		return x.RequestPriority
+	}
+	return 0
+}
+
+func (x *EndReason) GetAmounts() []*EndReasonAmount {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+func (x *EndReason) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *EndReason) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *EndReason) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+// EndReasonAmount is a resource that was missing when an allocation was chosen to end.
+type EndReasonAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// What the request asks for.
+	Requested int64 `protobuf:"varint,2,opt,name=requested,proto3" json:"requested,omitempty"`
+	// What its node lacked then, without what allocations chosen earlier gave.
+	Missing int64 `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
+	// What the claim that ended held.
+	Given         int64 `protobuf:"varint,4,opt,name=given,proto3" json:"given,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndReasonAmount) Reset() {
+	*x = EndReasonAmount{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndReasonAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndReasonAmount) ProtoMessage() {}
+
+func (x *EndReasonAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndReasonAmount.ProtoReflect.Descriptor instead.
+func (*EndReasonAmount) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *EndReasonAmount) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *EndReasonAmount) GetRequested() int64 {
+	if x != nil {
+		return x.Requested
+	}
+	return 0
+}
+
+func (x *EndReasonAmount) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *EndReasonAmount) GetGiven() int64 {
+	if x != nil {
+		return x.Given
+	}
+	return 0
+}
+
+// MadeRoom sums up what others gave up for an allocation.
+type MadeRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of allocations.
+	Count int64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// What they held of the resources that were missing, in base units.
+	Totals        []*RoomTotal `protobuf:"bytes,2,rep,name=totals,proto3" json:"totals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MadeRoom) Reset() {
+	*x = MadeRoom{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MadeRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MadeRoom) ProtoMessage() {}
+
+func (x *MadeRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MadeRoom.ProtoReflect.Descriptor instead.
+func (*MadeRoom) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *MadeRoom) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *MadeRoom) GetTotals() []*RoomTotal {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+// RoomTotal is an amount of a resource of a tree.
+type RoomTotal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The resource.
+	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The amount.
+	Amount        int64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomTotal) Reset() {
+	*x = RoomTotal{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomTotal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomTotal) ProtoMessage() {}
+
+func (x *RoomTotal) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomTotal.ProtoReflect.Descriptor instead.
+func (*RoomTotal) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RoomTotal) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *RoomTotal) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *RoomTotal) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 // Remedy is a change that would admit a denied request: either all raises together, or all releases together.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -671,7 +1070,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -683,7 +1082,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -696,7 +1095,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Remedy) GetRaises() []*Raise {
@@ -746,7 +1145,7 @@ type Raise struct {
 
 func (x *Raise) Reset() {
 	*x = Raise{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +1157,7 @@ func (x *Raise) String() string {
 func (*Raise) ProtoMessage() {}
 
 func (x *Raise) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +1170,7 @@ func (x *Raise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Raise.ProtoReflect.Descriptor instead.
 func (*Raise) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Raise) GetTree() string {
@@ -894,7 +1293,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1305,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1318,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Violation) GetTree() string {
@@ -1046,7 +1445,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	mi := &file_quorate_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1457,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	mi := &file_quorate_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1470,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Problem) GetReason() string {
@@ -1135,7 +1534,7 @@ type Breach struct {
 
 func (x *Breach) Reset() {
 	*x = Breach{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[9]
+	mi := &file_quorate_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1546,7 @@ func (x *Breach) String() string {
 func (*Breach) ProtoMessage() {}
 
 func (x *Breach) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[9]
+	mi := &file_quorate_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1559,7 @@ func (x *Breach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Breach.ProtoReflect.Descriptor instead.
 func (*Breach) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Breach) GetTree() string {
@@ -1244,11 +1643,37 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\rrange_amounts\x18( \x03(\v2'.quorate.v1.Placement.RangeAmountsEntryR\frangeAmounts\x1a?\n" +
 	"\x11RangeAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"C\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"r\n" +
 	"\tPreempted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"O\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12-\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xd7\x02\n" +
+	"\tEndReason\x12-\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x19.quorate.v1.EndReasonKindR\x04kind\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\tR\x05share\x12\x1a\n" +
+	"\bborrower\x18\x05 \x01(\tR\bborrower\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x03R\bpriority\x12)\n" +
+	"\x10request_priority\x18\a \x01(\x03R\x0frequestPriority\x125\n" +
+	"\aamounts\x18\b \x03(\v2\x1b.quorate.v1.EndReasonAmountR\aamounts\x12\x14\n" +
+	"\x05actor\x18\t \x01(\tR\x05actor\x12\x12\n" +
+	"\x04text\x18\n" +
+	" \x01(\tR\x04text\x12\x19\n" +
+	"\bgrace_ms\x18\v \x01(\x03R\agraceMs\"{\n" +
+	"\x0fEndReasonAmount\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
+	"\trequested\x18\x02 \x01(\x03R\trequested\x12\x18\n" +
+	"\amissing\x18\x03 \x01(\x03R\amissing\x12\x14\n" +
+	"\x05given\x18\x04 \x01(\x03R\x05given\"O\n" +
+	"\bMadeRoom\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x12-\n" +
+	"\x06totals\x18\x02 \x03(\v2\x15.quorate.v1.RoomTotalR\x06totals\"S\n" +
+	"\tRoomTotal\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"O\n" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
 	"\breleases\x18\x02 \x03(\tR\breleases\"\xec\x02\n" +
@@ -1302,7 +1727,13 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOUTCOME_GRANTED\x10\x01\x12\x12\n" +
 	"\x0eOUTCOME_DENIED\x10\x02\x12\x13\n" +
-	"\x0fOUTCOME_WAITING\x10\x03*V\n" +
+	"\x0fOUTCOME_WAITING\x10\x03*\xa1\x01\n" +
+	"\rEndReasonKind\x12\x1f\n" +
+	"\x1bEND_REASON_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18END_REASON_KIND_PRIORITY\x10\x01\x12\x19\n" +
+	"\x15END_REASON_KIND_SHARE\x10\x02\x12\x19\n" +
+	"\x15END_REASON_KIND_DRAIN\x10\x03\x12\x1b\n" +
+	"\x17END_REASON_KIND_RELEASE\x10\x04*V\n" +
 	"\n" +
 	"HolderKind\x12\x1b\n" +
 	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -1331,48 +1762,57 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_decision_proto_rawDescData
 }
 
-var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_quorate_v1_decision_proto_goTypes = []any{
-	(Outcome)(0),         // 0: quorate.v1.Outcome
-	(HolderKind)(0),      // 1: quorate.v1.HolderKind
-	(ViolationKind)(0),   // 2: quorate.v1.ViolationKind
-	(*Decision)(nil),     // 3: quorate.v1.Decision
-	(*LevelHolders)(nil), // 4: quorate.v1.LevelHolders
-	(*HolderGroup)(nil),  // 5: quorate.v1.HolderGroup
-	(*Placement)(nil),    // 6: quorate.v1.Placement
-	(*Preempted)(nil),    // 7: quorate.v1.Preempted
-	(*Remedy)(nil),       // 8: quorate.v1.Remedy
-	(*Raise)(nil),        // 9: quorate.v1.Raise
-	(*Violation)(nil),    // 10: quorate.v1.Violation
-	(*Problem)(nil),      // 11: quorate.v1.Problem
-	(*Breach)(nil),       // 12: quorate.v1.Breach
-	nil,                  // 13: quorate.v1.Placement.RangeAmountsEntry
-	(TenantsSee)(0),      // 14: quorate.v1.TenantsSee
+	(Outcome)(0),            // 0: quorate.v1.Outcome
+	(EndReasonKind)(0),      // 1: quorate.v1.EndReasonKind
+	(HolderKind)(0),         // 2: quorate.v1.HolderKind
+	(ViolationKind)(0),      // 3: quorate.v1.ViolationKind
+	(*Decision)(nil),        // 4: quorate.v1.Decision
+	(*LevelHolders)(nil),    // 5: quorate.v1.LevelHolders
+	(*HolderGroup)(nil),     // 6: quorate.v1.HolderGroup
+	(*Placement)(nil),       // 7: quorate.v1.Placement
+	(*Preempted)(nil),       // 8: quorate.v1.Preempted
+	(*EndReason)(nil),       // 9: quorate.v1.EndReason
+	(*EndReasonAmount)(nil), // 10: quorate.v1.EndReasonAmount
+	(*MadeRoom)(nil),        // 11: quorate.v1.MadeRoom
+	(*RoomTotal)(nil),       // 12: quorate.v1.RoomTotal
+	(*Remedy)(nil),          // 13: quorate.v1.Remedy
+	(*Raise)(nil),           // 14: quorate.v1.Raise
+	(*Violation)(nil),       // 15: quorate.v1.Violation
+	(*Problem)(nil),         // 16: quorate.v1.Problem
+	(*Breach)(nil),          // 17: quorate.v1.Breach
+	nil,                     // 18: quorate.v1.Placement.RangeAmountsEntry
+	(TenantsSee)(0),         // 19: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
-	10, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
-	6,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
-	7,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
-	8,  // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
-	4,  // 5: quorate.v1.Decision.holders:type_name -> quorate.v1.LevelHolders
-	2,  // 6: quorate.v1.LevelHolders.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 7: quorate.v1.LevelHolders.holder_kind:type_name -> quorate.v1.HolderKind
-	5,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
-	13, // 9: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
-	9,  // 10: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
-	2,  // 11: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 12: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
-	2,  // 13: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
-	1,  // 14: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	14, // 15: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
-	12, // 16: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	15, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
+	7,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
+	8,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
+	13, // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
+	5,  // 5: quorate.v1.Decision.holders:type_name -> quorate.v1.LevelHolders
+	3,  // 6: quorate.v1.LevelHolders.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 7: quorate.v1.LevelHolders.holder_kind:type_name -> quorate.v1.HolderKind
+	6,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
+	18, // 9: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
+	9,  // 10: quorate.v1.Preempted.reason:type_name -> quorate.v1.EndReason
+	1,  // 11: quorate.v1.EndReason.kind:type_name -> quorate.v1.EndReasonKind
+	10, // 12: quorate.v1.EndReason.amounts:type_name -> quorate.v1.EndReasonAmount
+	12, // 13: quorate.v1.MadeRoom.totals:type_name -> quorate.v1.RoomTotal
+	14, // 14: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
+	3,  // 15: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 16: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	3,  // 17: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 18: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	19, // 19: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	17, // 20: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -1387,8 +1827,8 @@ func file_quorate_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   11,
+			NumEnums:      4,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -152,7 +152,7 @@ func verdictOf(c quota.Command, out ledger.Outcome) verdict {
 		}
 	}
 	if d := out.Decision; d != nil {
-		v.decided, v.violations, v.preempted = true, d.Violations, d.Preempted
+		v.decided, v.violations, v.preempted = true, d.Violations, withoutReasons(d.Preempted)
 	}
 	if out.Allocation != nil {
 		v.fence = out.Allocation.Fence()

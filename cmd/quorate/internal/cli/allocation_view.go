@@ -24,18 +24,42 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	if until := a.GetReservedUntilLedgerMs(); until > 0 && reserved {
 		p.Linef("reserved for %v from its grant", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
 	}
-	for _, text := range []string{LeaseText(a, nowMs), WaitingText(a)} {
+	for _, text := range []string{u.LeaseText(a, nowMs), WaitingText(a)} {
 		if text != "" {
 			p.Linef("%s", text)
 		}
 	}
 	for _, victim := range a.GetPreempted() {
-		p.Linef("preempted %s at %s", victim.GetId(), Place{victim.GetTree(), victim.GetNode()})
+		p.Linef("%s %s", PreemptionWord(a), u.VictimText(victim))
 	}
-	if a.GetPreemptedBy() != "" {
-		p.Linef("preempted by %s", a.GetPreemptedBy())
+	if text := u.madeRoomText(a.GetMadeRoom()); text != "" {
+		p.Linef("%s", text)
+	}
+	if text := u.EndText(a); text != "" {
+		p.Linef("%s", text)
 	}
 	return nil
+}
+
+// PreemptionWord says what happened to those who made room for an allocation: a request that waits revokes leases.
+func PreemptionWord(a *quoratev1.Allocation) string {
+	if a.GetFence() == 0 {
+		return "revoked"
+	}
+	return "preempted"
+}
+
+// EndText says who ended an allocation, and why; empty if it is held, or ended by its holder or its time.
+func (u Units) EndText(a *quoratev1.Allocation) string {
+	switch {
+	case a.GetPreemptedBy() != "":
+		return u.withReason("preempted by "+a.GetPreemptedBy(), a.GetReason())
+	case a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED:
+		return u.withReason("preempted", a.GetReason())
+	case a.GetReason().GetKind() == quoratev1.EndReasonKind_END_REASON_KIND_RELEASE:
+		return u.ReasonText(a.GetReason())
+	}
+	return ""
 }
 
 // principalText writes a principal.
@@ -131,7 +155,7 @@ func (u Units) FormatHeld(c *quoratev1.HeldClaim) string {
 
 // LeaseText writes the TTL and the remaining time of a lease at a moment of ledger time, if that is known. It is
 // empty for allocations that are not leases.
-func LeaseText(a *quoratev1.Allocation, nowMs int64) string {
+func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
 		return ""
 	}
@@ -140,7 +164,11 @@ func LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 		left = " in " + RoundSpan(a.GetExpiresLedgerMs()-nowMs)
 	}
 	if by := a.GetRevokedBy(); by != "" {
-		return fmt.Sprintf("revoked by %s: ends%s", by, cmp.Or(left, " soon"))
+		text := fmt.Sprintf("revoked by %s: ends%s", by, cmp.Or(left, " soon"))
+		if why := u.ReasonText(a.GetReason()); why != "" {
+			text += "; " + why
+		}
+		return text
 	}
 	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", RoundSpan(a.GetTtlMs()), left)
 }

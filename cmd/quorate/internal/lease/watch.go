@@ -151,7 +151,7 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 	}
 	a := m.GetAllocation()
 	words := []string{a.GetId(), o.Units.ClaimsText(a)}
-	for _, more := range []string{changeText(m), cli.WaitingText(a)} {
+	for _, more := range []string{o.changeText(m), cli.WaitingText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")
 		}
@@ -177,17 +177,16 @@ func revisionText(r *quoratev1.Revision) string {
 }
 
 // changeText describes how an allocation ended, or why it will end.
-func changeText(m *quoratev1.WatchAllocationsResponse) string {
+func (o *watchOptions) changeText(m *quoratev1.WatchAllocationsResponse) string {
 	a := m.GetAllocation()
 	switch m.GetChange() {
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED:
-		text := cli.StateText(a)
-		if by := a.GetPreemptedBy(); by != "" {
-			text += " by " + by
+		if text := o.Units.EndText(a); text != "" {
+			return text
 		}
-		return text
+		return cli.StateText(a)
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED:
-		return cli.LeaseText(a, m.GetLedgerTimeMs())
+		return o.Units.LeaseText(a, m.GetLedgerTimeMs())
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED, quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,

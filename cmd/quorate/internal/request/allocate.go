@@ -218,7 +218,7 @@ func drawPlacements(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 		}
 	}
 	for _, victim := range decision.GetPreempted() {
-		p.Linef("would preempt %s at %s", victim.GetId(), cli.PlaceOf(victim.GetTree(), victim.GetNode()))
+		p.Linef("would preempt %s", u.VictimText(victim))
 	}
 }
 

@@ -53,7 +53,7 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 			return err
 		}
 		for _, victim := range answer.GetDecision().GetPreempted() {
-			p.Linef("preempted %s at %s", victim.GetId(), cli.PlaceOf(victim.GetTree(), victim.GetNode()))
+			p.Linef("preempted %s", o.Units.VictimText(victim))
 		}
 		return nil
 	})

@@ -143,6 +143,9 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		if s := e.GetScheduled(); s != nil {
 			why = append(why, u.ScheduledEventText(s))
 		}
+		if r := e.GetReason(); r != nil {
+			why = append(why, u.ReasonText(r))
+		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")
 		rows = append(rows, []string{

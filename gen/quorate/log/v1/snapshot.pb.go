@@ -2709,7 +2709,12 @@ type AllocationRecord struct {
 	// The claims of the request, if those that it has now are others.
 	First []*Claim `protobuf:"bytes,27,rep,name=first,proto3" json:"first,omitempty"`
 	// The id of the allocation that it was split from.
-	SplitFrom     string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	SplitFrom string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	// Since format 9. Why it ended, and why its lease was revoked.
+	EndReason    *ReasonRecord `protobuf:"bytes,110,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
+	RevokeReason *ReasonRecord `protobuf:"bytes,111,opt,name=revoke_reason,json=revokeReason,proto3" json:"revoke_reason,omitempty"`
+	// What others gave up for it.
+	MadeRoom      *MadeRoomRecord `protobuf:"bytes,112,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2940,6 +2945,337 @@ func (x *AllocationRecord) GetSplitFrom() string {
 	return ""
 }
 
+func (x *AllocationRecord) GetEndReason() *ReasonRecord {
+	if x != nil {
+		return x.EndReason
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetRevokeReason() *ReasonRecord {
+	if x != nil {
+		return x.RevokeReason
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetMadeRoom() *MadeRoomRecord {
+	if x != nil {
+		return x.MadeRoom
+	}
+	return nil
+}
+
+// ReasonRecord says why an allocation was ended, or a lease revoked. Since format 9.
+type ReasonRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 by priority, 2 by the share of a node, 3 by a drain, 4 by a release.
+	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The node whose share was taken back, and that of the claim that ended if it was counted further up.
+	Share           string                `protobuf:"bytes,4,opt,name=share,proto3" json:"share,omitempty"`
+	Borrower        string                `protobuf:"bytes,5,opt,name=borrower,proto3" json:"borrower,omitempty"`
+	Priority        int64                 `protobuf:"zigzag64,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	RequestPriority int64                 `protobuf:"zigzag64,7,opt,name=request_priority,json=requestPriority,proto3" json:"request_priority,omitempty"`
+	Amounts         []*ReasonAmountRecord `protobuf:"bytes,8,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	Actor           string                `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
+	Text            string                `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	GraceMs         int64                 `protobuf:"varint,11,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReasonRecord) Reset() {
+	*x = ReasonRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReasonRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReasonRecord) ProtoMessage() {}
+
+func (x *ReasonRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReasonRecord.ProtoReflect.Descriptor instead.
+func (*ReasonRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ReasonRecord) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ReasonRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetBorrower() string {
+	if x != nil {
+		return x.Borrower
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *ReasonRecord) GetRequestPriority() int64 {
+	if x != nil {
+		return x.RequestPriority
+	}
+	return 0
+}
+
+func (x *ReasonRecord) GetAmounts() []*ReasonAmountRecord {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+func (x *ReasonRecord) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ReasonRecord) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
+// ReasonAmountRecord is one resource that was missing. Since format 9.
+type ReasonAmountRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Requested     int64                  `protobuf:"varint,2,opt,name=requested,proto3" json:"requested,omitempty"`
+	Missing       int64                  `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
+	Given         int64                  `protobuf:"varint,4,opt,name=given,proto3" json:"given,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReasonAmountRecord) Reset() {
+	*x = ReasonAmountRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReasonAmountRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReasonAmountRecord) ProtoMessage() {}
+
+func (x *ReasonAmountRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReasonAmountRecord.ProtoReflect.Descriptor instead.
+func (*ReasonAmountRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ReasonAmountRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ReasonAmountRecord) GetRequested() int64 {
+	if x != nil {
+		return x.Requested
+	}
+	return 0
+}
+
+func (x *ReasonAmountRecord) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *ReasonAmountRecord) GetGiven() int64 {
+	if x != nil {
+		return x.Given
+	}
+	return 0
+}
+
+// MadeRoomRecord sums up what others gave up for an allocation. Since format 9.
+type MadeRoomRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Count         int64                  `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	Totals        []*RoomTotalRecord     `protobuf:"bytes,2,rep,name=totals,proto3" json:"totals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MadeRoomRecord) Reset() {
+	*x = MadeRoomRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MadeRoomRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MadeRoomRecord) ProtoMessage() {}
+
+func (x *MadeRoomRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MadeRoomRecord.ProtoReflect.Descriptor instead.
+func (*MadeRoomRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *MadeRoomRecord) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *MadeRoomRecord) GetTotals() []*RoomTotalRecord {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+// RoomTotalRecord is an amount of a resource of a tree. Since format 9.
+type RoomTotalRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomTotalRecord) Reset() {
+	*x = RoomTotalRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomTotalRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomTotalRecord) ProtoMessage() {}
+
+func (x *RoomTotalRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomTotalRecord.ProtoReflect.Descriptor instead.
+func (*RoomTotalRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RoomTotalRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *RoomTotalRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *RoomTotalRecord) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 // ReservationUndo is what the end of a reservation needs to restore the state from before it. Since format 5.
 type ReservationUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2959,7 +3295,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3307,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3320,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -3034,7 +3370,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3382,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3395,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -3095,7 +3431,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3443,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3456,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -3161,7 +3497,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3509,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3522,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -3230,7 +3566,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3578,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3591,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -3281,17 +3617,19 @@ func (x *HeldItemRecord) GetName() string {
 
 // PreemptedRecord is an allocation that was ended in favor of another. Since format 2.
 type PreemptedRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tree  string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Since format 9.
+	Reason        *ReasonRecord `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +3641,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3654,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -3340,6 +3678,13 @@ func (x *PreemptedRecord) GetNode() string {
 	return ""
 }
 
+func (x *PreemptedRecord) GetReason() *ReasonRecord {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
 // Displacement is a claim that was moved, or an allocation that was preempted, by a reservation. Since format 2.
 type Displacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3358,7 +3703,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3715,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3728,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Displacement) GetId() string {
@@ -3450,14 +3795,16 @@ type EventRecord struct {
 	// Since format 9.
 	ScheduledLimit *ScheduledLimitEvent `protobuf:"bytes,20,opt,name=scheduled_limit,json=scheduledLimit,proto3" json:"scheduled_limit,omitempty"`
 	// For 7 and 8.
-	Crossing      *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	Crossing *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	// For 2 and 5. Since format 9.
+	Reason        *ReasonRecord `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3816,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3829,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -3576,6 +3923,13 @@ func (x *EventRecord) GetCrossing() *CrossingRecord {
 	return nil
 }
 
+func (x *EventRecord) GetReason() *ReasonRecord {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
 // CrossingRecord is the crossing of one threshold. Since format 9.
 type CrossingRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3591,7 +3945,7 @@ type CrossingRecord struct {
 
 func (x *CrossingRecord) Reset() {
 	*x = CrossingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3603,7 +3957,7 @@ func (x *CrossingRecord) String() string {
 func (*CrossingRecord) ProtoMessage() {}
 
 func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3616,7 +3970,7 @@ func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
 func (*CrossingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CrossingRecord) GetTree() string {
@@ -3688,7 +4042,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +4054,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +4067,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -3813,7 +4167,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +4179,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +4192,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -3866,7 +4220,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +4232,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +4245,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -4151,7 +4505,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
 	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xc0\a\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xfd\b\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -4187,7 +4541,36 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"generation\x12+\n" +
 	"\x05first\x18\x1b \x03(\v2\x15.quorate.log.v1.ClaimR\x05first\x12\x1d\n" +
 	"\n" +
-	"split_from\x18\x1c \x01(\tR\tsplitFrom\"\xe2\x01\n" +
+	"split_from\x18\x1c \x01(\tR\tsplitFrom\x12;\n" +
+	"\n" +
+	"end_reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\tendReason\x12A\n" +
+	"\rrevoke_reason\x18o \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\frevokeReason\x12;\n" +
+	"\tmade_room\x18p \x01(\v2\x1e.quorate.log.v1.MadeRoomRecordR\bmadeRoom\"\xc6\x02\n" +
+	"\fReasonRecord\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\tR\x05share\x12\x1a\n" +
+	"\bborrower\x18\x05 \x01(\tR\bborrower\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x12R\bpriority\x12)\n" +
+	"\x10request_priority\x18\a \x01(\x12R\x0frequestPriority\x12<\n" +
+	"\aamounts\x18\b \x03(\v2\".quorate.log.v1.ReasonAmountRecordR\aamounts\x12\x14\n" +
+	"\x05actor\x18\t \x01(\tR\x05actor\x12\x12\n" +
+	"\x04text\x18\n" +
+	" \x01(\tR\x04text\x12\x19\n" +
+	"\bgrace_ms\x18\v \x01(\x03R\agraceMs\"~\n" +
+	"\x12ReasonAmountRecord\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
+	"\trequested\x18\x02 \x01(\x03R\trequested\x12\x18\n" +
+	"\amissing\x18\x03 \x01(\x03R\amissing\x12\x14\n" +
+	"\x05given\x18\x04 \x01(\x03R\x05given\"_\n" +
+	"\x0eMadeRoomRecord\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x127\n" +
+	"\x06totals\x18\x02 \x03(\v2\x1f.quorate.log.v1.RoomTotalRecordR\x06totals\"Y\n" +
+	"\x0fRoomTotalRecord\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"\xe2\x01\n" +
 	"\x0fReservationUndo\x121\n" +
 	"\x05trees\x18\x01 \x03(\v2\x1b.quorate.log.v1.TreeVersionR\x05trees\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.quorate.log.v1.DynamicNodeR\x05nodes\x120\n" +
@@ -4212,18 +4595,19 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0eHeldItemRecord\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x03R\x05claim\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"I\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\x7f\n" +
 	"\x0fPreemptedRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"\x8d\x01\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x124\n" +
+	"\x06reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\x06reason\"\x8d\x01\n" +
 	"\fDisplacement\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x03R\x05claim\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
-	"\x04home\x18\x06 \x01(\x04R\x04home\"\xc8\x03\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\xfe\x03\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
@@ -4239,7 +4623,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x1f \x01(\tR\x04node\x12L\n" +
 	"\x0fscheduled_limit\x18\x14 \x01(\v2#.quorate.log.v1.ScheduledLimitEventR\x0escheduledLimit\x12:\n" +
-	"\bcrossing\x182 \x01(\v2\x1e.quorate.log.v1.CrossingRecordR\bcrossing\"\xad\x01\n" +
+	"\bcrossing\x182 \x01(\v2\x1e.quorate.log.v1.CrossingRecordR\bcrossing\x124\n" +
+	"\x06reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\x06reason\"\xad\x01\n" +
 	"\x0eCrossingRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12+\n" +
@@ -4281,7 +4666,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),               // 0: quorate.log.v1.Record
 	(*ScheduledLimitRecord)(nil), // 1: quorate.log.v1.ScheduledLimitRecord
@@ -4307,35 +4692,39 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*PolicyUndo)(nil),           // 21: quorate.log.v1.PolicyUndo
 	(*TreeUndo)(nil),             // 22: quorate.log.v1.TreeUndo
 	(*AllocationRecord)(nil),     // 23: quorate.log.v1.AllocationRecord
-	(*ReservationUndo)(nil),      // 24: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),          // 25: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),          // 26: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),           // 27: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),       // 28: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),      // 29: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),         // 30: quorate.log.v1.Displacement
-	(*EventRecord)(nil),          // 31: quorate.log.v1.EventRecord
-	(*CrossingRecord)(nil),       // 32: quorate.log.v1.CrossingRecord
-	(*ViolationRecord)(nil),      // 33: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),              // 34: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),          // 35: quorate.log.v1.AuditRecord
-	(*Policy)(nil),               // 36: quorate.log.v1.Policy
-	(*Account)(nil),              // 37: quorate.log.v1.Account
-	(*Refused)(nil),              // 38: quorate.log.v1.Refused
-	(*ScheduleLimits)(nil),       // 39: quorate.log.v1.ScheduleLimits
-	(*Webhook)(nil),              // 40: quorate.log.v1.Webhook
-	(*EventPosition)(nil),        // 41: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),        // 42: quorate.log.v1.AccessSection
-	(*Tree)(nil),                 // 43: quorate.log.v1.Tree
-	(*Label)(nil),                // 44: quorate.log.v1.Label
-	(*Subtree)(nil),              // 45: quorate.log.v1.Subtree
-	(*Limit)(nil),                // 46: quorate.log.v1.Limit
-	(*Resource)(nil),             // 47: quorate.log.v1.Resource
-	(*Node)(nil),                 // 48: quorate.log.v1.Node
-	(*Move)(nil),                 // 49: quorate.log.v1.Move
-	(*Leases)(nil),               // 50: quorate.log.v1.Leases
-	(*Allocate)(nil),             // 51: quorate.log.v1.Allocate
-	(*Claim)(nil),                // 52: quorate.log.v1.Claim
+	(*ReasonRecord)(nil),         // 24: quorate.log.v1.ReasonRecord
+	(*ReasonAmountRecord)(nil),   // 25: quorate.log.v1.ReasonAmountRecord
+	(*MadeRoomRecord)(nil),       // 26: quorate.log.v1.MadeRoomRecord
+	(*RoomTotalRecord)(nil),      // 27: quorate.log.v1.RoomTotalRecord
+	(*ReservationUndo)(nil),      // 28: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),          // 29: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),          // 30: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),           // 31: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),       // 32: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),      // 33: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),         // 34: quorate.log.v1.Displacement
+	(*EventRecord)(nil),          // 35: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),       // 36: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),      // 37: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),              // 38: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),          // 39: quorate.log.v1.AuditRecord
+	(*Policy)(nil),               // 40: quorate.log.v1.Policy
+	(*Account)(nil),              // 41: quorate.log.v1.Account
+	(*Refused)(nil),              // 42: quorate.log.v1.Refused
+	(*ScheduleLimits)(nil),       // 43: quorate.log.v1.ScheduleLimits
+	(*Webhook)(nil),              // 44: quorate.log.v1.Webhook
+	(*EventPosition)(nil),        // 45: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),        // 46: quorate.log.v1.AccessSection
+	(*Tree)(nil),                 // 47: quorate.log.v1.Tree
+	(*Label)(nil),                // 48: quorate.log.v1.Label
+	(*Subtree)(nil),              // 49: quorate.log.v1.Subtree
+	(*Limit)(nil),                // 50: quorate.log.v1.Limit
+	(*Resource)(nil),             // 51: quorate.log.v1.Resource
+	(*Node)(nil),                 // 52: quorate.log.v1.Node
+	(*Move)(nil),                 // 53: quorate.log.v1.Move
+	(*Leases)(nil),               // 54: quorate.log.v1.Leases
+	(*Allocate)(nil),             // 55: quorate.log.v1.Allocate
+	(*Claim)(nil),                // 56: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
@@ -4343,67 +4732,74 @@ var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	17, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
 	23, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
 	23, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	34, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	31, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	38, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	35, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	13, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	14, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	36, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	40, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	6,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	37, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	41, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	8,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	38, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	35, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	42, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	39, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
 	19, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
 	5,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
 	1,  // 17: quorate.log.v1.Record.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitRecord
-	39, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
-	39, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
+	43, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
+	43, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
 	3,  // 20: quorate.log.v1.ScheduledLimitEvent.over:type_name -> quorate.log.v1.OveruseRecord
-	40, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	41, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	42, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	44, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	45, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	46, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
 	7,  // 24: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	43, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	47, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
 	12, // 26: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
 	11, // 27: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
 	10, // 28: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
-	44, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	48, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
 	23, // 30: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
 	15, // 31: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
 	16, // 32: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
 	22, // 33: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
 	21, // 34: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	42, // 35: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	45, // 36: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	46, // 35: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	49, // 36: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
 	18, // 37: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	46, // 38: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	50, // 38: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
 	20, // 39: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	36, // 40: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	47, // 41: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	48, // 42: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	49, // 43: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	50, // 44: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	51, // 45: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	29, // 46: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	30, // 47: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	44, // 48: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	28, // 49: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	24, // 50: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	52, // 51: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	25, // 52: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	26, // 53: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	27, // 54: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	13, // 55: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	51, // 56: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	33, // 57: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	2,  // 58: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
-	32, // 59: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
-	46, // 60: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	40, // 40: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	51, // 41: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	52, // 42: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	53, // 43: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	54, // 44: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	55, // 45: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	33, // 46: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	34, // 47: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	48, // 48: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	32, // 49: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	28, // 50: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	56, // 51: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	24, // 52: quorate.log.v1.AllocationRecord.end_reason:type_name -> quorate.log.v1.ReasonRecord
+	24, // 53: quorate.log.v1.AllocationRecord.revoke_reason:type_name -> quorate.log.v1.ReasonRecord
+	26, // 54: quorate.log.v1.AllocationRecord.made_room:type_name -> quorate.log.v1.MadeRoomRecord
+	25, // 55: quorate.log.v1.ReasonRecord.amounts:type_name -> quorate.log.v1.ReasonAmountRecord
+	27, // 56: quorate.log.v1.MadeRoomRecord.totals:type_name -> quorate.log.v1.RoomTotalRecord
+	29, // 57: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	30, // 58: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	31, // 59: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	13, // 60: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	24, // 61: quorate.log.v1.PreemptedRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	55, // 62: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	37, // 63: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	2,  // 64: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
+	36, // 65: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	24, // 66: quorate.log.v1.EventRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	50, // 67: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -4439,7 +4835,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
