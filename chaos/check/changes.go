@@ -68,8 +68,8 @@ func (s *timeline) checkChangeInLimits(v *Verdict, c holdingChange, held []*allo
 			}
 		}
 		if used > limit {
-			v.AddViolation("with change %d of %s (index %d to %d) %d %s are held at %s:%s, above the limit of %d",
-				c.generation, c.of.id, c.minIndex, c.maxIndex, used, at.resource, at.tree, at.node, limit)
+			v.AddViolation("with change %d of %s (index %d to %d) %s", c.generation, c.of.id, c.minIndex, c.maxIndex,
+				at.describeExcess(used, limit))
 		}
 	}
 }

@@ -119,6 +119,9 @@ func newLimitHistory(changes []limitChange) limitHistory {
 		for _, l := range c.limits {
 			at := limitKey{l.Tree, l.Node, l.Resource}
 			c.amount = l.Amount
+			if all[at] == nil && l.Resource == history.OnHold { // no node is on hold at first
+				all[at] = []limitValue{{amount: history.Unlimited, certain: true}}
+			}
 			all[at] = append(all[at], c.limitValue)
 		}
 	}

@@ -217,14 +217,19 @@ func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 	return all
 }
 
-// hasReasons reports whether a denial names exactly the exceeded limits, with what was used there.
+// hasReasons reports whether a denial names exactly the exceeded limits, with what was used there. The denial of a
+// change names no other limits beside holds.
 func (g *modelContext) hasReasons(of modelState, s *modelStep, why []int) bool {
+	isOther := func(i int) bool { return g.limitKeys[i].resource != history.OnHold }
+	if onlyHolds := slices.DeleteFunc(slices.Clone(why), isOther); s.kind == opDenyChange && len(onlyHolds) > 0 {
+		why = onlyHolds
+	}
 	if len(why) != len(s.reasons) {
 		return false
 	}
 	for _, x := range s.reasons {
-		i, known := g.indexOf[limitKey{x.Tree, x.Node, x.Resource}]
-		if !known || !slices.Contains(why, i) || x.Limit != of.limits[i] || x.Used != of.used[i] {
+		i, known := g.indexOf[violatedLimit(x)]
+		if !known || !slices.Contains(why, i) || isOther(i) && (x.Limit != of.limits[i] || x.Used != of.used[i]) {
 			return false
 		}
 	}

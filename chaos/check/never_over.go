@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,17 +63,26 @@ func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocati
 			used += other.leastHeld(at, l.minGrantIndex, l.maxGrantIndex)
 		}
 		if used > limit {
-			v.AddViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
-				l.id, l.fence, l.minGrantIndex, l.maxGrantIndex, used, at.resource, at.tree, at.node, limit)
+			v.AddViolation("with %s (fence %d, index %d to %d) %s", l.id, l.fence, l.minGrantIndex, l.maxGrantIndex,
+				at.describeExcess(used, limit))
 		}
 	}
 }
 
-// levelsOf returns the limits that apply to claims: those of the claimed nodes and of everything above them.
+// describeExcess says what is wrong with what is held.
+func (at limitKey) describeExcess(used, limit int64) string {
+	if at.resource == history.OnHold {
+		return fmt.Sprintf("something new is held at %s:%s or below, which is on hold", at.tree, at.node)
+	}
+	return fmt.Sprintf("%d %s are held at %s:%s, above the limit of %d", used, at.resource, at.tree, at.node, limit)
+}
+
+// levelsOf returns the limits that apply to claims: those of the claimed nodes and of everything above them, and holds
+// there.
 func levelsOf(claims []history.Claim) []limitKey {
 	var all []limitKey
 	for _, claim := range claims {
-		for resource := range claim.Amounts {
+		for _, resource := range append(slices.Collect(maps.Keys(claim.Amounts)), history.OnHold) {
 			for _, node := range pathToRoot(claim.Node) {
 				if at := (limitKey{claim.Tree, node, resource}); !slices.Contains(all, at) {
 					all = append(all, at)
@@ -99,7 +110,13 @@ func isWithin(node, above string) bool {
 func amountAt(claims []history.Claim, at limitKey) int64 {
 	var sum int64
 	for _, claim := range claims {
-		if claim.Tree == at.tree && isWithin(claim.Node, at.node) {
+		switch {
+		case claim.Tree != at.tree || !isWithin(claim.Node, at.node):
+		case at.resource == history.OnHold:
+			for _, amount := range claim.Amounts {
+				sum += amount
+			}
+		default:
 			sum += claim.Amounts[at.resource]
 		}
 	}

@@ -106,8 +106,12 @@ func (s *timeline) checkExplained() *Verdict {
 
 // invalidReason describes why the reason of a denial is invalid; empty if it is valid.
 func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
-	at := limitKey{x.Tree, x.Node, x.Resource}
+	at := violatedLimit(x)
 	switch {
+	case x.Kind == history.Hold && !slices.ContainsFunc(s.limits[at], func(c limitValue) bool { return c.amount == 0 }):
+		return "the node never was on hold"
+	case x.Kind == history.Hold:
+		return ""
 	case x.Missing <= 0 || x.Kind == "" && x.Missing != x.Used+x.Requested-x.Limit:
 		return "it does not add up"
 	case x.Kind != "":
@@ -119,6 +123,14 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 		return "the limit never was that"
 	}
 	return ""
+}
+
+// violatedLimit returns the limit that a denial names.
+func violatedLimit(x history.Violation) limitKey {
+	if x.Kind == history.Hold {
+		return limitKey{x.Tree, x.Node, history.OnHold}
+	}
+	return limitKey{x.Tree, x.Node, x.Resource}
 }
 
 // mayRequest reports whether a call asks for an amount more at a node than it has there: a change of what is held asks

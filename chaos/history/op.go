@@ -24,7 +24,7 @@ const (
 	Resize         Kind = "resize"
 	Transfer       Kind = "transfer"
 	Split          Kind = "split"
-	Configure      Kind = "configure"       // SetLimits or ApplyTrees; Limits are those requested
+	Configure      Kind = "configure"       // SetLimits, ApplyTrees or a hold; Limits are those requested
 	ReadUsage      Kind = "read-usage"      // Usage is what it read
 	ReadAllocation Kind = "read-allocation" // Records has one allocation
 	ListHeld       Kind = "list-held"       // Records has all allocations of one tree at one index
@@ -60,6 +60,9 @@ const (
 	// Unknown calls may have been carried out, or may still be, at most once.
 	Unknown Outcome = "unknown"
 )
+
+// Hold is the kind of a violation by a hold.
+const Hold = "HOLD"
 
 // Denied is the reason of a refusal because of limits. All other reasons are those of the API, such as ENDED.
 const Denied = "DENIED"
@@ -120,6 +123,10 @@ type Violation struct {
 	Requested int64  `json:"requested"`
 	Missing   int64  `json:"missing"`
 }
+
+// OnHold is the resource of the limit that a hold is in histories: 0 while the node is on hold, Unlimited once it is
+// resumed. Everything that is held counts.
+const OnHold = "(on hold)"
 
 // Limit is what one node may hold of one resource.
 type Limit struct {

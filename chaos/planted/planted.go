@@ -73,6 +73,10 @@ var allBugs = []Bug{
 		Name: "range-too-large", Faults: []string{"kill-leader"}, Workloads: []string{"ranges", "read"},
 		Length: 15 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "hold-leaks", Faults: []string{"kill-leader"}, Workloads: []string{"holds", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

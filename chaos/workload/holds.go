@@ -1,0 +1,67 @@
+package workload
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/chaos/history"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// holdTrees returns a tree of three levels, all of which are put on hold and resumed.
+func holdTrees() []treeSpec {
+	return []treeSpec{newTreeSpec("holds", "", 40, "p", 20, "p/x", 12, "p/y", 12, "q", 12)}
+}
+
+// startHolds puts nodes on hold and resumes them from the first client. The others, and it too, allocate.
+func startHolds(c *caller) func(context.Context) {
+	nodes := []string{"p/x", "p/y", "q", "p"}
+	h := &holder{caller: c, maxHeld: 6, nodes: map[string][]string{"holds": nodes}}
+	claims := func() []history.Claim {
+		all := []history.Claim{claimAt("holds", nodes[c.random.IntN(3)], 1+c.random.Int64N(4))}
+		if all[0].Node != "q" && c.oneIn(3) {
+			all = append(all, claimAt("holds", "q", 1+c.random.Int64N(3)))
+		}
+		return all
+	}
+	onHold := map[string]bool{}
+	return func(ctx context.Context) {
+		if c.number > 0 || c.oneIn(2) {
+			h.nextStep(ctx, claims, "holds")
+			return
+		}
+		node, id := nodes[c.random.IntN(len(nodes))], c.newID()
+		if !onHold[node] && !c.oneIn(3) { // fewer holds than ends of holds, so that something is granted
+			return
+		}
+		onHold[node] = !onHold[node]
+		c.retryForever(ctx, func() history.Op { return c.callHold(ctx, id, node, onHold[node]) })
+	}
+}
+
+// callHold makes one attempt to put a node on hold, or to resume it.
+func (c *caller) callHold(ctx context.Context, id, node string, hold bool) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Configure, s)
+	l := history.Limit{Tree: "holds", Node: node, Resource: history.OnHold, Amount: history.Unlimited}
+	if hold {
+		l.Amount = 0
+	}
+	o.ID, o.Limits = id, []history.Limit{l}
+	var result *quoratev1.ConfigurationResult
+	err := c.withTimeout(ctx, func(ctx context.Context) error {
+		if hold {
+			answer, err := s.trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{
+				Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
+			})
+			result = answer.GetResult()
+			return err
+		}
+		answer, err := s.trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
+			Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
+		})
+		result = answer.GetResult()
+		return err
+	})
+	setConfiguration(o, result)
+	return c.endOp(o, err)
+}
