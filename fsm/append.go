@@ -66,6 +66,15 @@ func (w *fieldWriter) writeAllocate(c quota.Allocate) {
 	w.writeNumber(9, uint64(c.Keep))
 	w.writeNumber(10, protowire.EncodeZigZag(c.Priority))
 	w.writeLabels(11, c.Data)
+	for _, list := range c.AnyOf {
+		listField := w.beginMessage(90)
+		for _, claim := range list {
+			body := w.beginMessage(1)
+			w.writeClaim(claim)
+			w.endMessage(body)
+		}
+		w.endMessage(listField)
+	}
 }
 
 func (w *fieldWriter) writeClaim(c quota.Claim) {

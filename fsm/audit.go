@@ -84,8 +84,10 @@ func AuditGrantIntent(caller *access.Caller, c quota.Command) (audit.Record, boo
 	switch c := c.(type) {
 	case quota.Allocate:
 		r.Action, r.Detail = "Allocate", "allocation "+c.ID
-		for _, claim := range c.Claims {
-			r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, claim.Picks))
+		for _, claims := range c.Lists() {
+			for _, claim := range claims {
+				r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, claim.Picks))
+			}
 		}
 	case quota.Resize:
 		r.Action, r.Detail = "Resize", "allocation "+c.ID

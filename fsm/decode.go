@@ -169,9 +169,11 @@ func decodeAllocate(c *logv1.Allocate) quota.Allocate {
 		Principal: decodePrincipal(c.GetPrincipal()), Mode: quota.Mode(min(c.GetMode(), 255)),
 		ReserveFor: quota.Span(c.GetReserveMs()),
 		TTL:        quota.Span(c.GetTtlMs()), WaitFor: quota.Span(c.GetWaitMs()), Keep: quota.Span(c.GetKeepMs()),
-		Priority: c.GetPriority(), Data: each(c.GetData(), decodeLabel),
+		Priority: c.GetPriority(), Data: each(c.GetData(), decodeLabel), AnyOf: each(c.GetAnyOf(), decodeClaimList),
 	}
 }
+
+func decodeClaimList(list *logv1.ClaimList) []quota.Claim { return each(list.GetClaims(), decodeClaim) }
 
 func decodeRenew(c *logv1.Renew) quota.Renew {
 	return quota.Renew{

@@ -224,8 +224,12 @@ func encodeAllocate(c quota.Allocate) *logv1.Allocate {
 		Principal: encodePrincipal(c.Principal),
 		Mode:      uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
 		TtlMs: int64(c.TTL), WaitMs: int64(c.WaitFor), KeepMs: int64(c.Keep), Priority: c.Priority,
-		Data: each(c.Data, encodeLabel),
+		Data: each(c.Data, encodeLabel), AnyOf: each(c.AnyOf, encodeClaimList),
 	}
+}
+
+func encodeClaimList(claims []quota.Claim) *logv1.ClaimList {
+	return &logv1.ClaimList{Claims: each(claims, encodeClaim)}
 }
 
 func encodePrincipal(p quota.Principal) *logv1.Principal {

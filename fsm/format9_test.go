@@ -16,6 +16,7 @@ func ninthSamples() map[string]quota.Command {
 		},
 		"thresholds": warningTree,
 		"range":      rangeSample,
+		"any-of":     alternativesSample,
 		"set-webhook": quota.SetWebhook{
 			WebhookSpec: quota.WebhookSpec{
 				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
@@ -73,6 +74,7 @@ func ninthFSM(t testing.TB) *FSM {
 	holdNinth(t, f)
 	addRanges(t, f)
 	addReasons(t, f)
+	addAlternatives(t, f)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.SetCivilOffset{Offset: 1_790_000_000_000},
 		ninthSamples()["schedule-limits"])))
 	return f

@@ -16,7 +16,8 @@ import (
 // lastOf has the highest field number in each format, from the first on, for each message with fields that were added
 // later. It is 0 for messages that a format does not have.
 var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
-	"Command": {5, 11, 14, 14, 14, 14, 20, 23}, "Claim": {3, 6, 7, 7, 7, 7, 7, 7}, "Allocate": {3, 6},
+	"Command": {5, 11, 14, 14, 14, 14, 20, 23},
+	"Claim":   {3, 6, 7, 7, 7, 7, 7, 7}, "Allocate": {3, 6, 11, 11, 11, 11, 11, 11},
 	"Node": {4, 11, 12, 12, 12, 12, 14, 14}, "Tree": {3, 7, 9, 9, 9, 9, 11},
 	"ApplyTrees": {2, 3, 3, 3, 3, 5},
 	"Principal":  {0}, "PrincipalLimit": {0}, "Move": {0}, "Confirm": {0}, "Cancel": {0}, "Expire": {0},
@@ -24,7 +25,7 @@ var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
 	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0},
 	"UpdateItems": {0, 0},
 	"ResetItems":  {0, 0}, "ItemSpec": {0, 0, 10, 10, 10, 10, 10}, "Turn": {0, 0}, "Leases": {0, 0},
-	"Policy": {0, 0, 0, 0, 0}, "AmountRange": {0, 0, 0, 0, 0, 0, 0, 0},
+	"Policy": {0, 0, 0, 0, 0}, "AmountRange": {0, 0, 0, 0, 0, 0, 0, 0}, "ClaimList": {0, 0, 0, 0, 0, 0, 0, 0},
 }
 
 // formatOfMessage returns the first format that has all fields that are set in a message.

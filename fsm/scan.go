@@ -76,13 +76,7 @@ func (s *entryScanner) scanCommand(r *fieldReader) (c quota.Command) {
 
 func (s *entryScanner) scanAllocate(r *fieldReader) quota.Allocate {
 	c := quota.Allocate{ID: string(r.readText(1))}
-	s.claims = s.claims[:0]
-	for r.hasField(2) {
-		rest := r.enterMessage()
-		s.claims = append(s.claims, s.scanClaim(r))
-		r.leaveMessage(rest)
-	}
-	c.Claims = exactCopy(s.claims)
+	c.Claims = s.scanClaims(r, 2)
 	c.Labels = s.scanLabels(r, 3)
 	if r.hasField(4) {
 		rest := r.enterMessage()
@@ -101,7 +95,23 @@ func (s *entryScanner) scanAllocate(r *fieldReader) quota.Allocate {
 	c.WaitFor, c.Keep = quota.Span(r.readNumber(8)), quota.Span(r.readNumber(9))
 	c.Priority = protowire.DecodeZigZag(r.readNumber(10))
 	c.Data = s.scanLabels(r, 11)
+	for r.hasField(90) {
+		rest := r.enterMessage()
+		c.AnyOf = append(c.AnyOf, s.scanClaims(r, 1))
+		r.leaveMessage(rest)
+	}
 	return c
+}
+
+// scanClaims reads a list of claims.
+func (s *entryScanner) scanClaims(r *fieldReader, number protowire.Number) []quota.Claim {
+	s.claims = s.claims[:0]
+	for r.hasField(number) {
+		rest := r.enterMessage()
+		s.claims = append(s.claims, s.scanClaim(r))
+		r.leaveMessage(rest)
+	}
+	return exactCopy(s.claims)
 }
 
 func (s *entryScanner) scanClaim(r *fieldReader) quota.Claim {

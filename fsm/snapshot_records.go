@@ -149,7 +149,8 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 		Owner: a.Owner, Generation: a.Generation, First: each(a.First, encodeClaim), SplitFrom: a.SplitFrom,
 		EndReason: encodeReason(a.EndReason), RevokeReason: encodeReason(a.RevokeReason),
-		MadeRoom: encodeMadeRoom(a.MadeRoom),
+		MadeRoom:    encodeMadeRoom(a.MadeRoom),
+		Alternative: uint32(a.Alternative),
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -175,7 +176,8 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		Undo: decodeReservationUndo(r.GetUndo()), Owner: r.GetOwner(),
 		Generation: r.GetGeneration(), First: each(r.GetFirst(), decodeClaim), SplitFrom: r.GetSplitFrom(),
 		EndReason: decodeReason(r.GetEndReason()), RevokeReason: decodeReason(r.GetRevokeReason()),
-		MadeRoom: decodeMadeRoom(r.GetMadeRoom()),
+		MadeRoom:    decodeMadeRoom(r.GetMadeRoom()),
+		Alternative: int(r.GetAlternative()),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
@@ -243,7 +245,7 @@ func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
 		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used),
 		Requested: int64(v.Requested),
 		Kind:      uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
-		TooLarge: v.TooLarge, Reason: v.Reason,
+		TooLarge: v.TooLarge, Reason: v.Reason, Alternative: uint32(v.Alternative),
 	}
 }
 
@@ -254,6 +256,7 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 		Kind:   quota.ViolationKind(min(v.GetKind(), 255)),
 		Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
 		Item:   v.GetItem(), TooLarge: v.GetTooLarge(), Reason: v.GetReason(),
+		Alternative: int(v.GetAlternative()),
 	}
 }
 
@@ -261,27 +264,47 @@ func encodeWaiting(w ledger.WaitingImage) *logv1.WaitingRecord {
 	return &logv1.WaitingRecord{
 		Allocation: encodeAllocation(w.Allocation), Arrival: w.Arrival,
 		SinceMs: int64(w.Since.At), SinceWallMs: w.Since.Wall, UntilMs: int64(w.Until), KeepUntilMs: int64(w.KeepUntil),
-		Line: &logv1.LineRecord{
-			Node: w.Line.Node, Resource: w.Line.Resource, Tree: w.Line.Tree, State: w.Line.State, Item: w.Line.Item,
-			HolderKind: uint32(w.Line.Holder.Kind), Holder: w.Line.Holder.Name,
-			Hold: w.Line.IsHold,
-		},
-		HeadSinceMs: int64(w.HeadSince),
+		Line: encodeLine(w.Line), HeadSinceMs: int64(w.HeadSince), Others: each(w.Others, encodeWaitingList),
+	}
+}
+
+func encodeLine(line ledger.BlockerImage) *logv1.LineRecord {
+	return &logv1.LineRecord{
+		Node: line.Node, Resource: line.Resource, Tree: line.Tree, State: line.State, Item: line.Item,
+		HolderKind: uint32(line.Holder.Kind), Holder: line.Holder.Name,
+		Hold: line.IsHold,
+	}
+}
+
+func decodeLine(line *logv1.LineRecord) ledger.BlockerImage {
+	return ledger.BlockerImage{
+		Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(),
+		Item: line.GetItem(), IsHold: line.GetHold(),
+		Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
+	}
+}
+
+func encodeWaitingList(list ledger.AlternativeImage) *logv1.WaitingListRecord {
+	return &logv1.WaitingListRecord{
+		Alternative: uint32(list.Number), Placed: list.Placed, PlacedPaths: list.PlacedPaths,
+		Line: encodeLine(list.Line), HeadSinceMs: int64(list.HeadSince),
+	}
+}
+
+func decodeWaitingList(r *logv1.WaitingListRecord) ledger.AlternativeImage {
+	return ledger.AlternativeImage{
+		Number: int(r.GetAlternative()), Placed: r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(),
+		Line: decodeLine(r.GetLine()), HeadSince: quota.Instant(r.GetHeadSinceMs()),
 	}
 }
 
 func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
-	line := r.GetLine()
 	return ledger.WaitingImage{
 		Allocation: decodeAllocation(r.GetAllocation(), false), Arrival: r.GetArrival(),
 		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
-		Line: ledger.BlockerImage{
-			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(),
-			Item: line.GetItem(), IsHold: line.GetHold(),
-			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
-		},
-		HeadSince: quota.Instant(r.GetHeadSinceMs()),
+		Line: decodeLine(r.GetLine()), HeadSince: quota.Instant(r.GetHeadSinceMs()),
+		Others: each(r.GetOthers(), decodeWaitingList),
 	}
 }
 

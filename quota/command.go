@@ -67,6 +67,9 @@ type Allocate struct {
 	ID string
 	// Claims name each node at most once. Several unknown nodes may all be counted at the same ancestor.
 	Claims []Claim
+	// AnyOf, if not empty, has 1 to MaxAlternatives lists of claims in order of preference, and Claims is empty: one list
+	// is held, see [Allocate.Lists].
+	AnyOf [][]Claim
 	// Labels are sorted by key.
 	Labels []Label
 	// Principal is the holder.

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,9 @@ type Decision struct {
 	// granted, they are leases whose revocation was announced and must complete first, or would be announced if the
 	// request waited.
 	Preempted []Preempted
+	// Alternative is the number of the list of AnyOf that is granted, from 1; 0 if the request has none or is not granted.
+	// Without a grant the violations are those of all lists, in order, each with its number.
+	Alternative int
 	// Placements are the nodes where each claim would be counted. Only a dry run sets them; those of a grant are in its
 	// Allocation.
 	Placements []ClaimInfo
@@ -61,7 +65,9 @@ type Preempted struct {
 
 // Remedy is a change that would admit a denied request: all the raises together, or all the releases together.
 type Remedy struct {
-	Raises []Raise
+	// Alternative is the number of the list of AnyOf that it would admit, from 1; 0 if the request has none.
+	Alternative int
+	Raises      []Raise
 	// Releases are ids of held allocations, in the order of their fences.
 	Releases []string
 }
@@ -154,6 +160,8 @@ type Violation struct {
 	Lacking Amount
 	// Reason is that of a hold; empty for other kinds.
 	Reason string
+	// Alternative is the number of the list of AnyOf that would exceed the limit, from 1; 0 if the request has none.
+	Alternative int
 }
 
 // ShownAs is the violation as it is shown to a caller who sees that much of its level: unless that is SeeTotals, limit
@@ -187,17 +195,49 @@ func (v Violation) NeverFits() bool {
 	return v.TooLarge || v.Seen == SeeTotals && v.Kind != OfBorrowing && v.Requested > v.Limit
 }
 
-// NeverFits is true if the request alone is larger than some limit, whatever is released.
-func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.NeverFits) }
+// NeverFits is true if the request alone is larger than some limit, whatever is released; with alternatives, if each of
+// them is.
+func (d Decision) NeverFits() bool {
+	for list := range d.byAlternative() {
+		if !slices.ContainsFunc(list, Violation.NeverFits) {
+			return false
+		}
+	}
+	return len(d.Violations) > 0
+}
+
+// byAlternative yields the violations of each alternative.
+func (d Decision) byAlternative() iter.Seq[[]Violation] {
+	return func(yield func([]Violation) bool) {
+		for rest := d.Violations; len(rest) > 0; {
+			end := slices.IndexFunc(rest, func(v Violation) bool { return v.Alternative != rest[0].Alternative })
+			if end < 0 {
+				end = len(rest)
+			}
+			if !yield(rest[:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
 
 // Explain is the decision in one sentence for people. It names every violated level.
 func (d Decision) Explain() string {
-	if d.Granted {
+	switch {
+	case d.Granted && d.Alternative > 0:
+		return fmt.Sprintf("granted, alternative %d", d.Alternative)
+	case d.Granted:
 		return "granted"
 	}
 	parts := make([]string, 0, len(d.Violations)+1)
+	last := 0
 	for _, v := range d.Violations {
-		parts = append(parts, v.sentence()+v.hopelessness())
+		number := ""
+		if v.Alternative != last {
+			number, last = fmt.Sprintf("alternative %d: ", v.Alternative), v.Alternative
+		}
+		parts = append(parts, number+v.sentence()+v.hopelessness())
 	}
 	if n := len(d.Preempted); n > 0 && !d.Waiting {
 		parts = append(parts, fmt.Sprintf(

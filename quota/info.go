@@ -18,8 +18,10 @@ type AllocationInfo struct {
 	Generation uint64
 	// SplitFrom is the id of the allocation that this one was split from; empty if it was not.
 	SplitFrom string
-	Principal Principal
-	State     State
+	// Alternative is the number of the list of AnyOf that was granted, from 1; 0 if the request has none or still waits.
+	Alternative int
+	Principal   Principal
+	State       State
 	// Forced is true if the allocation was granted regardless of limits.
 	Forced bool
 	// ReservedUntil is ledger time; 0 if the allocation is not a reservation.
@@ -82,7 +84,19 @@ type WaitingInfo struct {
 	// Until is the deadline, KeepUntil the time at which the request is dropped unless a heartbeat arrives.
 	Until, KeepUntil Instant
 	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people. Both
-	// are set only by a View.
+	// are set only by a View, and are those of the first alternative.
+	Position int
+	Line     string
+	// Alternatives are the lists of AnyOf that the request waits for, in order; nil if it has none. Set only by a View.
+	Alternatives []WaitingPlace
+}
+
+// WaitingPlace is the place of one alternative of a request in a queue. Each alternative counts as a request there.
+type WaitingPlace struct {
+	// Alternative is its number in the request, from 1.
+	Alternative int
+	// Claims are those of the alternative, Position and Line as in WaitingInfo.
+	Claims   []ClaimInfo
 	Position int
 	Line     string
 }

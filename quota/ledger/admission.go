@@ -23,6 +23,9 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 		}
 		return out
 	}
+	if len(request.AnyOf) > 0 {
+		return l.allocateAny(request, m)
+	}
 	a, refused := l.placeClaims(request)
 	if refused != nil {
 		return Outcome{Refused: refused}
@@ -40,20 +43,70 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if decision.Granted && a.hasRanges() {
 		t, decision = l.widenRequest(request, t, decision)
 	}
-	switch {
-	case !decision.Granted && shouldQueue(request, decision) && !l.forest.deniesWaiting(decision.Violations):
-		return l.enqueue(request, &t, decision, m)
-	case decision.Granted && !t.hasRoom():
-		t.rollback()
-		return Outcome{Refused: l.errLedgerFull()}
-	case m == dryRun:
-		return t.preview(decision)
-	case !decision.Granted:
-		l.inventory.createWanted(a, decision.Violations)
-		l.journal.noteDenial(request, decision, a.owner, l.guard().hasShare())
-		return Outcome{Decision: newDecision(decision)}
+	if !decision.Granted {
+		return l.deny(request, decision, []deniedList{{tx: t, violations: decision.Violations}}, m)
 	}
-	return Outcome{Decision: newDecision(decision), Allocation: t.commit(0)}
+	return t.conclude(decision, m)
+}
+
+// allocateAny is allocate for a request with alternatives.
+func (l *Ledger) allocateAny(request quota.Allocate, m mode) Outcome {
+	if refused := checkAlternatives(request); refused != nil {
+		return Outcome{Refused: refused}
+	}
+	for number := range request.AnyOf {
+		a, refused := l.placeList(request, number+1, 0)
+		if refused == nil {
+			refused = l.checkRequestGrowth(l.countedSize(a))
+		}
+		if refused != nil {
+			return Outcome{Refused: refused}
+		}
+	}
+	if m == carryOut && request.Mode == quota.Reserve {
+		l.traceItems(request)
+		defer l.inventory.endTrace()
+	}
+	t, decision, denied := l.decideAny(request)
+	if !decision.Granted {
+		return l.deny(request, decision, denied, m)
+	}
+	return t.conclude(decision, m)
+}
+
+// conclude holds what was granted, or shows it.
+func (t *tx) conclude(d quota.Decision, m mode) Outcome {
+	switch {
+	case !t.hasRoom():
+		t.rollback()
+		return Outcome{Refused: t.ledger.errLedgerFull()}
+	case m == dryRun:
+		return t.preview(d)
+	}
+	return Outcome{Decision: newDecision(d), Allocation: t.commit(0)}
+}
+
+// deny lets a denied request wait for those of its lists that waiting could help, or ends it.
+func (l *Ledger) deny(request quota.Allocate, d quota.Decision, lists []deniedList, m mode) Outcome {
+	if request.Mode == quota.Wait {
+		var waiting []deniedList
+		for i := range lists {
+			if lists[i].couldWait(&l.forest) {
+				waiting = append(waiting, lists[i])
+			}
+		}
+		if len(waiting) > 0 {
+			return l.enqueue(request, waiting, d, m)
+		}
+	}
+	if m == dryRun {
+		return Outcome{Decision: &d}
+	}
+	for i := range lists {
+		l.inventory.createWanted(lists[i].tx.allocation, lists[i].violations)
+	}
+	l.journal.noteDenial(request, d, l.guard().ownerName(), l.guard().hasShare())
+	return Outcome{Decision: newDecision(d)}
 }
 
 // granted is the decision of most requests. They share it, so that a grant does not allocate one; it must not be
@@ -62,7 +115,7 @@ var granted = quota.Decision{Granted: true}
 
 // newDecision returns a decision for an outcome.
 func newDecision(d quota.Decision) *quota.Decision {
-	if d.Granted && len(d.Preempted) == 0 && d.Placements == nil {
+	if d.Granted && len(d.Preempted) == 0 && d.Placements == nil && d.Alternative == 0 {
 		return &granted
 	}
 	kept := d // so that only this path allocates
@@ -111,7 +164,7 @@ func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
 		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true},
 			true
 	}
-	decision := quota.Decision{Granted: true}
+	decision := quota.Decision{Granted: true, Alternative: a.given()}
 	if a.more != nil {
 		decision.Preempted = a.more.preempted
 	}

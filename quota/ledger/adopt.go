@@ -39,7 +39,7 @@ func (l guard) adoptAllocations(c quota.AdoptAllocations, m mode) Outcome {
 func (l guard) setOwner(a *Allocation, owner string) {
 	if a.isWaiting() {
 		w := l.queue.waiterOf(a)
-		l.queue.replaceWaiting(w, w.record.claims, *w.record.more.waiting)
+		l.queue.replaceWaiting(w, *w.record.more.waiting)
 		w.record.owner = owner // the record is new, nobody else has it yet
 		l.queue.countOwner(owner, 1)
 		return

@@ -254,6 +254,7 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 		Claims: claims, Labels: append([]quota.Label(nil), a.labels()...),
 	}
 	info.Generation, info.SplitFrom, info.Reason = a.generation(), a.splitFrom(), a.reason()
+	info.Alternative = a.given()
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 		info.MadeRoom = m.room
@@ -295,7 +296,7 @@ func (c *placedClaim) info() quota.ClaimInfo {
 // matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
 // answer.
 func (a *Allocation) matchesRequest(request quota.Allocate) bool {
-	if !slices.Equal(a.labels(), request.Labels) || !a.matchesClaims(request.Claims) {
+	if !slices.Equal(a.labels(), request.Labels) || !a.matchesClaims(request) {
 		return false
 	}
 	var first details
@@ -312,8 +313,12 @@ func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 	return true
 }
 
-// matchesClaims reports whether the allocation was granted for these claims.
-func (a *Allocation) matchesClaims(claims []quota.Claim) bool {
+// matchesClaims reports whether the record stands for the claims of a request.
+func (a *Allocation) matchesClaims(request quota.Allocate) bool {
+	if lists := a.anyOf(); lists != nil || len(request.AnyOf) > 0 {
+		return len(request.Claims) == 0 && sameLists(lists, request.AnyOf)
+	}
+	claims := request.Claims
 	if a.more != nil && a.more.resized != nil && a.more.resized.first != nil {
 		return slices.EqualFunc(a.more.resized.first, claims, sameClaim)
 	}

@@ -56,6 +56,14 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 	}
 }
 
+// alternativeWords is empty for a request without alternatives.
+func alternativeWords(number int) string {
+	if number == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", alternative %d", number)
+}
+
 // placed says where claims count, if it is not where they were asked for.
 func (p *player) placed(a quota.AllocationInfo) {
 	for _, c := range a.Claims {
@@ -400,7 +408,7 @@ func (p *player) get(v ledger.Sandbox, id string) {
 }
 
 func (p *player) allocation(a quota.AllocationInfo) {
-	text := fmt.Sprintf("%s, fence %d:", a.ID, a.Fence)
+	text := fmt.Sprintf("%s, fence %d%s:", a.ID, a.Fence, alternativeWords(a.Alternative))
 	if a.Fence == 0 {
 		text = a.ID + ":"
 	}

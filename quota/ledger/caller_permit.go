@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
@@ -167,6 +168,28 @@ func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
 		return quota.Errorf(quota.IDTaken, "id", "the id %q cannot be used; use another one", quota.Clip(c.ID))
 	}
 	reserved := l.reserved.Has(c.ID)
+	if err := l.permitClaims(c, &reserved); err != nil {
+		return err
+	}
+	for i := range c.AnyOf {
+		list := c
+		list.Claims = c.AnyOf[i]
+		if err := l.permitClaims(list, &reserved); err != nil {
+			if strings.HasPrefix(err.Field, "claims") {
+				err.Field = listField(i+1, err.Field)
+			}
+			return err
+		}
+	}
+	if reserved {
+		return quota.Errorf(quota.Forbidden, "id", "ids that begin like %q are reserved; use another one",
+			quota.Clip(c.ID))
+	}
+	return nil
+}
+
+// permitClaims asks for the rights at the claims, and clears reserved if the caller owns the prefix of the id there.
+func (l guard) permitClaims(c quota.Allocate, reserved *bool) *quota.Error {
 	for i, claim := range c.Claims {
 		n := l.forest.nearestNode(claim.Tree, claim.Node)
 		if !l.may(access.Hold, n) { // the field of a refusal is written only for one
@@ -178,17 +201,13 @@ func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
 		if err := l.permitPicks(claim, n, i); err != nil {
 			return err
 		}
-		if reserved || l.exceedsDefaults(c, claim) {
+		if *reserved || l.exceedsDefaults(c, claim) {
 			rights := access.RightsAt(l.caller.rights, l.now.Wall, l.pathOf(n))
 			if err := l.permitCeilings(c, claim, &rights, i); err != nil {
 				return err
 			}
-			reserved = reserved && !rights.OwnsPrefixOf(c.ID)
+			*reserved = *reserved && !rights.OwnsPrefixOf(c.ID)
 		}
-	}
-	if reserved {
-		return quota.Errorf(quota.Forbidden, "id", "ids that begin like %q are reserved; use another one",
-			quota.Clip(c.ID))
 	}
 	return nil
 }
@@ -395,7 +414,7 @@ func (l guard) completedAllocate(c quota.Allocate) quota.Allocate {
 		}
 		return c
 	}
-	if c.Principal.Application != "" || slices.ContainsFunc(c.Claims, l.limitsHolders) {
+	if c.Principal.Application != "" || c.HasClaim(l.limitsHolders) {
 		c.Principal.User = l.caller.user()
 		if len(c.Principal.Groups) == 0 {
 			c.Principal.Groups = l.callerGroups()

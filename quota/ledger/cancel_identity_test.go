@@ -123,7 +123,7 @@ func dynamicCommands() *rapid.Generator[quota.Command] {
 		if !ok {
 			return quota.Release{ID: fmt.Sprintf("b%d", die(t, 40))}
 		}
-		c.Claims = c.Claims[:1]
+		c.Claims, c.AnyOf = c.Lists()[0][:1], nil
 		c.Claims[0].Tree, c.Claims[0].Amounts = "t", c.Claims[0].Amounts[:1]
 		if die(t, 4) > 0 {
 			node := []string{"p", "q", "p/x", "p/y", "q/x/z"}[die(t, 5)]

@@ -167,45 +167,73 @@ const byConfiguration = "configuration"
 func (pl planner) requeueWaiters(changed map[string]bool) {
 	all := slices.Collect(pl.queue.all.All()) // a copy: the loops remove waiters
 	for _, w := range all {
-		if t := w.blockedIn.tree; t != nil && changed[t.name] {
-			pl.queue.unassignWaiters(w)
+		for _, alt := range w.alternatives {
+			if t := alt.blockedIn.tree; t != nil && changed[t.name] {
+				pl.queue.unassignWaiters(alt)
+			}
 		}
 	}
 	for _, w := range all {
-		if claimsFromAny(&w.request, changed) && !pl.followMove(w) {
-			pl.dropWaiter(w, ending{state: quota.Cancelled, by: byConfiguration})
-		}
+		pl.followMoves(w, changed)
 	}
 	if pl.queue.unassigned.waiters.Len() > 0 {
 		pl.queue.markDirty(&pl.queue.unassigned)
 	}
 }
 
-// unassignWaiters removes all requests from the queue of a request, so that none becomes its head.
-func (q *waitQueue) unassignWaiters(w *waiter) {
-	bq := w.blockedIn
-	if w.awaitsRevocation {
+// unassignWaiters removes an alternative from its queue without another becoming the head.
+func (q *waitQueue) unassignWaiters(alt *alternative) {
+	bq := alt.blockedIn
+	if alt.awaitsRevocation {
 		bq.revocationsPending--
 	}
-	if bq.waiters.Remove(w.turn); bq.waiters.Len() == 0 {
+	if bq.waiters.Remove(alt.turn); bq.waiters.Len() == 0 {
 		q.removeQueue(bq)
 	}
-	w.blockedIn, w.need = &q.unassigned, 0
-	q.unassigned.insert(w)
+	alt.blockedIn, alt.need = &q.unassigned, 0
+	q.unassigned.insert(alt)
 }
 
-// followMove updates the paths of a request's nodes; false if one was removed, or the request would be refused.
-func (pl planner) followMove(w *waiter) bool {
-	request := w.request
+// followMoves updates the alternatives of a request with claims in changed trees. Those of which a node was removed, or
+// that would be refused, are dropped, and the request with the last one.
+func (pl planner) followMoves(w *waiter, changed map[string]bool) {
+	var kept, dropped []*alternative
+	moved := false
+	for _, alt := range w.alternatives {
+		isConcerned := claimFromAny(alt.wanted, changed)
+		if isConcerned && !pl.followMove(alt) {
+			dropped = append(dropped, alt)
+			continue
+		}
+		kept, moved = append(kept, alt), moved || isConcerned
+	}
+	if len(kept) == 0 {
+		pl.dropWaiter(w, ending{state: quota.Cancelled, by: byConfiguration})
+		return
+	}
+	w.alternatives = kept
+	for _, alt := range dropped {
+		pl.queue.leaveQueue(alt)
+	}
+	if moved || len(dropped) > 0 {
+		pl.queue.replaceWaiting(w, *w.record.more.waiting)
+		w.record.more.lease = kept[0].lease
+		w.record.clearGrant()
+	}
+}
+
+// followMove updates the paths of the nodes of an alternative; false if one was removed, or it would be refused.
+func (pl planner) followMove(alt *alternative) bool {
+	request := alt.asked()
 	request.Claims = slices.Clone(request.Claims)
-	for i := range w.record.claims {
-		n := w.record.claims[i].at
+	for i := range alt.claims {
+		n := alt.claims[i].at
 		if t := pl.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
 			return false
 		}
 		path := n.path
-		if w.unconfiguredPaths != nil && w.unconfiguredPaths[i] != "" {
-			path = quota.ChildPath(path, w.unconfiguredPaths[i])
+		if alt.unconfiguredPaths != nil && alt.unconfiguredPaths[i] != "" {
+			path = quota.ChildPath(path, alt.unconfiguredPaths[i])
 		}
 		request.Claims[i].Node = path
 	}
@@ -214,20 +242,12 @@ func (pl planner) followMove(w *waiter) bool {
 		return false
 	}
 	if a != nil {
-		pl.updateWaiter(w, request, a)
+		for i := range a.claims {
+			a.claims[i].asked = alt.claims[i].asked
+		}
+		alt.placeAt(a, request.Claims)
 	}
 	return true
-}
-
-// updateWaiter updates the paths in the record of a request.
-func (pl planner) updateWaiter(w *waiter, request quota.Allocate, placed *Allocation) {
-	for i := range placed.claims {
-		placed.claims[i].asked = w.record.claims[i].asked
-	}
-	pl.queue.replaceWaiting(w, placed.claims, *w.record.more.waiting)
-	w.record.more.lease = placed.more.lease
-	w.request, w.unconfiguredPaths = request, nil
-	w.clearGrant()
 }
 
 // requeueTrees is requeueWaiters after a change of the configuration.

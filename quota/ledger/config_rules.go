@@ -251,7 +251,12 @@ func (pl planner) grantsNow(request quota.Allocate) bool {
 	return out.Decision != nil && out.Decision.Granted
 }
 
-// claimsFromAny is true if a claim is in one of some trees.
+// claimsFromAny is true if a request has a claim in one of some trees.
 func claimsFromAny(r *quota.Allocate, trees map[string]bool) bool {
-	return slices.ContainsFunc(r.Claims, func(c quota.Claim) bool { return trees[c.Tree] })
+	return r.HasClaim(func(c quota.Claim) bool { return trees[c.Tree] })
+}
+
+// claimFromAny is true if a claim is in one of some trees.
+func claimFromAny(claims []quota.Claim, trees map[string]bool) bool {
+	return slices.ContainsFunc(claims, func(c quota.Claim) bool { return trees[c.Tree] })
 }

@@ -25,7 +25,7 @@
 //	records of allocations and their ends   allocation.go, shared_claims.go, ending.go, lease.go
 //	reservations                            reservation.go, reservation_restore.go, reservation_items.go
 //	waiting requests                        queue.go, queue_blockers.go (what they wait for), queue_drain.go (retrying),
-//	                                        queue_order.go (who may overtake)
+//	                                        queue_order.go (who may overtake), alternatives.go (several lists of claims)
 //	items                                   inventory.go, inventory_grant.go, inventory_change.go
 //	who may do what                         caller*.go and config_access.go decide with package access; access.go changes
 //	                                        the book of accounts and tokens

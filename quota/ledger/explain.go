@@ -18,14 +18,61 @@ type search struct {
 	trials int // decisions so far
 }
 
+// placer finds the nodes of one list of claims of a request.
+type placer struct {
+	// number is that of the list among the alternatives of the request; 0 if it has none.
+	number int
+	place  func() (*Allocation, *quota.Error)
+}
+
+// placersOf are the placers of the lists of a new request.
+func (s Sandbox) placersOf(c quota.Allocate) []placer {
+	if len(c.AnyOf) == 0 {
+		return []placer{{0, func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }}}
+	}
+	var list []placer
+	for i := range c.AnyOf {
+		list = append(list, placer{i + 1, func() (*Allocation, *quota.Error) { return s.ledger.placeList(c, i+1, 0) }})
+	}
+	return list
+}
+
+// placers are those of the alternatives that a request waits for.
+func (w *waiter) placers(l *Ledger) []placer {
+	var list []placer
+	for _, alt := range w.alternatives {
+		list = append(list, placer{alt.number, func() (*Allocation, *quota.Error) { return l.placeAlternative(alt) }})
+	}
+	return list
+}
+
+// findRemedyOfAny finds the remedy of the first list that has one.
+func (s Sandbox) findRemedyOfAny(violations []quota.Violation, lists []placer) *quota.Remedy {
+	for _, list := range lists {
+		own := slices.DeleteFunc(slices.Clone(violations), func(v quota.Violation) bool {
+			return v.Alternative != list.number
+		})
+		if len(own) == 0 {
+			continue // only a bound of the ledger is in the way
+		}
+		if r := s.findRemedy(list.place, own); len(r.Raises)+len(r.Releases) > 0 {
+			r.Alternative = list.number
+			return r
+		}
+	}
+	return &quota.Remedy{}
+}
+
 // findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
 // A request that must not overtake others has no remedy, and neither has one that a hold is in the way of.
-func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), denied quota.Decision) *quota.Remedy {
-	if slices.ContainsFunc(denied.Violations, func(v quota.Violation) bool { return v.Kind == quota.OfHold }) {
+func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), violations []quota.Violation) *quota.Remedy {
+	if slices.ContainsFunc(violations, func(v quota.Violation) bool { return v.Kind == quota.OfHold }) {
 		return &quota.Remedy{}
 	}
 	raises, releases := &search{ledger: s.ledger, place: place}, &search{ledger: s.ledger, place: place}
-	return &quota.Remedy{Raises: raises.raises(denied), Releases: releases.releases(denied.Violations)}
+	return &quota.Remedy{
+		Raises: raises.raises(quota.Decision{Violations: violations}), Releases: releases.releases(violations),
+	}
 }
 
 // ask decides the request on the ledger as changed now. After too many trials, or if the request is refused, it returns

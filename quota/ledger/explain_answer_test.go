@@ -106,6 +106,9 @@ func (p *player) remedy(r *quota.Remedy) {
 	if r == nil {
 		return
 	}
+	if r.Alternative > 0 {
+		p.say("  for alternative %d:", r.Alternative)
+	}
 	for _, raise := range r.Raises {
 		what := raise.Resource
 		if raise.Kind == quota.OfApplications {

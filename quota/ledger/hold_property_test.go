@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/quorate/quorate/internal/verify"
@@ -83,6 +84,7 @@ func (o *holdOracle) compare(t *rapid.T, now quota.Stamp, c quota.Command, out l
 	if out.Decision == nil && out.Refused == nil {
 		return
 	}
+	anyOf := o.decideAny(c)
 	want := o.twin.Apply(now, c)
 	if diff := cmp.Diff(want.Refused, out.Refused); diff != "" {
 		t.Fatalf("%+v is refused otherwise under holds:\n%s", c, diff)
@@ -95,6 +97,13 @@ func (o *holdOracle) compare(t *rapid.T, now quota.Stamp, c quota.Command, out l
 			t.Fatalf("%+v was granted, but without holds it is denied", c)
 		}
 		return // what it would hold is not known, so neither is which holds are in its way
+	}
+	if anyOf != nil && !want.Repeated {
+		if diff := cmp.Diff(anyOf.Violations, out.Decision.Violations, cmpopts.EquateEmpty()); diff != "" ||
+			anyOf.Granted != out.Decision.Granted || anyOf.Alternative != out.Decision.Alternative {
+			t.Fatalf("%+v should be decided as %+v, but is as %+v:\n%s", c, anyOf, out.Decision, diff)
+		}
+		return
 	}
 	inTheWay := o.inTheWay(c, want)
 	if want.Repeated || len(inTheWay) == 0 {
@@ -112,6 +121,36 @@ func (o *holdOracle) compare(t *rapid.T, now quota.Stamp, c quota.Command, out l
 			t.Fatalf("%+v is denied for other reasons:\n%s", c, diff)
 		}
 	}
+}
+
+// decideAny decides each list of claims alone, without the holds, and adds these; nil for other commands.
+func (o *holdOracle) decideAny(c quota.Command) *quota.Decision {
+	a, ok := c.(quota.Allocate)
+	if !ok || len(a.AnyOf) == 0 {
+		return nil
+	}
+	var all quota.Decision
+	gentle := false
+	for i, claims := range a.AnyOf {
+		one := a
+		one.Claims, one.AnyOf = claims, nil
+		d := o.twin.Sandbox().DryRun(one).Decision
+		if d == nil {
+			return &all // refused
+		}
+		held := o.inTheWay(one, ledger.Outcome{})
+		if isGentle := len(d.Preempted) == 0; d.Granted && len(held) == 0 && !gentle && (isGentle || !all.Granted) {
+			all.Granted, all.Alternative, gentle = true, i+1, isGentle
+		}
+		for _, v := range slices.Concat(held, d.Violations) {
+			v.Alternative = i + 1
+			all.Violations = append(all.Violations, v)
+		}
+	}
+	if all.Granted {
+		all.Violations = nil
+	}
+	return &all
 }
 
 // inTheWay are the holds that are in the way of a command, each once, claim by claim from the node up.

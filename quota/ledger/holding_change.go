@@ -102,6 +102,7 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 	}
 	is.more.resized = &resized{
 		generation: max(generation, a.generation()), first: a.firstClaims(), splitFrom: a.splitFrom(),
+		anyOf: a.anyOf(), given: a.given(),
 	}
 	growth := l.countedSize(is) - l.countedSize(a)
 	for i, part := range want.parts {

@@ -82,11 +82,11 @@ func (s *stock) unmetDemand() int {
 		if bq.item != "" || bq.state == state || !s.isCreatedFor(bq.state) {
 			continue
 		}
-		for w := range bq.waiters.All() {
+		for alt := range bq.waiters.All() {
 			if want >= room {
 				break
 			}
-			want += int(w.need)
+			want += int(alt.need)
 		}
 	}
 	return max(0, min(room, want))

@@ -51,7 +51,7 @@ func (v View) concerns(e *quota.Event, tree, node string) bool {
 	case e.Crossing != nil:
 		return e.Crossing.Tree == tree && quota.IsWithin(e.Crossing.Node, node)
 	case e.Request != nil:
-		return slices.ContainsFunc(e.Request.Claims,
+		return e.Request.HasClaim(
 			func(c quota.Claim) bool { return c.Tree == tree && quota.IsWithin(c.Node, node) })
 	}
 	a := v.ledger.allocations.findByID(e.ID)

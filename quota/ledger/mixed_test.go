@@ -154,9 +154,7 @@ func (m *commanded) mayExceed() bool {
 	case quota.Cancel, quota.Expire, quota.ScheduleLimits, quota.CancelScheduledLimit:
 		return true
 	case quota.Allocate:
-		return c.Mode == quota.Force || slices.ContainsFunc(c.Claims, func(c quota.Claim) bool {
-			return m.isMaintained(c.Tree)
-		})
+		return c.Mode == quota.Force || c.HasClaim(func(c quota.Claim) bool { return m.isMaintained(c.Tree) })
 	case quota.Resize, quota.Transfer, quota.Split:
 		return m.isMaintained("t") || m.isMaintained("u")
 	}

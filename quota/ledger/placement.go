@@ -132,7 +132,7 @@ func checkForests(a *Allocation) *quota.Error {
 // newDetails returns nil for ordinary requests.
 func newDetails(r quota.Allocate) *details {
 	ranged := asksForRanges(r.Claims)
-	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged {
+	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged && r.AnyOf == nil {
 		return nil
 	}
 	m := &details{
@@ -141,6 +141,12 @@ func newDetails(r quota.Allocate) *details {
 	}
 	if ranged {
 		m.resized = &resized{first: r.Claims}
+	}
+	if r.AnyOf != nil {
+		m.resized = &resized{anyOf: r.AnyOf}
+		if ranged {
+			m.resized.first = r.Claims
+		}
 	}
 	return m
 }

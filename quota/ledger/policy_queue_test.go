@@ -49,15 +49,21 @@ func TestWaitingUnderChangingPolicies(t *testing.T) {
 	})
 }
 
-// waitingCommand is a command of a borrowing tree with one claim, and most often a request waits.
+// waitingCommand is a command of a borrowing tree with one claim in each list, and most often a request waits.
 func waitingCommand(t *rapid.T) quota.Command {
 	c := quotatest.BorrowingCommands().Draw(t, "command")
 	request, ok := c.(quota.Allocate)
 	if !ok {
 		return c
 	}
-	request.Claims = request.Claims[:1]
-	request.Claims[0].Tree = "t"
+	for i, list := range request.AnyOf {
+		request.AnyOf[i] = list[:1]
+		list[0].Tree = "t"
+	}
+	if len(request.Claims) > 0 {
+		request.Claims = request.Claims[:1]
+		request.Claims[0].Tree = "t"
+	}
 	if request.Mode == quota.Hold && quotatest.Die(t, 4, "hold") > 0 {
 		request.Mode = quota.Wait
 	}

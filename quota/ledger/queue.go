@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/quorate/quorate/quota"
@@ -35,20 +36,14 @@ type waitQueue struct {
 
 // waiter is a request in the queue.
 type waiter struct {
-	// record is the immutable record for readers. A heartbeat or a moved node replaces it.
+	// record is the immutable record for readers, with the claims of the first alternative. A heartbeat or a moved node
+	// replaces it.
 	record *Allocation
-	// request is the original request with the current paths of its nodes.
+	// request is the original request. The claims that it waits for are those of the alternatives.
 	request quota.Allocate
-	// unconfiguredPaths are the parts of the claims' paths below configured nodes; nil if all nodes are configured.
-	unconfiguredPaths []string
-	turn              rankqueue.Rank
-	blockedIn         *blockerQueue
-	// need is the least amount of the blocked resource with which the request could fit.
-	need quota.Amount
-	// headSince is when the request first became the head of a queue; 0 if it has not.
-	headSince quota.Instant
-	// awaitsRevocation is true while leases revoked for the request are still held.
-	awaitsRevocation bool
+	turn    rankqueue.Rank
+	// alternatives are the lists of claims that may be granted, in order, at least one. Most requests have one.
+	alternatives []*alternative
 }
 
 // waiting is the place of a record in the queue.
@@ -76,7 +71,7 @@ func (a *Allocation) queueTurn() rankqueue.Rank {
 // waiterOf returns the waiter of a waiting record.
 func (q *waitQueue) waiterOf(a *Allocation) *waiter { return q.byArrival[a.more.waiting.arrival] }
 
-// addWaiter adds a request to the wait queue without assigning it to a blocker queue.
+// addWaiter adds a request to the wait queue without assigning its alternatives to blocker queues.
 func (q *waitQueue) addWaiter(w *waiter) {
 	if q.byArrival == nil {
 		q.byArrival = map[uint64]*waiter{}
@@ -90,9 +85,11 @@ func (q *waitQueue) addWaiter(w *waiter) {
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
-// removeWaiter removes a request from its blocker queue and from the wait queue, and frees its id.
+// removeWaiter removes a request from its blocker queues and from the wait queue, and frees its id.
 func (q *waitQueue) removeWaiter(w *waiter) {
-	q.leaveQueue(w)
+	for _, alt := range w.alternatives {
+		q.leaveQueue(alt)
+	}
 	q.all.Remove(w.turn)
 	place := w.record.more.waiting
 	delete(q.byArrival, place.arrival)
@@ -115,9 +112,9 @@ func (q *waitQueue) countOwner(owner string, n int) {
 	}
 }
 
-// enqueue puts a denied request into the queue of its first blocker.
-func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode) Outcome {
-	a := t.allocation
+// enqueue lets a denied request wait for some of its lists of claims, each in the queue of its first blocker.
+func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Decision, m mode) Outcome {
+	a := lists[0].tx.allocation
 	if l.queue.all.Len() >= l.bounds.Waiting {
 		return Outcome{Refused: l.queue.tooManyWait()}
 	}
@@ -134,21 +131,23 @@ func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode
 	if m == dryRun {
 		return Outcome{Decision: waitingDecision(d)}
 	}
-	l.queue.arrival++
 	a.more.waiting = &waiting{
-		arrival: l.queue.arrival, since: l.now,
-		until: l.now.At + quota.Instant(waitSpan(request)),
+		arrival: l.queue.arrival + 1, since: l.now,
+		until:     l.now.At + quota.Instant(waitSpan(request)),
+		keepUntil: l.now.At + quota.Instant(keepSpan(request)),
 	}
-	a.more.waiting.keepUntil = l.now.At + quota.Instant(keepSpan(request))
+	l.queue.arrival += uint64(request.ListCount()) // each list has a turn of its own
 	w.turn = a.queueTurn()
-	key := l.queue.blockerOf(a, d.Violations)
-	need := key.amountNeeded(a)
-	w.clearGrant()
+	blockers := l.queue.addAlternatives(w, lists)
 	l.queue.addWaiter(w)
-	l.queue.joinQueue(w, key, need)
+	for i, alt := range w.alternatives {
+		l.queue.joinQueue(alt, blockers[i], alt.need)
+	}
 	l.journal.noteFact(FactWaiting, a)
-	l.inventory.createWanted(a, d.Violations)
-	l.revokeFor(w, t)
+	for i := range lists {
+		l.inventory.createWanted(lists[i].tx.allocation, lists[i].violations)
+		l.revokeFor(w, &lists[i].tx)
+	}
 	return Outcome{Decision: waitingDecision(d), Allocation: w.record}
 }
 
@@ -159,11 +158,6 @@ func (q *waitQueue) tooManyWait() *quota.Error {
 
 func waitingDecision(d quota.Decision) *quota.Decision {
 	return &quota.Decision{Waiting: true, Violations: d.Violations, Preempted: d.Preempted}
-}
-
-// shouldQueue is true for a denied request that asked to wait and could be granted later.
-func shouldQueue(r quota.Allocate, d quota.Decision) bool {
-	return r.Mode == quota.Wait && !d.Granted && !d.NeverFits()
 }
 
 func waitSpan(r quota.Allocate) quota.Span {
@@ -185,22 +179,25 @@ func (m *details) matchesQueueing(r quota.Allocate) bool {
 	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
 }
 
-// clearGrant turns the record into that of a request that holds nothing. Its claims refer to configured nodes, because
-// dynamic ones may be removed before the request is granted.
-func (w *waiter) clearGrant() {
-	a := w.record
+// clearGrant turns a record into that of a request that holds nothing.
+func (a *Allocation) clearGrant() {
 	a.fence, a.granted, a.more.forced = 0, quota.Stamp{}, false
 	if a.more.lease != nil {
 		a.more.lease.expires = 0
 	}
-	for i := range a.claims {
-		c, path := &a.claims[i], w.request.Claims[i].Node
+}
+
+// useConfiguredNodes lets the claims refer to configured nodes, because dynamic ones may be removed before they are
+// granted.
+func (alt *alternative) useConfiguredNodes() {
+	for i := range alt.claims {
+		c, path := &alt.claims[i], alt.wanted[i].Node
 		for c.at.dynamic {
 			c.at = c.at.parent
 		}
 		if c.placed = c.at.address; c.at.path != path {
 			c.placed = &address{c.at.treeName, path}
-			w.noteUnconfigured(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
+			alt.noteUnconfigured(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
 		}
 		standing, picks := c.standing(), c.picks()
 		if c.more = nil; standing != (quota.Standing{}) {
@@ -213,11 +210,11 @@ func (w *waiter) clearGrant() {
 }
 
 // noteUnconfigured notes the part of a claim's path that is not configured.
-func (w *waiter) noteUnconfigured(i int, rest string) {
-	if w.unconfiguredPaths == nil {
-		w.unconfiguredPaths = make([]string, len(w.record.claims))
+func (alt *alternative) noteUnconfigured(i int, rest string) {
+	if alt.unconfiguredPaths == nil {
+		alt.unconfiguredPaths = make([]string, len(alt.claims))
 	}
-	w.unconfiguredPaths[i] = rest
+	alt.unconfiguredPaths[i] = rest
 }
 
 // touch records a heartbeat from a waiting caller and extends its place in the queue by the keep span.
@@ -227,15 +224,15 @@ func (q *waitQueue) touch(w *waiter) {
 	if place == *w.record.more.waiting {
 		return
 	}
-	q.replaceWaiting(w, w.record.claims, place)
+	q.replaceWaiting(w, place)
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
-// replaceWaiting gives a waiting request another record.
-func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
-	is, more := *w.record, *w.record.more
-	more.waiting = &place
-	is.more, is.claims = &more, claims
+// replaceWaiting gives a waiting request another record, with the claims of its first alternative.
+func (q *waitQueue) replaceWaiting(w *waiter, place waiting) {
+	is, more, first := *w.record, *w.record.more, w.alternatives[0]
+	more.waiting, more.resized = &place, first.resized
+	is.more, is.claims = &more, first.claims
 	q.replaceRecord(w, &is)
 }
 
@@ -283,8 +280,7 @@ func (m *details) addQueueTo(info *quota.AllocationInfo) {
 func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
 	info := a.currentInfo()
 	if a.isWaiting() {
-		w := l.queue.waiterOf(a)
-		info.Waiting.Position, info.Waiting.Line = w.blockedIn.waiters.CountBefore(w.turn)+1, w.blockedIn.String()
+		l.queue.waiterOf(a).addPlacesTo(info.Waiting)
 	}
 	return info
 }
@@ -309,12 +305,13 @@ func (key blocker) String() string {
 	return key.holder.String() + what + " at " + key.node.place()
 }
 
-func matchesQueueFilter(f quota.QueueFilter, a *Allocation) bool {
-	if f.Tree == "" {
-		return true
-	}
-	for i := range a.claims {
-		c := &a.claims[i]
+func (w *waiter) matchesQueueFilter(f quota.QueueFilter) bool {
+	return f.Tree == "" || slices.ContainsFunc(w.alternatives, func(alt *alternative) bool { return alt.passes(f) })
+}
+
+func (alt *alternative) passes(f quota.QueueFilter) bool {
+	for i := range alt.claims {
+		c := &alt.claims[i]
 		if c.at.treeName == f.Tree && quota.IsWithin(c.placed.path, f.Node) && c.asksFor(f.Resource) {
 			return true
 		}

@@ -136,12 +136,18 @@ func (q *queuePair) limit(t *rapid.T) {
 func jobName(t *rapid.T) string { return fmt.Sprint("j", die(t, 14)) }
 
 func (q *queuePair) allocate(t *rapid.T) {
-	r := quota.Allocate{ID: jobName(t), Mode: quota.Wait, Priority: int64(die(t, 5) / 3)}
+	r := quotatest.WithAlternatives(drawClaims(t), drawClaims).Draw(t, "request")
+	r.ID, r.Mode, r.Priority = jobName(t), quota.Wait, int64(die(t, 5)/3)
 	if die(t, 4) == 0 {
 		r.Mode = quota.Hold
 	} else {
 		r.WaitFor, r.Keep = quota.Span(die(t, 30)), quota.MinKeep+quota.Span(die(t, 3))
 	}
+	q.try(t, r)
+}
+
+// drawClaims is a request of which only the claims are known.
+func drawClaims(t *rapid.T) (r quota.Allocate) {
 	for range 1 + die(t, 3)/2*die(t, 3) {
 		c := quota.Claim{Tree: []string{"t", "u"}[die(t, 2)], Node: []string{"", "a", "b", "a/x"}[die(t, 4)]}
 		for _, resource := range []string{"cpu", "mem"} {
@@ -153,7 +159,7 @@ func (q *queuePair) allocate(t *rapid.T) {
 			r.Claims = append(r.Claims, c)
 		}
 	}
-	q.try(t, quotatest.WithRanges(r).Draw(t, "ranges"))
+	return quotatest.WithRanges(r).Draw(t, "ranges")
 }
 
 func (q *queuePair) try(t *rapid.T, r quota.Allocate) {
@@ -176,9 +182,9 @@ func verdictOfQueue(out ledger.Outcome) string {
 	case out.Refused != nil:
 		return "refused"
 	case d.Granted && out.Repeated:
-		return "granted again"
+		return "granted again" + alternativeWords(d.Alternative)
 	case d.Granted:
-		return "granted"
+		return "granted" + alternativeWords(d.Alternative)
 	case d.Waiting:
 		return "waits: " + inOrder(d.Violations)
 	default:
@@ -201,7 +207,7 @@ func (q *queuePair) renew(t *rapid.T) {
 	id := jobName(t)
 	q.apply(t, quota.Renew{ID: id})
 	if _, waiting := q.oracle.find(id); waiting != nil {
-		q.oracle.sign(waiting)
+		q.oracle.sign(waiting[0])
 	}
 	q.oracle.settle()
 }
@@ -235,12 +241,19 @@ func stateOfQueue(v ledger.Sandbox) string {
 		for _, c := range a.Claims {
 			amounts = append(amounts, c.Amounts)
 		}
-		fmt.Fprintf(&text, "%s holds %v under %d\n", a.ID, amounts, a.Fence)
+		fmt.Fprintf(&text, "%s holds %v under %d%s\n", a.ID, amounts, a.Fence, alternativeWords(a.Alternative))
 	}
 	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting
-		fmt.Fprintf(&text, "%s is number %d for %s, until %d or %d: %s\n", w.Allocation.ID, info.Position, info.Line,
-			info.Until, info.KeepUntil, inOrder(w.Decision.Violations))
+		fmt.Fprintf(&text, "%s waits until %d or %d: %s\n", w.Allocation.ID, info.Until, info.KeepUntil,
+			inOrder(w.Decision.Violations))
+		places := info.Alternatives
+		if len(places) == 0 {
+			places = []quota.WaitingPlace{{Position: info.Position, Line: info.Line}}
+		}
+		for _, at := range places {
+			fmt.Fprintf(&text, "  %d is number %d for %s\n", at.Alternative, at.Position, at.Line)
+		}
 	}
 	return text.String()
 }

@@ -22,10 +22,10 @@ type blocker struct {
 	isHold bool
 }
 
-// blockerQueue is the requests with the same blocker.
+// blockerQueue is the alternatives of requests with the same blocker.
 type blockerQueue struct {
 	blocker
-	waiters rankqueue.Queue[*waiter]
+	waiters rankqueue.Queue[*alternative]
 	// While the queue is dirty, from is the turn to retry next, and next is not later than the turn of the next waiter to
 	// retry. at is the index in the dirty heap, from 1.
 	from, next rankqueue.Rank
@@ -36,19 +36,19 @@ type blockerQueue struct {
 	revocationsPending int
 }
 
-// insert adds a waiter, which keeps its need as long as it is in the queue.
-func (bq *blockerQueue) insert(w *waiter) { bq.waiters.Insert(w.turn, int64(w.need), w) }
+// insert adds an alternative, which keeps its need as long as it is in the queue.
+func (bq *blockerQueue) insert(alt *alternative) { bq.waiters.Insert(alt.turn, int64(alt.need), alt) }
 
 // head is the first waiter; nil if there is none.
-func (bq *blockerQueue) head() *waiter {
+func (bq *blockerQueue) head() *alternative {
 	head, _ := bq.waiters.Head()
 	return head
 }
 
 // within returns the first waiter, from a rank on, that needs at most room; nil if there is none.
-func (bq *blockerQueue) within(room quota.Amount, from rankqueue.Rank) *waiter {
-	w, _ := bq.waiters.FirstWithin(int64(room), from)
-	return w
+func (bq *blockerQueue) within(room quota.Amount, from rankqueue.Rank) *alternative {
+	alt, _ := bq.waiters.FirstWithin(int64(room), from)
+	return alt
 }
 
 // queuesOf returns the list that contains the queue of a blocker, or would contain it.
@@ -87,7 +87,7 @@ func (bq *blockerQueue) isStrict() bool {
 
 // blockingHead returns the waiter that must not be overtaken now: the head of a strict queue, or a head that has waited
 // for long enough; otherwise the first waiter that awaits revocations.
-func (bq *blockerQueue) blockingHead(now quota.Instant) *waiter {
+func (bq *blockerQueue) blockingHead(now quota.Instant) *alternative {
 	head := bq.head()
 	if head == nil || bq.tree == nil || bq.isHold {
 		return nil
@@ -105,8 +105,8 @@ func overtakeSpan(s quota.TreeSettings) quota.Span {
 	return s.Overtake
 }
 
-// joinQueue adds a waiter to the queue of a blocker.
-func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
+// joinQueue adds an alternative to the queue of a blocker.
+func (q *waitQueue) joinQueue(alt *alternative, key blocker, need quota.Amount) {
 	bq := q.findQueue(key)
 	if bq == nil {
 		bq = &blockerQueue{blocker: key}
@@ -117,9 +117,9 @@ func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
 		}
 	}
 	wasFirm := bq.blockingHead(q.now.At) != nil
-	w.blockedIn, w.need = bq, need
-	bq.insert(w)
-	if w.awaitsRevocation = q.revokedFor[w.record.id] > 0; w.awaitsRevocation {
+	alt.blockedIn, alt.need = bq, need
+	bq.insert(alt)
+	if alt.awaitsRevocation = q.revokedFor[alt.of.record.id] > 0; alt.awaitsRevocation {
 		bq.revocationsPending++
 	}
 	q.noteHead(bq)
@@ -130,22 +130,22 @@ func (q *waitQueue) joinQueue(w *waiter, key blocker, need quota.Amount) {
 
 // noteHead records when the present head became the head.
 func (q *waitQueue) noteHead(bq *blockerQueue) {
-	if w := bq.head(); w != nil && w.headSince == 0 {
-		w.headSince = max(1, q.now.At) // 0 means never
+	if alt := bq.head(); alt != nil && alt.headSince == 0 {
+		alt.headSince = max(1, q.now.At) // 0 means never
 	}
 }
 
-// leaveQueue removes a waiter from its queue. If it blocked the queue, the other waiters are retried.
-func (q *waitQueue) leaveQueue(w *waiter) {
-	bq := w.blockedIn
-	w.blockedIn = nil
+// leaveQueue removes an alternative from its queue. If it blocked the queue, the other waiters are retried.
+func (q *waitQueue) leaveQueue(alt *alternative) {
+	bq := alt.blockedIn
+	alt.blockedIn = nil
 	if bq == &q.unassigned {
-		bq.waiters.Remove(w.turn)
+		bq.waiters.Remove(alt.turn)
 		return
 	}
-	wasFirm := bq.blockingHead(q.now.At) == w
-	bq.waiters.Remove(w.turn)
-	if w.awaitsRevocation {
+	wasFirm := bq.blockingHead(q.now.At) == alt
+	bq.waiters.Remove(alt.turn)
+	if alt.awaitsRevocation {
 		bq.revocationsPending--
 	}
 	if bq.waiters.Len() == 0 {

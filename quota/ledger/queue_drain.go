@@ -39,22 +39,23 @@ func (l *Ledger) afterCommand() {
 func (l *Ledger) drainQueue() {
 	for l.queue.dirty.Len() > 0 {
 		bq := l.queue.dirty.First()
-		w := l.queue.nextCandidate(bq)
+		alt := l.queue.nextCandidate(bq)
 		switch {
-		case w == nil:
+		case alt == nil:
 			l.queue.clearDirty(bq)
-		case w.turn != bq.next:
-			bq.next = w.turn
+		case alt.turn != bq.next:
+			bq.next = alt.turn
 			l.queue.dirty.Push(bq)
 		default:
-			bq.from = w.turn.Next()
-			l.tryAdmit(w)
+			bq.from = alt.turn.Next()
+			l.tryAdmit(alt)
 		}
 	}
 }
 
-// nextCandidate is the next waiter of a dirty queue that might fit; nil if there is none.
-func (q *waitQueue) nextCandidate(bq *blockerQueue) *waiter {
+// nextCandidate is the next waiter of a dirty queue that might fit; nil if there is none. The alternatives of a request
+// do not block each other.
+func (q *waitQueue) nextCandidate(bq *blockerQueue) *alternative {
 	if bq.tree == nil && bq != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
 	}
@@ -65,81 +66,82 @@ func (q *waitQueue) nextCandidate(bq *blockerQueue) *waiter {
 		return bq.within(quota.MaxAmount, bq.from)
 	}
 	next := bq.within(bq.capacity(), bq.from)
-	if firm := bq.blockingHead(q.now.At); next != nil && firm != nil && firm.turn.Before(next.turn) {
+	if firm := bq.blockingHead(q.now.At); next != nil && firm != nil && firm.of != next.of &&
+		firm.turn.Before(next.turn) {
 		return nil
 	}
 	return next
 }
 
-// tryAdmit grants a waiting request if it fits. Otherwise the request stays in its queue if that blocker still blocks
-// it, or moves to the queue of its first blocker.
-func (l *Ledger) tryAdmit(w *waiter) {
-	t, d, full := l.judgeWaiter(w)
+// tryAdmit grants a waiting request one of its alternatives if that fits. Otherwise the alternative stays in its queue
+// if that blocker still blocks it, or moves to the queue of its first blocker.
+func (l *Ledger) tryAdmit(alt *alternative) {
+	t, d, full := l.judgeAlternative(alt)
 	switch {
 	case full:
 		t.rollback()
-		l.queue.changeQueue(w, blocker{}, 0)
+		l.queue.changeQueue(alt, blocker{}, 0)
 	case d.Granted:
-		l.grantWaiter(w, &t)
-	case !l.queue.isStillBlocked(w, t.allocation, d.Violations):
+		l.preferGentler(alt, &t)
+		l.grantWaiter(alt.of, &t)
+	case !l.queue.isStillBlocked(alt, t.allocation, d.Violations):
 		key := l.queue.blockerOf(t.allocation, d.Violations)
-		l.queue.changeQueue(w, key, key.amountNeeded(t.allocation))
-		l.revokeFor(w, &t)
+		l.queue.changeQueue(alt, key, key.amountNeeded(t.allocation))
+		l.revokeFor(alt.of, &t)
 	default:
-		l.revokeFor(w, &t)
+		l.revokeFor(alt.of, &t)
 	}
 }
 
-// judgeWaiter decides a waiting request like a new one, but at its place in the queue. full is true if only a bound of
-// the ledger blocks it. If it is granted, the caller must commit or roll back, as after decide.
-func (l *Ledger) judgeWaiter(w *waiter) (t tx, d quota.Decision, full bool) {
-	a, refused := l.placeWaiter(w)
+// judgeAlternative decides a waiting request for one of its alternatives like a new one, but at its place in the queue.
+// full is true if only a bound of the ledger blocks it. If it is granted, the caller must commit or roll back, as after
+// decide.
+func (l *Ledger) judgeAlternative(alt *alternative) (t tx, d quota.Decision, full bool) {
+	a, refused := l.placeAlternative(alt)
 	if refused != nil {
 		return tx{ledger: l}, quota.Decision{}, true
 	}
 	t = l.beginTx(a)
 	d = t.decide()
-	if steps := w.request.Steps(); d.Granted && steps > 0 {
-		t, d = l.widen(t, d, steps, func(step int) (*Allocation, *quota.Error) { return l.placeWaiterAtStep(w, step) })
+	if d.Granted && asksForRanges(alt.wanted) {
+		request := alt.asked()
+		t, d = l.widen(t, d, request.Steps(), func(step int) (*Allocation, *quota.Error) {
+			return l.placeAlternativeAtStep(alt, step)
+		})
 	}
 	return t, d, d.Granted && !t.hasRoom()
 }
 
-// previewWaiter decides a waiting request without changing anything.
-func (l *Ledger) previewWaiter(w *waiter) quota.Decision {
-	t, d, _ := l.judgeWaiter(w)
-	t.rollback()
-	return d
+// placeAlternative finds the nodes of an alternative of a waiting request. A configuration that makes it invalid ends
+// it, so the only remaining reason for a refusal is the bound of nodes. Of ranges it has the least amounts.
+func (l *Ledger) placeAlternative(alt *alternative) (*Allocation, *quota.Error) {
+	return l.placeAlternativeAtStep(alt, 0)
 }
 
-// placeWaiter finds the nodes of a waiting request. A configuration that makes a request invalid ends it, so the only
-// remaining reason for a refusal is the bound of nodes. Of ranges it has the least amounts.
-func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) { return l.placeWaiterAtStep(w, 0) }
-
-// placeWaiterAtStep is placeWaiter with the amounts after so many steps of the ranges.
-func (l *Ledger) placeWaiterAtStep(w *waiter, step int) (*Allocation, *quota.Error) {
-	a, refused := l.placeAtStep(w.request, step)
+// placeAlternativeAtStep is placeAlternative with the amounts after so many steps of the ranges.
+func (l *Ledger) placeAlternativeAtStep(alt *alternative, step int) (*Allocation, *quota.Error) {
+	a, refused := l.placeAtStep(alt.asked(), step)
 	if refused != nil {
 		return nil, refused
 	}
-	before := w.record.more
-	a.owner, a.more.waiting, a.more.resized = w.record.owner, before.waiting, before.resized
-	a.more.preempted, a.more.room = before.preempted, before.room
+	record := alt.of.record
+	a.owner, a.more.waiting, a.more.resized = record.owner, record.more.waiting, alt.resized
+	a.more.preempted, a.more.room = record.more.preempted, record.more.room
 	for i := range a.claims {
-		a.claims[i].asked = w.record.claims[i].asked
+		a.claims[i].asked = alt.claims[i].asked
 	}
 	return a, nil
 }
 
-func (q *waitQueue) changeQueue(w *waiter, key blocker, need quota.Amount) {
-	if w.blockedIn.blocker == key && w.blockedIn != &q.unassigned {
+func (q *waitQueue) changeQueue(alt *alternative, key blocker, need quota.Amount) {
+	if alt.blockedIn.blocker == key && alt.blockedIn != &q.unassigned {
 		return
 	}
-	q.leaveQueue(w)
-	q.joinQueue(w, key, need)
+	q.leaveQueue(alt)
+	q.joinQueue(alt, key, need)
 }
 
-// grantWaiter grants a waiting request.
+// grantWaiter grants a waiting request what a transaction has decided.
 func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	a := t.allocation
 	since := max(1, w.record.more.waiting.since.At) // 0 means never
@@ -219,12 +221,12 @@ func (a *Allocation) itemBlocker(t *tree, v quota.Violation) blocker {
 	return key
 }
 
-// isStillBlocked is true if the blocker of a waiter's queue still blocks it.
-func (q *waitQueue) isStillBlocked(w *waiter, a *Allocation, violations []quota.Violation) bool {
-	if w.blockedIn == &q.unassigned {
+// isStillBlocked is true if the blocker of an alternative's queue still blocks it.
+func (q *waitQueue) isStillBlocked(alt *alternative, a *Allocation, violations []quota.Violation) bool {
+	if alt.blockedIn == &q.unassigned {
 		return false
 	}
-	key := w.blockedIn.blocker
+	key := alt.blockedIn.blocker
 	if key.tree == nil && q.allocations.held.Len() >= q.bounds.Held {
 		return true
 	}
@@ -298,10 +300,10 @@ func (e *environment) violationsWithoutPreemption(a *Allocation) []quota.Violati
 	return violations
 }
 
-// revokeFor revokes the leases that a waiting request would preempt, unless it already awaits revocations. Later
-// requests in its queue may not take that capacity.
+// revokeFor revokes the leases that a waiting request would preempt, unless it already awaits revocations, perhaps for
+// another alternative. Later requests in its queues may not take that capacity.
 func (l *Ledger) revokeFor(w *waiter, t *tx) {
-	if t.staged == nil || w.awaitsRevocation {
+	if t.staged == nil || l.queue.revokedFor[w.record.id] > 0 {
 		return
 	}
 	var revoked []quota.Preempted
@@ -337,31 +339,33 @@ func (q *waitQueue) countRevocation(a *Allocation, sign int) {
 	}
 }
 
-// markAwaiting updates whether a waiter awaits revocations. When it stops waiting for them, the others in its queue are
-// retried.
+// markAwaiting updates whether a request awaits revocations. When it stops waiting for them, the others in its queues
+// are retried.
 func (q *waitQueue) markAwaiting(w *waiter) {
 	is := q.revokedFor[w.record.id] > 0
-	switch {
-	case is == w.awaitsRevocation:
-		return
-	case w.blockedIn == &q.unassigned:
-	case is:
-		w.blockedIn.revocationsPending++
-	default:
-		w.blockedIn.revocationsPending--
-		q.markDirty(w.blockedIn)
+	for _, alt := range w.alternatives {
+		switch {
+		case is == alt.awaitsRevocation:
+			continue
+		case alt.blockedIn == &q.unassigned:
+		case is:
+			alt.blockedIn.revocationsPending++
+		default:
+			alt.blockedIn.revocationsPending--
+			q.markDirty(alt.blockedIn)
+		}
+		alt.awaitsRevocation = is
 	}
-	w.awaitsRevocation = is
 }
 
 // firstAwaitingRevocation is the first waiter in the queue that awaits revocations; nil if there is none.
-func (bq *blockerQueue) firstAwaitingRevocation() *waiter {
+func (bq *blockerQueue) firstAwaitingRevocation() *alternative {
 	if bq.revocationsPending == 0 {
 		return nil
 	}
-	for w := range bq.waiters.All() {
-		if w.awaitsRevocation {
-			return w
+	for alt := range bq.waiters.All() {
+		if alt.awaitsRevocation {
+			return alt
 		}
 	}
 	return nil

@@ -21,14 +21,22 @@ type queueOracle struct {
 	fence   uint64
 }
 
-// queued is a request that is held or waits. asked has the least amounts, and request those that it holds.
+// queued is a list of claims that is held or waits. asked is the request as it came, and request has the claims of the
+// list: while it waits the least amounts, and then those that it holds. The lists of one request share their end.
 type queued struct {
-	request, asked   quota.Allocate
-	arrival, fence   uint64
-	until, keepUntil quota.Instant
-	line             spotInLine
-	headSince        quota.Instant
+	request, asked quota.Allocate
+	number         int // of the list; 0 if the request has no alternatives
+	arrival, fence uint64
+	ends           *queueEnds
+	line           spotInLine
+	headSince      quota.Instant
 }
+
+// queueEnds are the instants at which a request leaves the queue.
+type queueEnds struct{ until, keepUntil quota.Instant }
+
+// isList is true for two lists of one request.
+func (j *queued) isList(of *queued) bool { return j.ends == of.ends }
 
 // spotInLine names a line; the empty one is none.
 type spotInLine struct{ tree, node, resource string }
@@ -97,20 +105,30 @@ func (o *queueOracle) head(s spotInLine) *queued {
 // ahead is how many in a line a job must not overtake.
 func (o *queueOracle) ahead(s spotInLine, j *queued) quota.Amount {
 	head := o.head(s)
-	if head == nil || !head.before(j) {
+	if head == nil || !head.before(j) || head.isList(j) {
 		return 0
 	}
 	overtake := cmp.Or(o.trees[s.tree].Overtake, quota.DefaultOvertake)
 	if !o.strict(s.tree, s.node) && o.now-head.headSince < quota.Instant(overtake) {
 		return 0
 	}
-	return quota.Amount(o.place(s, j))
+	return quota.Amount(o.others(s, j))
 }
 
 // place is how many in a line are before a job.
 func (o *queueOracle) place(s spotInLine, j *queued) (n int) {
 	for _, other := range o.waiting {
 		if other.line == s && other.before(j) {
+			n++
+		}
+	}
+	return n
+}
+
+// others is place without the lists of the same request.
+func (o *queueOracle) others(s spotInLine, j *queued) (n int) {
+	for _, other := range o.waiting {
+		if other.line == s && other.before(j) && !other.isList(j) {
 			n++
 		}
 	}
@@ -133,14 +151,14 @@ func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 					list = append(
 						list, quota.Violation{
 							Tree: s.tree, Node: s.node, Resource: s.resource, Limit: limit,
-							Used: used, Requested: asked,
+							Used: used, Requested: asked, Alternative: j.number,
 						})
 				}
 				if n := o.ahead(s, j); n > 0 {
 					list = append(
 						list, quota.Violation{
 							Kind: quota.OfQueue, Tree: s.tree, Node: s.node,
-							Resource: s.resource, Used: n,
+							Resource: s.resource, Used: n, Alternative: j.number,
 						})
 				}
 			}
@@ -169,7 +187,7 @@ func (o *queueOracle) try(j *queued) bool {
 	list := o.blocks(j)
 	switch {
 	case len(list) == 0:
-		o.leave(j)
+		o.leave(j.request.ID)
 		o.grant(j)
 	case !slices.ContainsFunc(list, func(v quota.Violation) bool { return lineOf(v) == j.line }):
 		j.line = lineOf(list[0])
@@ -214,11 +232,13 @@ func (o *queueOracle) grant(j *queued) {
 	o.held = append(o.held, j)
 }
 
-func (o *queueOracle) leave(j *queued) {
-	o.waiting = slices.DeleteFunc(o.waiting, func(other *queued) bool { return other == j })
+// leave removes all lists of a request.
+func (o *queueOracle) leave(id string) {
+	o.waiting = slices.DeleteFunc(o.waiting, func(other *queued) bool { return other.request.ID == id })
 }
 
-func (o *queueOracle) find(id string) (held, waiting *queued) {
+// find returns what is held under an id, and the lists that wait.
+func (o *queueOracle) find(id string) (held *queued, waiting []*queued) {
 	for _, j := range o.held {
 		if j.request.ID == id {
 			held = j
@@ -226,10 +246,18 @@ func (o *queueOracle) find(id string) (held, waiting *queued) {
 	}
 	for _, j := range o.waiting {
 		if j.request.ID == id {
-			waiting = j
+			waiting = append(waiting, j)
 		}
 	}
 	return held, waiting
+}
+
+// blockAll lists what is in the way of each of some lists.
+func (o *queueOracle) blockAll(lists []*queued) (all []quota.Violation) {
+	for _, j := range lists {
+		all = append(all, o.blocks(j)...)
+	}
+	return all
 }
 
 // allocate says what becomes of a request.
@@ -237,28 +265,35 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	held, waiting := o.find(r.ID)
 	switch {
 	case held != nil && unchanged(held.asked, r):
-		return "granted again"
-	case waiting != nil && unchanged(waiting.asked, r):
-		o.sign(waiting)
-		return "waits: " + inOrder(o.blocks(waiting))
+		return "granted again" + alternativeWords(held.number)
+	case waiting != nil && unchanged(waiting[0].asked, r):
+		o.sign(waiting[0])
+		return "waits: " + inOrder(o.blockAll(waiting))
 	case held != nil || waiting != nil:
 		return "refused"
 	}
-	j := &queued{request: r, asked: r, arrival: 1 << 62}
-	list := o.blocks(j)
-	switch {
-	case len(list) == 0:
-		o.grant(j)
-		return "granted"
-	case r.Mode != quota.Wait || slices.ContainsFunc(list,
-		func(v quota.Violation) bool { return v.Requested > v.Limit }):
+	lists := listsOf(r)
+	for _, j := range lists {
+		if len(o.blocks(j)) == 0 {
+			o.grant(j)
+			return "granted" + alternativeWords(j.number)
+		}
+	}
+	list := o.blockAll(lists)
+	possible := slices.DeleteFunc(slices.Clone(lists), func(j *queued) bool {
+		return slices.ContainsFunc(o.blocks(j), func(v quota.Violation) bool { return v.Requested > v.Limit })
+	})
+	if r.Mode != quota.Wait || len(possible) == 0 {
 		return "denied: " + inOrder(list)
 	}
-	o.arrival++
-	j.arrival, j.line = o.arrival, lineOf(list[0])
-	j.until = o.now + quota.Instant(cmp.Or(r.WaitFor, quota.MaxWait))
-	o.sign(j)
-	o.waiting = append(o.waiting, j)
+	for i, j := range lists {
+		j.line = lineOf(o.blocks(j)[0])
+		j.arrival = o.arrival + uint64(i) + 1
+	}
+	o.arrival += uint64(len(lists))
+	possible[0].ends.until = o.now + quota.Instant(cmp.Or(r.WaitFor, quota.MaxWait))
+	o.sign(possible[0])
+	o.waiting = append(o.waiting, possible...)
 	slices.SortFunc(o.waiting, func(a, b *queued) int {
 		if a.before(b) {
 			return -1
@@ -268,8 +303,22 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	return "waits: " + inOrder(list)
 }
 
+// listsOf makes a list of each alternative of a request, or one if it has none.
+func listsOf(r quota.Allocate) (lists []*queued) {
+	ends := &queueEnds{}
+	if len(r.AnyOf) == 0 {
+		return []*queued{{request: r, asked: r, arrival: 1 << 62, ends: ends}}
+	}
+	for i, claims := range r.AnyOf {
+		one := r
+		one.Claims, one.AnyOf = claims, nil
+		lists = append(lists, &queued{request: one, asked: r, number: i + 1, arrival: 1 << 62, ends: ends})
+	}
+	return lists
+}
+
 func (o *queueOracle) sign(j *queued) {
-	j.keepUntil = o.now + quota.Instant(cmp.Or(j.request.Keep, quota.DefaultKeep))
+	j.ends.keepUntil = o.now + quota.Instant(cmp.Or(j.request.Keep, quota.DefaultKeep))
 }
 
 func unchanged(a, b quota.Allocate) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
@@ -278,14 +327,14 @@ func inOrder(list []quota.Violation) string { return fmt.Sprintf("%+v", list) }
 
 // end ends whatever has an id.
 func (o *queueOracle) end(id string) {
-	held, waiting := o.find(id)
-	o.leave(waiting)
+	held, _ := o.find(id)
+	o.leave(id)
 	o.held = slices.DeleteFunc(o.held, func(j *queued) bool { return j == held })
 }
 
 // expire drops those whose time is over, the first ones first.
 func (o *queueOracle) expire(most int) {
-	due := func(j *queued) quota.Instant { return min(j.until, j.keepUntil) }
+	due := func(j *queued) quota.Instant { return min(j.ends.until, j.ends.keepUntil) }
 	for range most {
 		var first *queued
 		for _, j := range o.waiting {
@@ -297,7 +346,7 @@ func (o *queueOracle) expire(most int) {
 		if first == nil {
 			return
 		}
-		o.leave(first)
+		o.leave(first.request.ID)
 	}
 }
 
@@ -322,11 +371,16 @@ func (o *queueOracle) state() string {
 		for _, c := range j.request.Claims {
 			amounts = append(amounts, c.Amounts)
 		}
-		fmt.Fprintf(&text, "%s holds %v under %d\n", j.request.ID, amounts, j.fence)
+		fmt.Fprintf(&text, "%s holds %v under %d%s\n", j.request.ID, amounts, j.fence, alternativeWords(j.number))
 	}
-	for _, j := range o.waiting {
-		fmt.Fprintf(&text, "%s is number %d for %s at %s, until %d or %d: %s\n", j.request.ID, o.place(j.line, j)+1,
-			j.line.resource, quota.Place(j.line.tree, j.line.node), j.until, j.keepUntil, inOrder(o.blocks(j)))
+	for i, j := range o.waiting {
+		if i == 0 || !j.isList(o.waiting[i-1]) {
+			_, lists := o.find(j.request.ID)
+			fmt.Fprintf(&text, "%s waits until %d or %d: %s\n", j.request.ID, j.ends.until, j.ends.keepUntil,
+				inOrder(o.blockAll(lists)))
+		}
+		fmt.Fprintf(&text, "  %d is number %d for %s at %s\n", j.number, o.place(j.line, j)+1, j.line.resource,
+			quota.Place(j.line.tree, j.line.node))
 	}
 	return text.String()
 }

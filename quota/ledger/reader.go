@@ -296,7 +296,7 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 		return r.May(access.ConfigRead, e.Scheduled.Limit.Tree, e.Scheduled.Limit.Node)
 	}
 	if e.Request != nil {
-		return !slices.ContainsFunc(e.Request.Claims,
+		return !e.Request.HasClaim(
 			func(c quota.Claim) bool { return !r.May(access.HoldersRead, c.Tree, c.Node) })
 	}
 	if info, err := r.view.Allocation(e.ID); err == nil {

@@ -8,13 +8,17 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// resized is what an allocation remembers of its request if it may hold other amounts: because the request had ranges,
-// or because what it holds was changed.
+// resized is what an allocation remembers of its request if it may hold something else: because the request had ranges
+// or alternatives, or because what it holds was changed.
 type resized struct {
 	// generation is that of the last change that named one.
 	generation uint64
-	// first are the claims of the request, by which a repetition of it is known; nil if they are the present ones.
+	// first are the claims of the request, by which a repetition of it is known; nil if they are the present ones. If the
+	// request had alternatives, they are those of the given one.
 	first []quota.Claim
+	// anyOf are the alternatives of the request; nil for most. given is the number of the one that the record has.
+	anyOf [][]quota.Claim
+	given int
 	// splitFrom is the id of the allocation that this one was a part of; empty for most.
 	splitFrom string
 }

@@ -17,8 +17,8 @@ type Restorer struct {
 	// formerNodes and formerResources stand for those of tombstones, which may not exist any more. Tombstones share them.
 	formerNodes     map[address]*node
 	formerResources map[string]*resource
-	// waiters are the waiting requests, and keys their blockers.
-	waiters  []*waiter
+	// waiting are the alternatives of the waiting requests, and blockers what blocks them.
+	waiting  []*alternative
 	blockers []blocker
 }
 
@@ -263,6 +263,9 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 	if err := image.Undo.check(ld.ledger, image.Request.ID); err != nil {
 		return nil, err
 	}
+	if n := len(image.Request.AnyOf); n > quota.MaxAlternatives || image.Alternative < min(1, n) || image.Alternative > n {
+		return nil, fmt.Errorf("allocation %q has alternative %d of %d", image.Request.ID, image.Alternative, n)
+	}
 	a := ld.ledger.allocations.shared.begin(&image.Request)
 	a.fence, a.granted, a.owner, a.more = image.Fence, image.Granted, image.Owner, image.toDetails()
 	for i, c := range image.Request.Claims {
@@ -299,7 +302,10 @@ func (image *AllocationImage) toDetails() *details {
 		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
 	}
 	if image.isResized() {
-		m.resized = &resized{generation: image.Generation, first: image.First, splitFrom: image.SplitFrom}
+		m.resized = &resized{
+			generation: image.Generation, first: image.First, splitFrom: image.SplitFrom,
+			anyOf: r.AnyOf, given: image.Alternative,
+		}
 	}
 	for _, d := range image.Displaced {
 		m.displaced = append(
@@ -313,7 +319,7 @@ func (image *AllocationImage) toDetails() *details {
 
 // isResized is true if the allocation may hold other amounts than its request asked for.
 func (image *AllocationImage) isResized() bool {
-	return image.Generation != 0 || image.First != nil || image.SplitFrom != ""
+	return image.Generation != 0 || image.First != nil || image.SplitFrom != "" || image.Request.AnyOf != nil
 }
 
 // toLease returns nil if the allocation is not a lease and has no user data.

@@ -51,8 +51,7 @@ func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
 		explained.Holders = s.holdersInTheWay(d.Violations, sees)
-		explained.Remedy = s.findRemedy(
-			func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }, explained)
+		explained.Remedy = s.findRemedyOfAny(explained.Violations, s.placersOf(c))
 		out.Decision = &explained
 	}
 	return out
@@ -101,7 +100,9 @@ func (s Sandbox) explainAllocation(
 		return d, info
 	}
 	info := a.currentInfo()
-	return quota.Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, info
+	return quota.Decision{
+		Granted: true, Preempted: info.Preempted, Placements: info.Claims, Alternative: info.Alternative,
+	}, info
 }
 
 func unknownQuestion(id string) *quota.Error {
@@ -133,7 +134,7 @@ func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 		looked++
 		turn := quota.QueueTurn(w.turn)
 		page.Next = &turn
-		if matchesQueueFilter(f, w.record) {
+		if w.matchesQueueFilter(f) {
 			d, info := s.queued(w, false)
 			page.Requests = append(page.Requests, quota.QueuedInfo{Allocation: info, Decision: d})
 		}
@@ -147,7 +148,7 @@ func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.Allocatio
 	l := s.ledger
 	decision := *waitingDecision(l.previewWaiter(w))
 	if remedy {
-		decision.Remedy = s.findRemedy(func() (*Allocation, *quota.Error) { return l.placeWaiter(w) }, decision)
+		decision.Remedy = s.findRemedyOfAny(decision.Violations, w.placers(l))
 	}
 	return decision, l.currentInfo(w.record)
 }

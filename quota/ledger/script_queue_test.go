@@ -57,6 +57,14 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 
 // claimPlace says where a request waits.
 func claimPlace(a quota.AllocationInfo) string {
+	var places []string
+	for _, at := range a.Waiting.Alternatives {
+		places = append(places, fmt.Sprintf("alternative %d is number %d in the line for %s", at.Alternative, at.Position,
+			at.Line))
+	}
+	if len(places) > 0 {
+		return strings.Join(places, ", ")
+	}
 	return fmt.Sprintf("number %d in the line for %s", a.Waiting.Position, a.Waiting.Line)
 }
 
@@ -87,7 +95,7 @@ func (p *player) happened(c quota.Command) {
 		a := f.Allocation.Info()
 		switch {
 		case f.Kind == ledger.FactGranted && a.ID != own:
-			p.say("  granted to %s, fence %d%s", a.ID, a.Fence, leaseWords(a))
+			p.say("  granted to %s, fence %d%s%s", a.ID, a.Fence, alternativeWords(a.Alternative), leaseWords(a))
 			p.placed(a)
 			p.ranges(a)
 		case f.Kind == ledger.FactRevoked:

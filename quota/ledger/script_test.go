@@ -33,7 +33,7 @@ import (
 //	resume AT [META] | holds [AT]
 //	rollback REVISION [META]
 //	delete TREE [META]
-//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME]
+//	allocate ID [AT AMOUNTS… [STANDING]]… [| AT …]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME]
 //	    [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
 //	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
 //	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM
@@ -399,6 +399,9 @@ func (p *parser) amount(word string) quota.Amount {
 // allocate reads claims: a word without = begins the next one.
 func (p *parser) allocate(args []string) quota.Allocate {
 	request := quota.Allocate{ID: args[0]}
+	if slices.Contains(args, "|") {
+		return p.anyOf(args)
+	}
 	for _, word := range args[1:] {
 		key, value, ok := strings.Cut(word, "=")
 		label, isLabel := strings.CutPrefix(key, "label.")
@@ -427,6 +430,25 @@ func (p *parser) allocate(args []string) quota.Allocate {
 	}
 	sortLabels(request.Labels)
 	sortLabels(request.Data)
+	return request
+}
+
+// anyOf reads alternatives, which are separated by a bar; what is said of the request belongs to all.
+func (p *parser) anyOf(args []string) quota.Allocate {
+	var request quota.Allocate
+	var lists [][]quota.Claim
+	words := []string{args[0]}
+	for i, word := range args[1:] {
+		if word != "|" {
+			words = append(words, word)
+		}
+		if word == "|" || i == len(args)-2 {
+			request = p.allocate(words)
+			lists = append(lists, request.Claims)
+			words = []string{args[0]}
+		}
+	}
+	request.Claims, request.AnyOf = nil, lists
 	return request
 }
 

@@ -140,6 +140,7 @@ func (a *Allocation) Size() int64 {
 		for i := range r.first {
 			n += claimSize(&r.first[i])
 		}
+		n += listsSize(r.anyOf)
 	}
 	return n + sizeOfPrincipal(a.more.principal)
 }
@@ -163,7 +164,7 @@ func (c *placedClaim) size() int64 {
 	return n
 }
 
-// size is that of the record and of the original request.
+// size is that of the record and of the original request, with all alternatives.
 func (w *waiter) size() int64 { return 2 * w.record.size() }
 
 func (it *item) size() int64 {
@@ -215,9 +216,7 @@ func eventSize(e *quota.Event) int64 {
 	}
 	if r := e.Request; r != nil {
 		n += recordBytes + int64(len(r.ID)) + sizeOfPairs(r.Labels) + sizeOfPrincipal(r.Principal)
-		for _, c := range r.Claims {
-			n += claimSize(&c)
-		}
+		n += listsSize(r.Lists())
 	}
 	if c := e.Crossing; c != nil {
 		n += violationBytes + int64(len(c.Tree)+len(c.Node)+len(c.Resource))
@@ -244,6 +243,16 @@ func claimSize(c *quota.Claim) int64 {
 	}
 	for _, p := range c.Picks {
 		n += int64(pickBytes+len(p.Resource)+len(p.State)+len(p.HeldState)) + sizeOfTexts(p.Names)
+	}
+	return n
+}
+
+func listsSize(lists [][]quota.Claim) int64 {
+	n := int64(0)
+	for _, list := range lists {
+		for i := range list {
+			n += claimSize(&list[i])
+		}
 	}
 	return n
 }

@@ -123,6 +123,8 @@ type AllocationImage struct {
 	Generation uint64
 	First      []quota.Claim
 	SplitFrom  string
+	// Alternative is the number of the list of Request.AnyOf that the claims of Request are from; 0 if it has none.
+	Alternative int
 }
 
 // LimitRequests are the requests for limits by number. They must not be changed.
@@ -162,6 +164,19 @@ type WaitingImage struct {
 	Line       BlockerImage
 	// HeadSince is when the request first became the head of a queue; 0 if it has not.
 	HeadSince quota.Instant
+	// Others are the alternatives that it waits for beside that of Allocation, in order; nil if it has none.
+	Others []AlternativeImage
+}
+
+// AlternativeImage is a list of claims of a waiting request.
+type AlternativeImage struct {
+	// Number is that of the list in the request.
+	Number int
+	// Placed, PlacedPaths, Line and HeadSince are as for the first alternative.
+	Placed      []uint64
+	PlacedPaths []string
+	Line        BlockerImage
+	HeadSince   quota.Instant
 }
 
 // BlockerImage identifies what blocks a request; the empty one is a bound of the ledger.
@@ -297,6 +312,7 @@ func (m *details) addTo(image *AllocationImage) {
 	}
 	if r := m.resized; r != nil {
 		image.Generation, image.First, image.SplitFrom = r.generation, r.first, r.splitFrom
+		image.Request.AnyOf, image.Alternative = r.anyOf, r.given
 	}
 	image.Undo = m.undo.image()
 	for _, d := range m.displaced {
@@ -350,7 +366,15 @@ func atIndex[T any](list []T, n, i int, value T) []T {
 
 // snapshotWaiter is a waiting request as of the snapshot.
 type snapshotWaiter struct {
-	record    *Allocation
+	record *Allocation
+	first  snapshotAlternative
+	others []snapshotAlternative
+}
+
+// snapshotAlternative is an alternative of a waiting request as of the snapshot.
+type snapshotAlternative struct {
+	number    int
+	claims    []placedClaim
 	queue     blocker
 	headSince quota.Instant
 }
@@ -358,9 +382,27 @@ type snapshotWaiter struct {
 func (q *waitQueue) snapshot() []snapshotWaiter {
 	list := make([]snapshotWaiter, 0, q.all.Len())
 	for w := range q.all.All() {
-		list = append(list, snapshotWaiter{w.record, w.blockedIn.blocker, w.headSince})
+		is := snapshotWaiter{record: w.record}
+		for i, alt := range w.alternatives {
+			of := snapshotAlternative{alt.number, alt.claims, alt.blockedIn.blocker, alt.headSince}
+			if i == 0 {
+				is.first = of
+			} else {
+				is.others = append(is.others, of)
+			}
+		}
+		list = append(list, is)
 	}
 	return list
+}
+
+func (of *snapshotAlternative) image() AlternativeImage {
+	image := AlternativeImage{Number: of.number, Line: of.queue.image(), HeadSince: of.headSince}
+	for i := range of.claims {
+		image.Placed = append(image.Placed, of.claims[i].at.id)
+		image.PlacedPaths = append(image.PlacedPaths, of.claims[i].placed.path)
+	}
+	return image
 }
 
 // Waiting yields the waiting requests, in the order of the queue.
@@ -376,11 +418,15 @@ func (i *Snapshot) Waiting() iter.Seq[WaitingImage] {
 
 func (w snapshotWaiter) image() WaitingImage {
 	place := w.record.more.waiting
-	return WaitingImage{
+	image := WaitingImage{
 		Allocation: w.record.image(), Arrival: place.arrival, Since: place.since, Until: place.until,
 		KeepUntil: place.keepUntil,
-		Line:      w.queue.image(), HeadSince: w.headSince,
+		Line:      w.first.queue.image(), HeadSince: w.first.headSince,
 	}
+	for i := range w.others {
+		image.Others = append(image.Others, w.others[i].image())
+	}
+	return image
 }
 
 func (key blocker) image() BlockerImage {
@@ -399,18 +445,19 @@ func (key blocker) image() BlockerImage {
 // AddWaiting adds one waiting request.
 func (ld *Restorer) AddWaiting(image WaitingImage) error {
 	r, l := image.Allocation.Request, ld.ledger
-	if n := len(r.Claims); len(image.Allocation.Placed) != n || len(image.Allocation.PlacedPaths) != n || n == 0 {
-		return fmt.Errorf("request %q has %d claims at %d nodes and %d paths", r.ID, n, len(image.Allocation.Placed),
-			len(image.Allocation.PlacedPaths))
+	first := AlternativeImage{
+		Number: image.Allocation.Alternative, Placed: image.Allocation.Placed,
+		PlacedPaths: image.Allocation.PlacedPaths, Line: image.Line, HeadSince: image.HeadSince,
 	}
-	a, err := ld.newAllocation(image.Allocation, func(i int) *node { return ld.nodes[image.Allocation.Placed[i]] })
+	a, err := ld.newWaitingRecord(image.Allocation, first)
 	if err != nil {
 		return err
 	}
+	last := image.Arrival + uint64(r.ListCount()) - 1
 	switch {
 	case isLive(l.allocations.byID.Find(a.id)):
 		return fmt.Errorf("request %q is there twice", a.id)
-	case r.Mode != quota.Wait || image.Arrival == 0 || image.Arrival > l.queue.arrival ||
+	case r.Mode != quota.Wait || image.Arrival == 0 || last < image.Arrival || last > l.queue.arrival ||
 		l.queue.byArrival[image.Arrival] != nil:
 		return fmt.Errorf("arrival %d of request %q is not unique, or was never given, or it does not wait",
 			image.Arrival, a.id)
@@ -419,26 +466,65 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 		arrival: image.Arrival, since: image.Since, until: image.Until,
 		keepUntil: image.KeepUntil,
 	}
-	w := &waiter{record: a, request: r, turn: a.queueTurn(), headSince: image.HeadSince}
-	w.request.Claims = make([]quota.Claim, len(r.Claims))
-	for i, c := range r.Claims {
-		path := image.Allocation.PlacedPaths[i]
+	w := &waiter{record: a, request: r, turn: a.queueTurn()}
+	if err := ld.addAlternative(w, a, first); err != nil {
+		return err
+	}
+	for _, other := range image.Others {
+		if other.Number <= w.alternatives[len(w.alternatives)-1].number || other.Number > len(r.AnyOf) {
+			return fmt.Errorf("request %q waits for its alternative %d, which it does not have or has twice", a.id,
+				other.Number)
+		}
+		of := image.Allocation
+		of.Alternative, of.First, of.Request.Claims = other.Number, nil, r.AnyOf[other.Number-1]
+		if asksForRanges(of.Request.Claims) {
+			of.First = of.Request.Claims
+		}
+		b, err := ld.newWaitingRecord(of, other)
+		if err != nil {
+			return err
+		}
+		if err := ld.addAlternative(w, b, other); err != nil {
+			return err
+		}
+	}
+	l.queue.addWaiter(w)
+	return nil
+}
+
+// newWaitingRecord rebuilds the record of a waiting request with the claims of one alternative.
+func (ld *Restorer) newWaitingRecord(image AllocationImage, at AlternativeImage) (*Allocation, error) {
+	r := image.Request
+	if n := len(r.Claims); len(at.Placed) != n || len(at.PlacedPaths) != n || n == 0 {
+		return nil, fmt.Errorf("request %q has %d claims at %d nodes and %d paths", r.ID, n, len(at.Placed),
+			len(at.PlacedPaths))
+	}
+	return ld.newAllocation(image, func(i int) *node { return ld.nodes[at.Placed[i]] })
+}
+
+// addAlternative adds an alternative to a waiting request, with the claims of a record.
+func (ld *Restorer) addAlternative(w *waiter, a *Allocation, image AlternativeImage) error {
+	wanted := make([]quota.Claim, len(a.claims))
+	for i := range a.claims {
+		path := image.PlacedPaths[i]
 		if !quota.IsWithin(path, a.claims[i].at.path) {
 			return fmt.Errorf("request %q waits at %q, which is not below %s", a.id, path, a.claims[i].at.place())
 		}
-		c.Node = path
-		if first := image.Allocation.First; i < len(first) {
-			c.Ranges = first[i].Ranges
+		info := a.claims[i].info()
+		wanted[i] = quota.Claim{
+			Tree: info.Tree, Node: path, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing,
 		}
-		w.request.Claims[i] = c
+		if a.hasRanges() {
+			wanted[i].Ranges = a.more.resized.first[i].Ranges
+		}
 	}
-	w.clearGrant()
+	alt := w.addAlternative(a, image.Number, wanted)
+	alt.headSince = image.HeadSince
 	key, err := ld.newBlocker(image.Line)
 	if err != nil {
 		return fmt.Errorf("request %q: %w", a.id, err)
 	}
-	ld.waiters, ld.blockers = append(ld.waiters, w), append(ld.blockers, key)
-	l.queue.addWaiter(w)
+	ld.waiting, ld.blockers = append(ld.waiting, alt), append(ld.blockers, key)
 	return nil
 }
 
@@ -471,19 +557,19 @@ func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 // requeueAll adds the requests to their queues, after all held allocations are known.
 func (ld *Restorer) requeueAll() error {
 	l := ld.ledger
-	for i, w := range ld.waiters {
-		a, refused := l.placeWaiter(w)
+	for i, alt := range ld.waiting {
+		a, refused := l.placeAlternative(alt)
 		if refused != nil && refused.Kind != quota.Full {
-			return errors.New("request " + w.record.id + " waits for what is refused: " + refused.Error())
+			return errors.New("request " + alt.of.record.id + " waits for what is refused: " + refused.Error())
 		}
 		key := ld.blockers[i]
 		need := quota.Amount(0)
 		if a != nil {
 			need = key.amountNeeded(a)
 		}
-		headSince := w.headSince
-		l.queue.joinQueue(w, key, need)
-		w.headSince = headSince
+		headSince := alt.headSince
+		l.queue.joinQueue(alt, key, need)
+		alt.headSince = headSince
 	}
 	l.queue.clearAllDirty()
 	return nil

@@ -348,9 +348,14 @@ func (v verifier) checkQueue() error {
 			return err
 		}
 		last = w.turn
-		queues[w.blockedIn]++
-		if w.awaitsRevocation {
-			pressing[w.blockedIn]++
+		for _, alt := range w.alternatives {
+			if err := v.checkAlternative(alt); err != nil {
+				return err
+			}
+			queues[alt.blockedIn]++
+			if alt.awaitsRevocation {
+				pressing[alt.blockedIn]++
+			}
 		}
 	}
 	if !maps.Equal(owners, v.queue.byOwner) {
@@ -376,47 +381,61 @@ func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 		return fmt.Errorf("request %q is not in its place in the queue", a.id)
 	case v.allocations.byID.Find(a.id) != a || v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
 		return fmt.Errorf("request %q cannot be found by its id or arrival, or holds something", a.id)
-	case w.blockedIn == nil || v.queue.findQueue(w.blockedIn.blocker) != w.blockedIn ||
-		w.blockedIn.within(quota.MaxAmount, w.turn) != w:
-		return fmt.Errorf("I7: request %q is in no queue", a.id)
-	case place.since.At > v.now.At || w.headSince > max(1, v.now.At) || w.blockedIn.head() == w && w.headSince == 0:
-		return fmt.Errorf("I9: request %q waits, or is at the head of a queue, since a future time", a.id)
+	case place.since.At > v.now.At:
+		return fmt.Errorf("I9: request %q waits since a future time", a.id)
+	case len(w.alternatives) == 0 || a.more.resized != w.alternatives[0].resized ||
+		!slices.EqualFunc(a.claims, w.alternatives[0].claims, func(x, y placedClaim) bool { return x.at == y.at }):
+		return fmt.Errorf("request %q has no alternative, or other claims than its first", a.id)
 	}
-	if w.awaitsRevocation != (v.queue.revokedFor[a.id] > 0) {
-		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[a.id],
-			a.id, w.awaitsRevocation)
+	return nil
+}
+
+// checkAlternative verifies that an alternative of a waiting request cannot be granted, and waits for what is in its
+// way.
+func (v verifier) checkAlternative(alt *alternative) error {
+	id := alt.of.record.id
+	switch {
+	case alt.blockedIn == nil || v.queue.findQueue(alt.blockedIn.blocker) != alt.blockedIn ||
+		alt.blockedIn.within(quota.MaxAmount, alt.turn) != alt:
+		return fmt.Errorf("I7: request %q is in no queue", id)
+	case alt.headSince > max(1, v.now.At) || alt.blockedIn.head() == alt && alt.headSince == 0:
+		return fmt.Errorf("I9: request %q is at the head of a queue since a future time", id)
 	}
-	t, d, full := v.judgeWaiter(w)
+	if alt.awaitsRevocation != (v.queue.revokedFor[id] > 0) {
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[id],
+			id, alt.awaitsRevocation)
+	}
+	t, d, full := v.judgeAlternative(alt)
 	t.rollback()
 	b := t.allocation
 	switch {
-	case w.blockedIn.tree == nil && (full || v.queue.isStillBlocked(w, b, d.Violations)):
+	case alt.blockedIn.tree == nil && (full || v.queue.isStillBlocked(alt, b, d.Violations)):
 	case full || d.Granted:
-		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.blockedIn)
-	case !v.queue.isStillBlocked(w, b, d.Violations) && !w.heldUp(d.Violations) && !v.blockedThere(w) &&
-		!w.blockedBelow(d.Violations):
-		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.blockedIn)
-	case w.blockedIn.amountNeeded(b) != w.need:
-		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", a.id, w.blockedIn.amountNeeded(b),
-			w.blockedIn, w.need)
+		return fmt.Errorf("I7: request %q waits for %s, but could be granted", id, alt.blockedIn)
+	case !v.queue.isStillBlocked(alt, b, d.Violations) && !alt.heldUp(d.Violations) && !v.blockedThere(alt) &&
+		!alt.blockedBelow(d.Violations):
+		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", id, alt.blockedIn)
+	case alt.blockedIn.amountNeeded(b) != alt.need:
+		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", id, alt.blockedIn.amountNeeded(b),
+			alt.blockedIn, alt.need)
 	}
 	return nil
 }
 
 // heldUp is true if a request must not overtake another in a tree with soft borrowing: then it is not tried there, and
 // its decision does not list what else blocks it. Every change of such a tree marks all its queues dirty.
-func (w *waiter) heldUp(violations []quota.Violation) bool {
-	return w.blockedIn.tree != nil && w.blockedIn.tree.soft &&
+func (alt *alternative) heldUp(violations []quota.Violation) bool {
+	return alt.blockedIn.tree != nil && alt.blockedIn.tree.soft &&
 		slices.ContainsFunc(violations, func(v quota.Violation) bool {
-			return v.Kind == quota.OfQueue && v.Tree == w.blockedIn.tree.name
+			return v.Kind == quota.OfQueue && v.Tree == alt.blockedIn.tree.name
 		})
 }
 
 // blockedBelow is true if a dynamic node below the blocker's node is in the way. Before another claim created it, the
 // blocker's node was the nearest that existed. The request is still retried in time, because what frees capacity at a
 // node also marks the queues above it.
-func (w *waiter) blockedBelow(violations []quota.Violation) bool {
-	key := w.blockedIn.blocker
+func (alt *alternative) blockedBelow(violations []quota.Violation) bool {
+	key := alt.blockedIn.blocker
 	return key.node != nil && slices.ContainsFunc(violations, func(v quota.Violation) bool {
 		n := key.tree.byPath[v.Node]
 		return v.Tree == key.tree.name && n != nil && n.dynamic && n.within(key.node) && v.Holder == key.holder &&
@@ -426,22 +445,22 @@ func (w *waiter) blockedBelow(violations []quota.Violation) bool {
 
 // blockedThere is true if the blocker blocks the claims in its tree: of several claims with soft borrowing, a decision
 // lists only the first that finds no node.
-func (v verifier) blockedThere(w *waiter) bool {
-	if w.blockedIn.tree == nil {
+func (v verifier) blockedThere(alt *alternative) bool {
+	if alt.blockedIn.tree == nil {
 		return false
 	}
-	request := w.request
+	request := alt.asked()
 	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims),
-		func(c quota.Claim) bool { return c.Tree != w.blockedIn.tree.name })
+		func(c quota.Claim) bool { return c.Tree != alt.blockedIn.tree.name })
 	a, refused := v.placeClaims(request)
 	if refused != nil {
 		return false
 	}
-	a.more.waiting = w.record.more.waiting
+	a.more.waiting = alt.of.record.more.waiting
 	t := v.beginTx(a)
 	d := t.decide()
 	t.rollback()
-	return !d.Granted && v.queue.isStillBlocked(w, a, d.Violations)
+	return !d.Granted && v.queue.isStillBlocked(alt, a, d.Violations)
 }
 
 // checkBlockerQueues verifies that exactly the queues with waiters exist, and that they are listed wherever they should
@@ -471,9 +490,10 @@ func (v verifier) checkBlockerQueues(queues map[*blockerQueue]int) error {
 		if err := bq.waiters.Check(); err != nil {
 			return fmt.Errorf("the queue for %s: %w", bq, err)
 		}
-		for w := range bq.waiters.All() {
-			if bq.within(w.need, w.turn) != w {
-				return fmt.Errorf("the queue for %s does not find request %q by its need of %d", bq, w.record.id, w.need)
+		for alt := range bq.waiters.All() {
+			if bq.within(alt.need, alt.turn) != alt {
+				return fmt.Errorf("the queue for %s does not find request %q by its need of %d", bq, alt.of.record.id,
+					alt.need)
 			}
 		}
 	}

@@ -273,7 +273,8 @@ func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 }
 
 // WaitingClaims lists the claims of up to max waiting requests, in the order of the queue, after a turn (nil: from the
-// first); next is where to continue, nil on the last page. It visits the requests of the page only.
+// first), of alternatives only the first; next is where to continue, nil on the last page. It visits the requests of the
+// page only.
 func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
 	from := rankqueue.First()
 	if after != nil {
@@ -285,9 +286,9 @@ func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.Waiti
 			return list, &last
 		}
 		looked, last = looked+1, quota.QueueTurn(w.turn)
-		for i := range w.record.claims {
-			at := w.record.claims[i].at
-			wanted := w.request.Claims[i]
+		first := w.alternatives[0]
+		for i, wanted := range first.wanted {
+			at := first.claims[i].at
 			list = append(list, quota.WaitingClaim{
 				Tree: at.treeName, Node: at.path, Amounts: wanted.Amounts, Picks: wanted.Picks,
 			})

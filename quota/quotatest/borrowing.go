@@ -57,23 +57,30 @@ func BorrowingCommands() *rapid.Generator[quota.Command] {
 		case n < 12:
 			return setLimits(t)
 		}
-		c := quota.Allocate{ID: id}
-		if oneIn(t, 20, "forced") {
-			c.Mode = quota.Force
-		}
-		for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}, {"u", "t"}}, "trees") {
-			claim := quota.Claim{
-				Tree: tree, Node: pick(t, []string{"b", "a/y", "a/x/p", "a+", "a/x", "a"}, "leaf"),
-				Standing: standing(t),
-			}
-			for _, r := range resources[:1+Die(t, 2, "resources")] {
-				claim.Amounts = append(claim.Amounts,
-					quota.Component{Resource: r, Amount: quota.Amount(Die(t, 4, "amount"))})
-			}
-			c.Claims = append(c.Claims, claim)
-		}
-		return withRanges(t, c)
+		c := borrowOne(t)
+		c.ID = id
+		return withAlternatives(t, c, borrowOne)
 	})
+}
+
+// borrowOne is a request without an id and without alternatives.
+func borrowOne(t *rapid.T) quota.Allocate {
+	var c quota.Allocate
+	if oneIn(t, 20, "forced") {
+		c.Mode = quota.Force
+	}
+	for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}, {"u", "t"}}, "trees") {
+		claim := quota.Claim{
+			Tree: tree, Node: pick(t, []string{"b", "a/y", "a/x/p", "a+", "a/x", "a"}, "leaf"),
+			Standing: standing(t),
+		}
+		for _, r := range resources[:1+Die(t, 2, "resources")] {
+			claim.Amounts = append(claim.Amounts,
+				quota.Component{Resource: r, Amount: quota.Amount(Die(t, 4, "amount"))})
+		}
+		c.Claims = append(c.Claims, claim)
+	}
+	return withRanges(t, c)
 }
 
 // BorrowingChanges move nodes, turn maintenance on or off, and roll back, so that claims have to follow their nodes.

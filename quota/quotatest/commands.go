@@ -124,7 +124,10 @@ func subset(t *rapid.T, from []string, chance int, atLeastOne bool, what string)
 	return some
 }
 
-func allocate(t *rapid.T) quota.Allocate {
+func allocate(t *rapid.T) quota.Allocate { return withAlternatives(t, allocateOne(t), allocateOne) }
+
+// allocateOne is a request without alternatives.
+func allocateOne(t *rapid.T) quota.Allocate {
 	c := quota.Allocate{ID: id(t), Labels: labels(t)}
 	for range pick(t, []int{1, 1, 1, 2, 2, 3}, "claims") {
 		claim := quota.Claim{Tree: treeName(t), Node: path(t), Standing: standing(t)}

@@ -134,6 +134,15 @@ func ItemCommands() *rapid.Generator[quota.Command] {
 }
 
 func holdItems(t *rapid.T) quota.Allocate {
+	c := withAlternatives(t, holdOneOf(t), holdOneOf)
+	if c.HasClaim(func(c quota.Claim) bool { return c.Tree == "u" }) && c.Mode == quota.Reserve {
+		c.Mode, c.ReserveFor = quota.Hold, 0
+	}
+	return c
+}
+
+// holdOneOf is a request for items without alternatives.
+func holdOneOf(t *rapid.T) quota.Allocate {
 	c := quota.Allocate{ID: pick(t, IDs[:5], "id"), Data: data(t)}
 	for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}}, "trees") {
 		claim := quota.Claim{Tree: tree, Node: pick(t, []string{"a", "b"}, "leaf"), Standing: standing(t)}

@@ -20,6 +20,9 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		}
 		return verdict{decided: true, repeated: true, fence: a.fence, preempted: a.preempted}
 	}
+	if len(c.AnyOf) > 0 {
+		return o.allocateAny(c)
+	}
 	claimed, refused := o.findNodes(c)
 	if refused.refused != 0 {
 		return refused
@@ -36,13 +39,18 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		})
 		return verdict{decided: true, violations: violations}
 	}
+	return o.grant(a, t, before)
+}
+
+// grant holds what has been admitted. before is where everything was counted without it.
+func (o *oracle) grant(a *allocation, t *placementTrial, before places) verdict {
 	a, t = o.widen(a, t, before)
 	if len(o.held())-len(t.victims) >= o.bounds.Held {
 		o.restorePlaces(before)
 		return refusal(quota.Full, "")
 	}
-	if c.Mode == quota.Reserve {
-		a.state, a.until, a.expires = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor), 0
+	if a.asked.Mode == quota.Reserve {
+		a.state, a.until, a.expires = quota.Reserved, o.now.At+quota.Instant(a.asked.ReserveFor), 0
 	}
 	o.hold(a, t)
 	return verdict{decided: true, fence: a.fence, preempted: a.preempted}
@@ -50,7 +58,7 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 
 func (o *oracle) newAllocation(c quota.Allocate, claimed []string) *allocation {
 	a := &allocation{
-		request: counted(c), asked: c, claimed: claimed, placed: slices.Clone(claimed),
+		request: counted(c), asked: c, whole: c, claimed: claimed, placed: slices.Clone(claimed),
 		arrivals: make([]uint64, len(claimed)), fence: uint64(len(o.allocations) + 1), granted: o.now,
 		lease: o.leaseOf(c),
 	}

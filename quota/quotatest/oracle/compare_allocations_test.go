@@ -67,6 +67,7 @@ func (o *oracle) info(a *allocation) quota.AllocationInfo {
 	info := quota.AllocationInfo{
 		ID: a.request.ID, Labels: a.request.Labels, Fence: a.fence, GrantedAt: a.granted.At,
 		GrantedWall: a.granted.Wall, State: a.state, ReservedUntil: a.until, Forced: a.forced, Preempted: a.preempted,
+		Alternative: a.alternative,
 	}
 	for i, c := range a.request.Claims {
 		asked := a.asked.Claims[i]

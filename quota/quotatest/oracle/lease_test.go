@@ -26,7 +26,7 @@ func (l *lease) begin(now quota.Stamp) {
 
 // sameRequest compares requests; the data of what has ended are forgotten.
 func sameRequest(a *allocation, c quota.Allocate) bool {
-	asked := a.asked
+	asked := a.whole
 	if a.ended != nil {
 		asked.Data, c.Data = nil, nil
 	}

@@ -38,16 +38,19 @@ type oracle struct {
 // allocation is one that is held or has ended.
 type allocation struct {
 	// request is what is held: items count as amounts, as many as are held. asked is the request as it came.
-	request, asked quota.Allocate
-	steps          int      // of the ranges that were asked for
-	claimed        []string // path of the node that each claim belongs to
-	placed         []string // path of the node where it is counted
-	arrivals       []uint64 // its number in the order of arrival there; 0 without borrowing
-	fence          uint64
-	granted        quota.Stamp
-	forced         bool
-	state          quota.State
-	until          quota.Instant // of a reservation; 0 once it is confirmed
+	// If the request had alternatives, whole has all of them, and these are those of the granted one.
+	request, asked, whole quota.Allocate
+	alternative           int
+
+	steps    int      // of the ranges that were asked for
+	claimed  []string // path of the node that each claim belongs to
+	placed   []string // path of the node where it is counted
+	arrivals []uint64 // its number in the order of arrival there; 0 without borrowing
+	fence    uint64
+	granted  quota.Stamp
+	forced   bool
+	state    quota.State
+	until    quota.Instant // of a reservation; 0 once it is confirmed
 	lease
 	undo *undoRecord // of a reservation
 

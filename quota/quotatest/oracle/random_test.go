@@ -64,11 +64,13 @@ func agreeOnBorrowing(t *rapid.T) {
 
 // atLeaves is a request with all claims at leaves, where borrowing admits them.
 func (p *pair) atLeaves(t *rapid.T, c quota.Allocate) quota.Allocate {
-	for i := range c.Claims {
-		claim := &c.Claims[i]
-		leaves := slices.DeleteFunc(p.oracle.nodesOf(claim.Tree),
-			func(path string) bool { return !p.oracle.isLeaf(claim.Tree, path) })
-		claim.Node = leaves[quotatest.Die(t, len(leaves), "leaf")]
+	for _, list := range c.Lists() {
+		for i := range list {
+			claim := &list[i]
+			leaves := slices.DeleteFunc(p.oracle.nodesOf(claim.Tree),
+				func(path string) bool { return !p.oracle.isLeaf(claim.Tree, path) })
+			claim.Node = leaves[quotatest.Die(t, len(leaves), "leaf")]
+		}
 	}
 	return c
 }

@@ -22,7 +22,7 @@ func (o *oracle) widen(a *allocation, t *placementTrial, before places) (*alloca
 			c.Claims[i].Amounts = amountsAfter(c.Claims[i], steps)
 		}
 		wider := o.newAllocation(c, a.claimed)
-		wider.asked, wider.steps = a.asked, steps
+		wider.asked, wider.steps, wider.whole, wider.alternative = a.asked, steps, a.whole, a.alternative
 		violations, trial := o.admit(wider)
 		if len(violations) == 0 && len(trial.victims) == 0 {
 			return wider, trial

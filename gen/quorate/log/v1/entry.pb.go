@@ -3113,7 +3113,9 @@ type Allocate struct {
 	KeepMs   int64 `protobuf:"varint,9,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
 	Priority int64 `protobuf:"zigzag64,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Sorted by key.
-	Data          []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
+	Data []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
+	// Lists of claims of which one is wanted, instead of claims. Since format 9.
+	AnyOf         []*ClaimList `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3225,6 +3227,58 @@ func (x *Allocate) GetData() []*Label {
 	return nil
 }
 
+func (x *Allocate) GetAnyOf() []*ClaimList {
+	if x != nil {
+		return x.AnyOf
+	}
+	return nil
+}
+
+// ClaimList is one of the lists of an Allocate.
+type ClaimList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Claims        []*Claim               `protobuf:"bytes,1,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimList) Reset() {
+	*x = ClaimList{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimList) ProtoMessage() {}
+
+func (x *ClaimList) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimList.ProtoReflect.Descriptor instead.
+func (*ClaimList) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ClaimList) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 // Release ends an allocation, or since format 3 returns some of its items.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3237,7 +3291,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3303,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3316,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Release) GetId() string {
@@ -3298,7 +3352,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3364,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3377,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ItemName) GetTree() string {
@@ -3361,7 +3415,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3427,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3440,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -3425,7 +3479,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3491,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3504,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Renew) GetId() string {
@@ -3498,7 +3552,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3510,7 +3564,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3523,7 +3577,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -3547,7 +3601,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3613,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3626,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -3620,7 +3674,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3632,7 +3686,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3645,7 +3699,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Confirm) GetId() string {
@@ -3665,7 +3719,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3731,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3744,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Cancel) GetId() string {
@@ -3711,7 +3765,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3777,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3790,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -3759,7 +3813,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3825,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3838,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Limit) GetResource() string {
@@ -3822,7 +3876,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +3888,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3847,7 +3901,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Resource) GetName() string {
@@ -3895,7 +3949,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +3961,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +3974,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -4019,7 +4073,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4031,7 +4085,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4044,7 +4098,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Turn) GetFrom() string {
@@ -4101,7 +4155,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4167,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4180,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Node) GetPath() string {
@@ -4247,7 +4301,7 @@ type WarnAt struct {
 
 func (x *WarnAt) Reset() {
 	*x = WarnAt{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4259,7 +4313,7 @@ func (x *WarnAt) String() string {
 func (*WarnAt) ProtoMessage() {}
 
 func (x *WarnAt) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4272,7 +4326,7 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
 func (*WarnAt) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WarnAt) GetPercents() []int64 {
@@ -4308,7 +4362,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4320,7 +4374,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4333,7 +4387,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -4372,7 +4426,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4438,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4451,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -4446,7 +4500,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4512,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4525,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Move) GetFrom() string {
@@ -4515,7 +4569,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4581,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4594,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Tree) GetName() string {
@@ -4639,7 +4693,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4705,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4718,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -4703,7 +4757,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4715,7 +4769,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4728,7 +4782,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4789,7 +4843,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4801,7 +4855,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4814,7 +4868,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4885,7 +4939,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +4951,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +4964,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Subtree) GetTree() string {
@@ -4947,7 +5001,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +5013,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4972,7 +5026,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{61}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Policy) GetName() string {
@@ -5058,7 +5112,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5070,7 +5124,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5083,7 +5137,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{62}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -5126,7 +5180,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5138,7 +5192,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5151,7 +5205,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -5186,7 +5240,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5198,7 +5252,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5211,7 +5265,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -5241,7 +5295,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5253,7 +5307,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5266,7 +5320,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -5308,7 +5362,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5320,7 +5374,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5333,7 +5387,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -5583,7 +5637,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vapplication\x18\x03 \x01(\tR\vapplication\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xf4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa6\x03\n" +
 	"\bAllocate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\x12-\n" +
@@ -5597,7 +5651,10 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\akeep_ms\x18\t \x01(\x03R\x06keepMs\x12\x1a\n" +
 	"\bpriority\x18\n" +
 	" \x01(\x12R\bpriority\x12)\n" +
-	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\"h\n" +
+	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x120\n" +
+	"\x06any_of\x18Z \x03(\v2\x19.quorate.log.v1.ClaimListR\x05anyOf\":\n" +
+	"\tClaimList\x12-\n" +
+	"\x06claims\x18\x01 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\"h\n" +
 	"\aRelease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x05items\x18\x02 \x03(\v2\x18.quorate.log.v1.ItemNameR\x05items\x12\x1d\n" +
@@ -5791,7 +5848,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),                // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),            // 1: quorate.log.v1.CallerRun
@@ -5831,38 +5888,39 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Principal)(nil),            // 35: quorate.log.v1.Principal
 	(*Label)(nil),                // 36: quorate.log.v1.Label
 	(*Allocate)(nil),             // 37: quorate.log.v1.Allocate
-	(*Release)(nil),              // 38: quorate.log.v1.Release
-	(*ItemName)(nil),             // 39: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),           // 40: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),                // 41: quorate.log.v1.Renew
-	(*UpdateItems)(nil),          // 42: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),           // 43: quorate.log.v1.ResetItems
-	(*Confirm)(nil),              // 44: quorate.log.v1.Confirm
-	(*Cancel)(nil),               // 45: quorate.log.v1.Cancel
-	(*Expire)(nil),               // 46: quorate.log.v1.Expire
-	(*Limit)(nil),                // 47: quorate.log.v1.Limit
-	(*Resource)(nil),             // 48: quorate.log.v1.Resource
-	(*ItemSpec)(nil),             // 49: quorate.log.v1.ItemSpec
-	(*Turn)(nil),                 // 50: quorate.log.v1.Turn
-	(*Node)(nil),                 // 51: quorate.log.v1.Node
-	(*WarnAt)(nil),               // 52: quorate.log.v1.WarnAt
-	(*AutoApprove)(nil),          // 53: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),       // 54: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),                 // 55: quorate.log.v1.Move
-	(*Tree)(nil),                 // 56: quorate.log.v1.Tree
-	(*Leases)(nil),               // 57: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),           // 58: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),           // 59: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),              // 60: quorate.log.v1.Subtree
-	(*Policy)(nil),               // 61: quorate.log.v1.Policy
-	(*MoveNode)(nil),             // 62: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),       // 63: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),             // 64: quorate.log.v1.RollBack
-	(*SetLimits)(nil),            // 65: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),           // 66: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),         // 67: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),              // 68: quorate.log.v1.Binding
-	(*AccessSection)(nil),        // 69: quorate.log.v1.AccessSection
+	(*ClaimList)(nil),            // 38: quorate.log.v1.ClaimList
+	(*Release)(nil),              // 39: quorate.log.v1.Release
+	(*ItemName)(nil),             // 40: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),           // 41: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),                // 42: quorate.log.v1.Renew
+	(*UpdateItems)(nil),          // 43: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),           // 44: quorate.log.v1.ResetItems
+	(*Confirm)(nil),              // 45: quorate.log.v1.Confirm
+	(*Cancel)(nil),               // 46: quorate.log.v1.Cancel
+	(*Expire)(nil),               // 47: quorate.log.v1.Expire
+	(*Limit)(nil),                // 48: quorate.log.v1.Limit
+	(*Resource)(nil),             // 49: quorate.log.v1.Resource
+	(*ItemSpec)(nil),             // 50: quorate.log.v1.ItemSpec
+	(*Turn)(nil),                 // 51: quorate.log.v1.Turn
+	(*Node)(nil),                 // 52: quorate.log.v1.Node
+	(*WarnAt)(nil),               // 53: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),          // 54: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),       // 55: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),                 // 56: quorate.log.v1.Move
+	(*Tree)(nil),                 // 57: quorate.log.v1.Tree
+	(*Leases)(nil),               // 58: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),           // 59: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),           // 60: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),              // 61: quorate.log.v1.Subtree
+	(*Policy)(nil),               // 62: quorate.log.v1.Policy
+	(*MoveNode)(nil),             // 63: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),       // 64: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),             // 65: quorate.log.v1.RollBack
+	(*SetLimits)(nil),            // 66: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),           // 67: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),         // 68: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),              // 69: quorate.log.v1.Binding
+	(*AccessSection)(nil),        // 70: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -5870,20 +5928,20 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
 	37, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	38, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	59, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	65, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	66, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	44, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	45, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	46, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	62, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	63, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	64, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	41, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	42, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	43, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	67, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	39, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	60, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	66, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	67, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	45, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	46, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	47, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	63, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	64, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	65, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	42, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	43, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	44, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	68, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
 	30, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
 	26, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
 	27, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
@@ -5906,8 +5964,8 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	6,  // 38: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
 	10, // 39: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
 	6,  // 40: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	58, // 41: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 42: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	59, // 41: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	59, // 42: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
 	15, // 43: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
 	16, // 44: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
 	16, // 45: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
@@ -5917,7 +5975,7 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	24, // 49: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
 	25, // 50: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
 	31, // 51: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	47, // 52: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	48, // 52: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
 	31, // 53: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
 	34, // 54: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
 	33, // 55: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
@@ -5925,44 +5983,46 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	36, // 57: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
 	35, // 58: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
 	36, // 59: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	39, // 60: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	39, // 61: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	36, // 62: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	36, // 63: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	40, // 64: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	40, // 65: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	49, // 66: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	50, // 67: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	47, // 68: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	36, // 69: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	54, // 70: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	47, // 71: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	47, // 72: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	47, // 73: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	68, // 74: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	53, // 75: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	52, // 76: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	31, // 77: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	48, // 78: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	51, // 79: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	55, // 80: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	57, // 81: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	58, // 82: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	56, // 83: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	61, // 84: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	69, // 85: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	60, // 86: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	58, // 87: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 88: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 89: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 90: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	47, // 91: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	58, // 92: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	93, // [93:93] is the sub-list for method output_type
-	93, // [93:93] is the sub-list for method input_type
-	93, // [93:93] is the sub-list for extension type_name
-	93, // [93:93] is the sub-list for extension extendee
-	0,  // [0:93] is the sub-list for field type_name
+	38, // 60: quorate.log.v1.Allocate.any_of:type_name -> quorate.log.v1.ClaimList
+	32, // 61: quorate.log.v1.ClaimList.claims:type_name -> quorate.log.v1.Claim
+	40, // 62: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	40, // 63: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	36, // 64: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	36, // 65: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	41, // 66: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	41, // 67: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	50, // 68: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	51, // 69: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	48, // 70: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	36, // 71: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	55, // 72: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	48, // 73: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	48, // 74: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	48, // 75: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	69, // 76: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	54, // 77: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	53, // 78: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	31, // 79: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	49, // 80: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	52, // 81: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	56, // 82: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	58, // 83: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	59, // 84: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	57, // 85: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	62, // 86: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	70, // 87: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	61, // 88: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	59, // 89: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	59, // 90: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	59, // 91: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	59, // 92: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	48, // 93: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	59, // 94: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -6011,14 +6071,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[58].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[59].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1689,7 +1689,9 @@ type WaitingRecord struct {
 	// The wait queue that it is in.
 	Line *LineRecord `protobuf:"bytes,7,opt,name=line,proto3" json:"line,omitempty"`
 	// Ledger time at which it first became the head of a wait queue; 0 if it has not.
-	HeadSinceMs   int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
+	HeadSinceMs int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
+	// The lists in any_of that it waits for beside that of the allocation, in order. Since format 9.
+	Others        []*WaitingListRecord `protobuf:"bytes,90,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1780,6 +1782,93 @@ func (x *WaitingRecord) GetHeadSinceMs() int64 {
 	return 0
 }
 
+func (x *WaitingRecord) GetOthers() []*WaitingListRecord {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+// WaitingListRecord is a list of claims that a request waits for.
+type WaitingListRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number in any_of, from 1.
+	Alternative uint32 `protobuf:"varint,1,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// As in the record of the allocation.
+	Placed      []uint64 `protobuf:"varint,2,rep,packed,name=placed,proto3" json:"placed,omitempty"`
+	PlacedPaths []string `protobuf:"bytes,3,rep,name=placed_paths,json=placedPaths,proto3" json:"placed_paths,omitempty"`
+	// As in the record of the request that waits.
+	Line          *LineRecord `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
+	HeadSinceMs   int64       `protobuf:"varint,5,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingListRecord) Reset() {
+	*x = WaitingListRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingListRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingListRecord) ProtoMessage() {}
+
+func (x *WaitingListRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingListRecord.ProtoReflect.Descriptor instead.
+func (*WaitingListRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WaitingListRecord) GetAlternative() uint32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
+func (x *WaitingListRecord) GetPlaced() []uint64 {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
+}
+
+func (x *WaitingListRecord) GetPlacedPaths() []string {
+	if x != nil {
+		return x.PlacedPaths
+	}
+	return nil
+}
+
+func (x *WaitingListRecord) GetLine() *LineRecord {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *WaitingListRecord) GetHeadSinceMs() int64 {
+	if x != nil {
+		return x.HeadSinceMs
+	}
+	return 0
+}
+
 // LineRecord is the blocker of a wait queue; the empty one is a bound of the ledger. Since format 3.
 type LineRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1802,7 +1891,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +1903,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1916,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1902,7 +1991,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2003,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2016,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -2000,7 +2089,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2101,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2114,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -2138,7 +2227,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2239,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2252,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -2221,7 +2310,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2322,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2335,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -2387,7 +2476,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2488,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2501,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -2448,7 +2537,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2549,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2562,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -2522,7 +2611,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2623,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2636,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2710,6 +2799,8 @@ type AllocationRecord struct {
 	First []*Claim `protobuf:"bytes,27,rep,name=first,proto3" json:"first,omitempty"`
 	// The id of the allocation that it was split from.
 	SplitFrom string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	// The number of the list in any_of of the request that its claims are from, from 1; 0 if it has none. Since format 9.
+	Alternative uint32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	// Since format 9. Why it ended, and why its lease was revoked.
 	EndReason    *ReasonRecord `protobuf:"bytes,110,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	RevokeReason *ReasonRecord `protobuf:"bytes,111,opt,name=revoke_reason,json=revokeReason,proto3" json:"revoke_reason,omitempty"`
@@ -2721,7 +2812,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2733,7 +2824,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2746,7 +2837,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -2945,6 +3036,13 @@ func (x *AllocationRecord) GetSplitFrom() string {
 	return ""
 }
 
+func (x *AllocationRecord) GetAlternative() uint32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
 func (x *AllocationRecord) GetEndReason() *ReasonRecord {
 	if x != nil {
 		return x.EndReason
@@ -2988,7 +3086,7 @@ type ReasonRecord struct {
 
 func (x *ReasonRecord) Reset() {
 	*x = ReasonRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3098,7 @@ func (x *ReasonRecord) String() string {
 func (*ReasonRecord) ProtoMessage() {}
 
 func (x *ReasonRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3111,7 @@ func (x *ReasonRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonRecord.ProtoReflect.Descriptor instead.
 func (*ReasonRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReasonRecord) GetKind() uint32 {
@@ -3106,7 +3204,7 @@ type ReasonAmountRecord struct {
 
 func (x *ReasonAmountRecord) Reset() {
 	*x = ReasonAmountRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3216,7 @@ func (x *ReasonAmountRecord) String() string {
 func (*ReasonAmountRecord) ProtoMessage() {}
 
 func (x *ReasonAmountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3229,7 @@ func (x *ReasonAmountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonAmountRecord.ProtoReflect.Descriptor instead.
 func (*ReasonAmountRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReasonAmountRecord) GetResource() string {
@@ -3173,7 +3271,7 @@ type MadeRoomRecord struct {
 
 func (x *MadeRoomRecord) Reset() {
 	*x = MadeRoomRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3283,7 @@ func (x *MadeRoomRecord) String() string {
 func (*MadeRoomRecord) ProtoMessage() {}
 
 func (x *MadeRoomRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3296,7 @@ func (x *MadeRoomRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeRoomRecord.ProtoReflect.Descriptor instead.
 func (*MadeRoomRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MadeRoomRecord) GetCount() int64 {
@@ -3227,7 +3325,7 @@ type RoomTotalRecord struct {
 
 func (x *RoomTotalRecord) Reset() {
 	*x = RoomTotalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3337,7 @@ func (x *RoomTotalRecord) String() string {
 func (*RoomTotalRecord) ProtoMessage() {}
 
 func (x *RoomTotalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3350,7 @@ func (x *RoomTotalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomTotalRecord.ProtoReflect.Descriptor instead.
 func (*RoomTotalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RoomTotalRecord) GetTree() string {
@@ -3295,7 +3393,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3405,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3418,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -3370,7 +3468,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3480,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3493,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -3431,7 +3529,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3443,7 +3541,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3456,7 +3554,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -3497,7 +3595,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3607,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3620,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -3566,7 +3664,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3676,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3689,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -3629,7 +3727,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3739,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3752,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -3703,7 +3801,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +3813,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +3826,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Displacement) GetId() string {
@@ -3804,7 +3902,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +3914,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +3927,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -3945,7 +4043,7 @@ type CrossingRecord struct {
 
 func (x *CrossingRecord) Reset() {
 	*x = CrossingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4055,7 @@ func (x *CrossingRecord) String() string {
 func (*CrossingRecord) ProtoMessage() {}
 
 func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4068,7 @@ func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
 func (*CrossingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CrossingRecord) GetTree() string {
@@ -4035,14 +4133,16 @@ type ViolationRecord struct {
 	// numbers do not show.
 	TooLarge bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
 	// Of a hold. Since format 9.
-	Reason        string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The number of the list in any_of of the request, from 1; 0 if it has none. Since format 9.
+	Alternative   uint32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4154,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4167,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -4154,6 +4254,13 @@ func (x *ViolationRecord) GetReason() string {
 	return ""
 }
 
+func (x *ViolationRecord) GetAlternative() uint32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
 // Trailer closes a snapshot.
 type Trailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4167,7 +4274,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4179,7 +4286,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4192,7 +4299,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -4220,7 +4327,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4339,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4352,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -4404,7 +4511,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0fexpires_wall_ms\x18\n" +
 	" \x01(\x03R\rexpiresWallMs\x12)\n" +
 	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x12\x18\n" +
-	"\aleaving\x18\f \x01(\bR\aleaving\"\xbd\x02\n" +
+	"\aleaving\x18\f \x01(\bR\aleaving\"\xf8\x02\n" +
 	"\rWaitingRecord\x12@\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2 .quorate.log.v1.AllocationRecordR\n" +
@@ -4415,7 +4522,14 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\x12\"\n" +
 	"\rkeep_until_ms\x18\x06 \x01(\x03R\vkeepUntilMs\x12.\n" +
 	"\x04line\x18\a \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
-	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\"\xc7\x01\n" +
+	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\x129\n" +
+	"\x06others\x18Z \x03(\v2!.quorate.log.v1.WaitingListRecordR\x06others\"\xc4\x01\n" +
+	"\x11WaitingListRecord\x12 \n" +
+	"\valternative\x18\x01 \x01(\rR\valternative\x12\x16\n" +
+	"\x06placed\x18\x02 \x03(\x04R\x06placed\x12!\n" +
+	"\fplaced_paths\x18\x03 \x03(\tR\vplacedPaths\x12.\n" +
+	"\x04line\x18\x04 \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
+	"\rhead_since_ms\x18\x05 \x01(\x03R\vheadSinceMs\"\xc7\x01\n" +
 	"\n" +
 	"LineRecord\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x1a\n" +
@@ -4505,7 +4619,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
 	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xfd\b\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\x9f\t\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -4541,7 +4655,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"generation\x12+\n" +
 	"\x05first\x18\x1b \x03(\v2\x15.quorate.log.v1.ClaimR\x05first\x12\x1d\n" +
 	"\n" +
-	"split_from\x18\x1c \x01(\tR\tsplitFrom\x12;\n" +
+	"split_from\x18\x1c \x01(\tR\tsplitFrom\x12 \n" +
+	"\valternative\x18Z \x01(\rR\valternative\x12;\n" +
 	"\n" +
 	"end_reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\tendReason\x12A\n" +
 	"\rrevoke_reason\x18o \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\frevokeReason\x12;\n" +
@@ -4631,7 +4746,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\v2\x15.quorate.log.v1.LimitR\x05limit\x12\x18\n" +
 	"\apercent\x18\x04 \x01(\x03R\apercent\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x18\n" +
-	"\aomitted\x18\x06 \x01(\x03R\aomitted\"\xb3\x02\n" +
+	"\aomitted\x18\x06 \x01(\x03R\aomitted\"\xd5\x02\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -4646,7 +4761,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04item\x18\n" +
 	" \x01(\tR\x04item\x12\x1b\n" +
 	"\ttoo_large\x18\v \x01(\bR\btooLarge\x12\x16\n" +
-	"\x06reason\x18\x1e \x01(\tR\x06reason\";\n" +
+	"\x06reason\x18\x1e \x01(\tR\x06reason\x12 \n" +
+	"\valternative\x18Z \x01(\rR\valternative\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\"!\n" +
@@ -4666,7 +4782,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),               // 0: quorate.log.v1.Record
 	(*ScheduledLimitRecord)(nil), // 1: quorate.log.v1.ScheduledLimitRecord
@@ -4683,123 +4799,126 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*RaiseByRule)(nil),          // 12: quorate.log.v1.RaiseByRule
 	(*ItemRecord)(nil),           // 13: quorate.log.v1.ItemRecord
 	(*WaitingRecord)(nil),        // 14: quorate.log.v1.WaitingRecord
-	(*LineRecord)(nil),           // 15: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),         // 16: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),       // 17: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),      // 18: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil),   // 19: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),       // 20: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),           // 21: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),             // 22: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),     // 23: quorate.log.v1.AllocationRecord
-	(*ReasonRecord)(nil),         // 24: quorate.log.v1.ReasonRecord
-	(*ReasonAmountRecord)(nil),   // 25: quorate.log.v1.ReasonAmountRecord
-	(*MadeRoomRecord)(nil),       // 26: quorate.log.v1.MadeRoomRecord
-	(*RoomTotalRecord)(nil),      // 27: quorate.log.v1.RoomTotalRecord
-	(*ReservationUndo)(nil),      // 28: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),          // 29: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),          // 30: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),           // 31: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),       // 32: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),      // 33: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),         // 34: quorate.log.v1.Displacement
-	(*EventRecord)(nil),          // 35: quorate.log.v1.EventRecord
-	(*CrossingRecord)(nil),       // 36: quorate.log.v1.CrossingRecord
-	(*ViolationRecord)(nil),      // 37: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),              // 38: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),          // 39: quorate.log.v1.AuditRecord
-	(*Policy)(nil),               // 40: quorate.log.v1.Policy
-	(*Account)(nil),              // 41: quorate.log.v1.Account
-	(*Refused)(nil),              // 42: quorate.log.v1.Refused
-	(*ScheduleLimits)(nil),       // 43: quorate.log.v1.ScheduleLimits
-	(*Webhook)(nil),              // 44: quorate.log.v1.Webhook
-	(*EventPosition)(nil),        // 45: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),        // 46: quorate.log.v1.AccessSection
-	(*Tree)(nil),                 // 47: quorate.log.v1.Tree
-	(*Label)(nil),                // 48: quorate.log.v1.Label
-	(*Subtree)(nil),              // 49: quorate.log.v1.Subtree
-	(*Limit)(nil),                // 50: quorate.log.v1.Limit
-	(*Resource)(nil),             // 51: quorate.log.v1.Resource
-	(*Node)(nil),                 // 52: quorate.log.v1.Node
-	(*Move)(nil),                 // 53: quorate.log.v1.Move
-	(*Leases)(nil),               // 54: quorate.log.v1.Leases
-	(*Allocate)(nil),             // 55: quorate.log.v1.Allocate
-	(*Claim)(nil),                // 56: quorate.log.v1.Claim
+	(*WaitingListRecord)(nil),    // 15: quorate.log.v1.WaitingListRecord
+	(*LineRecord)(nil),           // 16: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),         // 17: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),       // 18: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),      // 19: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil),   // 20: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),       // 21: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),           // 22: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),             // 23: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),     // 24: quorate.log.v1.AllocationRecord
+	(*ReasonRecord)(nil),         // 25: quorate.log.v1.ReasonRecord
+	(*ReasonAmountRecord)(nil),   // 26: quorate.log.v1.ReasonAmountRecord
+	(*MadeRoomRecord)(nil),       // 27: quorate.log.v1.MadeRoomRecord
+	(*RoomTotalRecord)(nil),      // 28: quorate.log.v1.RoomTotalRecord
+	(*ReservationUndo)(nil),      // 29: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),          // 30: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),          // 31: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),           // 32: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),       // 33: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),      // 34: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),         // 35: quorate.log.v1.Displacement
+	(*EventRecord)(nil),          // 36: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),       // 37: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),      // 38: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),              // 39: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),          // 40: quorate.log.v1.AuditRecord
+	(*Policy)(nil),               // 41: quorate.log.v1.Policy
+	(*Account)(nil),              // 42: quorate.log.v1.Account
+	(*Refused)(nil),              // 43: quorate.log.v1.Refused
+	(*ScheduleLimits)(nil),       // 44: quorate.log.v1.ScheduleLimits
+	(*Webhook)(nil),              // 45: quorate.log.v1.Webhook
+	(*EventPosition)(nil),        // 46: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),        // 47: quorate.log.v1.AccessSection
+	(*Tree)(nil),                 // 48: quorate.log.v1.Tree
+	(*Label)(nil),                // 49: quorate.log.v1.Label
+	(*Subtree)(nil),              // 50: quorate.log.v1.Subtree
+	(*Limit)(nil),                // 51: quorate.log.v1.Limit
+	(*Resource)(nil),             // 52: quorate.log.v1.Resource
+	(*Node)(nil),                 // 53: quorate.log.v1.Node
+	(*Move)(nil),                 // 54: quorate.log.v1.Move
+	(*Leases)(nil),               // 55: quorate.log.v1.Leases
+	(*Allocate)(nil),             // 56: quorate.log.v1.Allocate
+	(*Claim)(nil),                // 57: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	9,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	17, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	23, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	23, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	38, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	35, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	18, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	24, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	24, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	39, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	36, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	13, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	14, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	40, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	41, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
 	6,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	41, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	42, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
 	8,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	42, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	39, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	19, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	43, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	40, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	20, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
 	5,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
 	1,  // 17: quorate.log.v1.Record.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitRecord
-	43, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
-	43, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
+	44, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
+	44, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
 	3,  // 20: quorate.log.v1.ScheduledLimitEvent.over:type_name -> quorate.log.v1.OveruseRecord
-	44, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	45, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	46, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	45, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	46, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	47, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
 	7,  // 24: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	47, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	48, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
 	12, // 26: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
 	11, // 27: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
 	10, // 28: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
-	48, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	23, // 30: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	15, // 31: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	16, // 32: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	22, // 33: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	21, // 34: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	46, // 35: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	49, // 36: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	18, // 37: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	50, // 38: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	20, // 39: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	40, // 40: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	51, // 41: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	52, // 42: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	53, // 43: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	54, // 44: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	55, // 45: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	33, // 46: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	34, // 47: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	48, // 48: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	32, // 49: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	28, // 50: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	56, // 51: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	24, // 52: quorate.log.v1.AllocationRecord.end_reason:type_name -> quorate.log.v1.ReasonRecord
-	24, // 53: quorate.log.v1.AllocationRecord.revoke_reason:type_name -> quorate.log.v1.ReasonRecord
-	26, // 54: quorate.log.v1.AllocationRecord.made_room:type_name -> quorate.log.v1.MadeRoomRecord
-	25, // 55: quorate.log.v1.ReasonRecord.amounts:type_name -> quorate.log.v1.ReasonAmountRecord
-	27, // 56: quorate.log.v1.MadeRoomRecord.totals:type_name -> quorate.log.v1.RoomTotalRecord
-	29, // 57: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	30, // 58: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	31, // 59: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	13, // 60: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	24, // 61: quorate.log.v1.PreemptedRecord.reason:type_name -> quorate.log.v1.ReasonRecord
-	55, // 62: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	37, // 63: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	2,  // 64: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
-	36, // 65: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
-	24, // 66: quorate.log.v1.EventRecord.reason:type_name -> quorate.log.v1.ReasonRecord
-	50, // 67: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	49, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	24, // 30: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	16, // 31: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	15, // 32: quorate.log.v1.WaitingRecord.others:type_name -> quorate.log.v1.WaitingListRecord
+	16, // 33: quorate.log.v1.WaitingListRecord.line:type_name -> quorate.log.v1.LineRecord
+	17, // 34: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	23, // 35: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	22, // 36: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	47, // 37: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	50, // 38: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	19, // 39: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	51, // 40: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	21, // 41: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	41, // 42: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	52, // 43: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	53, // 44: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	54, // 45: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	55, // 46: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	56, // 47: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	34, // 48: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	35, // 49: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	49, // 50: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	33, // 51: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	29, // 52: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	57, // 53: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	25, // 54: quorate.log.v1.AllocationRecord.end_reason:type_name -> quorate.log.v1.ReasonRecord
+	25, // 55: quorate.log.v1.AllocationRecord.revoke_reason:type_name -> quorate.log.v1.ReasonRecord
+	27, // 56: quorate.log.v1.AllocationRecord.made_room:type_name -> quorate.log.v1.MadeRoomRecord
+	26, // 57: quorate.log.v1.ReasonRecord.amounts:type_name -> quorate.log.v1.ReasonAmountRecord
+	28, // 58: quorate.log.v1.MadeRoomRecord.totals:type_name -> quorate.log.v1.RoomTotalRecord
+	30, // 59: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	31, // 60: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	32, // 61: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	13, // 62: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	25, // 63: quorate.log.v1.PreemptedRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	56, // 64: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	38, // 65: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	2,  // 66: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
+	37, // 67: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	25, // 68: quorate.log.v1.EventRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	51, // 69: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -4835,7 +4954,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
