@@ -16,7 +16,7 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 	v := &Verdict{Promise: "P7", Title: "linearizable: indexes follow time", Counts: map[string]int{}}
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Outcome == history.Failed || o.Outcome == history.Unknown || o.Index == 0 || o.Kind == history.Change {
+		if o.Outcome == history.Failed || o.Outcome == history.Unknown || o.Index == 0 || o.IsWatched() {
 			continue
 		}
 		floor := s.indexFloors.highestBefore(o.Call)
@@ -134,6 +134,8 @@ func questionOf(o *history.Op) string {
 		return ""
 	case o.Kind == history.Change:
 		return fmt.Sprintf("change %d.%d", o.Index, o.Position)
+	case o.Kind == history.Crossing && o.Change != "":
+		return fmt.Sprintf("crossing %d.%d", o.Index, o.Position)
 	case o.Kind == history.ReadAllocation && o.ID != "":
 		return fmt.Sprintf("%s of %s at index %d", o.Kind, o.ID, o.Index)
 	case o.Kind == history.ReadUsage, o.Kind == history.ListHeld, o.Kind == history.ListWaiting:
@@ -146,6 +148,7 @@ func questionOf(o *history.Op) string {
 
 func sameAnswers(a, b *history.Op) bool {
 	return a.Ledger == b.Ledger && a.Change == b.Change && a.ID == b.ID && a.State == b.State && a.Fence == b.Fence &&
+		sameList(a.Percents, b.Percents) &&
 		a.Expires == b.Expires && a.Civil == b.Civil && sameList(a.Scheduled, b.Scheduled) &&
 		sameList(a.Records, b.Records) && sameList(a.Usage, b.Usage) && sameList(a.Limits, b.Limits) &&
 		sameList(a.Granted, b.Granted)

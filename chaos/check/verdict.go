@@ -40,6 +40,7 @@ func JudgeWith(h history.History, f Finals, o Options) Verdicts {
 		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(),
 		s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
 		s.checkSameEverywhere(), explained, s.checkTimely(), s.checkLinearizable(o, explained), s.checkLive(),
+		s.checkThresholds(),
 	}
 }
 

@@ -37,6 +37,9 @@ const (
 	// Change is one message of a watch. The first operation of a watch has the change WatchBegins and the position
 	// after which the watch begins. A watch that resumes at another server keeps its session.
 	Change Kind = "change"
+	// Crossing is one message of a watch of thresholds, as Change is: Change is CROSSED, CLEARED or, for a heartbeat,
+	// empty. Percents has the threshold and Usage what was used.
+	Crossing Kind = "crossing"
 	// BoskosAcquire has the item in Claims and the owner in ID, and so have the other calls of Boskos front ends.
 	BoskosAcquire Kind = "boskos-acquire"
 	BoskosRelease Kind = "boskos-release"
@@ -45,6 +48,12 @@ const (
 
 // WatchBegins is the change of the first operation of a watch.
 const WatchBegins = "BEGINS"
+
+// Changes of a Crossing.
+const (
+	Crossed = "CROSSED"
+	Cleared = "CLEARED"
+)
 
 // Outcome says how a call ended.
 type Outcome string
@@ -243,6 +252,10 @@ type Op struct {
 	Limits   []Limit  `json:"limits,omitempty"`
 	Revision uint64   `json:"revision,omitempty"`
 
+	// Percents and Margin are the thresholds that a Configure gives to all nodes of its tree.
+	Percents []int64 `json:"percents,omitempty"`
+	Margin   int64   `json:"margin,omitempty"`
+
 	// Scheduled are scheduled limits in the order in which they were made, and Civil is civil time at Index; 0 if the
 	// cluster has not agreed on it. Wall is when the call returned by the wall clock of the client, which is right. Times
 	// are milliseconds since 1970.
@@ -255,6 +268,9 @@ type Op struct {
 func (o *Op) IsRead() bool {
 	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits, ReadSchedule}, o.Kind)
 }
+
+// IsWatched reports whether the operation is a message of a watch.
+func (o *Op) IsWatched() bool { return o.Kind == Change || o.Kind == Crossing }
 
 // ChangesHolding reports whether the operation changes what an allocation holds.
 func (o *Op) ChangesHolding() bool { return slices.Contains([]Kind{Resize, Transfer, Split}, o.Kind) }

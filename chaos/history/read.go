@@ -16,7 +16,8 @@ type History struct {
 var (
 	allKinds = []Kind{
 		Allocate, Renew, Release, Confirm, Cancel, Resize, Transfer, Split, Configure, ReadUsage, ReadAllocation,
-		ListHeld, ListWaiting, ReadLimits, Schedule, ReadSchedule, Change, BoskosAcquire, BoskosRelease, BoskosUpdate,
+		ListHeld, ListWaiting, ReadLimits, Schedule, ReadSchedule, Change, Crossing, BoskosAcquire, BoskosRelease,
+		BoskosUpdate,
 	}
 	allOutcomes = []Outcome{OK, Refused, Failed, Unknown}
 )

@@ -77,6 +77,10 @@ var allBugs = []Bug{
 		Name: "hold-leaks", Faults: []string{"kill-leader"}, Workloads: []string{"holds", "read"},
 		Length: 15 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "lost-threshold", Faults: []string{"kill-leader"}, Workloads: []string{"warn", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

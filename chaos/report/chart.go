@@ -36,7 +36,7 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 	perSecond := bucketCount / s.length.Seconds()
 	for i := range ops {
 		o := &ops[i]
-		if o.Kind == history.Change {
+		if o.IsWatched() {
 			continue
 		}
 		if series[o.Outcome] == nil {
@@ -70,7 +70,7 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 func (s timeScale) latencyChart(ops []history.Op) chart {
 	took := make([][]time.Duration, bucketCount)
 	for i := range ops {
-		if o := &ops[i]; o.Kind != history.Change {
+		if o := &ops[i]; !o.IsWatched() {
 			at := s.bucketAt(o.Return)
 			took[at] = append(took[at], time.Duration(o.Return-o.Call))
 		}

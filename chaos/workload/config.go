@@ -75,6 +75,7 @@ func workloads() map[string]workloadSpec {
 		"boskos":   {trees: boskosTrees, start: startBoskos},
 		"calendar": {trees: calendarTrees, start: startCalendar},
 		"ranges":   {trees: rangeTrees, start: startRanges},
+		"warn":     {trees: warnTrees, start: startWarn},
 		"holds":    {trees: holdTrees, start: startHolds},
 	}
 }

@@ -10,22 +10,29 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// watcher watches all changes at one server after the other, each from where the last one stopped.
+// watcher watches changes at one server after the other, each from where the last one stopped.
 type watcher struct {
 	*caller
 
+	// kind is that of the recorded operations. tree and topics are what is watched; all allocations if empty.
+	kind    history.Kind
+	tree    string
+	topics  []quoratev1.WatchTopic
 	session int64
 	request *quoratev1.WatchAllocationsRequest
 }
 
 func startWatch(c *caller) func(context.Context) {
-	w := &watcher{caller: c}
-	return func(ctx context.Context) {
-		if w.request == nil && !w.beginWatch(ctx) {
-			return
-		}
-		w.followServer(ctx)
+	w := &watcher{caller: c, kind: history.Change}
+	return w.watchOnce
+}
+
+// watchOnce watches for a while, in the present watch or a new one.
+func (w *watcher) watchOnce(ctx context.Context) {
+	if w.request == nil && !w.beginWatch(ctx) {
+		return
 	}
+	w.followServer(ctx)
 }
 
 // beginWatch begins a new watch after the index of a read.
@@ -35,8 +42,8 @@ func (w *watcher) beginWatch(ctx context.Context) bool {
 		return false
 	}
 	w.session++
-	w.request = &quoratev1.WatchAllocationsRequest{AfterIndex: read.Index}
-	begun := w.beginOp(history.Change, w.randomServer())
+	w.request = &quoratev1.WatchAllocationsRequest{AfterIndex: read.Index, Tree: w.tree, Topics: w.topics}
+	begun := w.beginOp(w.kind, w.randomServer())
 	begun.Session, begun.Index, begun.Change = w.session, read.Index, history.WatchBegins
 	w.endOp(begun, nil)
 	return true
@@ -69,11 +76,16 @@ func (w *watcher) dropForgotten(err error) {
 
 func (w *watcher) addChange(s *server, m *quoratev1.WatchAllocationsResponse) {
 	w.request.AfterIndex, w.request.AfterNumber = m.GetIndex(), m.GetNumber()
+	o := w.beginOp(w.kind, s)
+	o.Session, o.Index, o.Position, o.Ledger = w.session, m.GetIndex(), m.GetNumber(), m.GetLedgerTimeMs()
+	if w.kind == history.Crossing {
+		setCrossing(o, m.GetCrossing())
+		w.endOp(o, nil)
+		return
+	}
 	if m.GetAllocation() == nil {
 		return
 	}
-	o := w.beginOp(history.Change, s)
-	o.Session, o.Index, o.Position, o.Ledger = w.session, m.GetIndex(), m.GetNumber(), m.GetLedgerTimeMs()
 	o.ID, o.Change = m.GetAllocation().GetId(), enumName(m.GetChange().String(), "ALLOCATION_CHANGE_")
 	o.Priority = m.GetAllocation().GetPriority()
 	setAllocation(o, m.GetAllocation())
