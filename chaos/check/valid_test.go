@@ -51,6 +51,8 @@ func TestValidHistoriesPass(t *testing.T) {
 				Kind: history.Configure, ID: "c", Outcome: history.Unknown,
 				Limits: []history.Limit{limitOf("a", 9)},
 			}).grant(4, 5, "x", "a", 8, 3, 1),
+		"use above an advisory limit": treeScript().setLimit(2, 3, 2, history.Unlimited).advises(4).
+			grant(4, 5, "x", "a", 9, 3, 1).deny(6, 7, "y", "a", 2, violationAt("", 10, 9, 2)).setIndex(4),
 		"a stale read of the past": treeScript().grant(2, 3, "x", "a", 2, 2, 1).readUsage(4, 5, 1, 0, 0, 0).markStale(),
 		"a list taken while the state moves": treeScript().grant(2, 3, "x", "a", 2, 2, 1).addOp(3, 8, history.Op{
 			Kind: history.ListHeld, Index: 3, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}},
@@ -98,6 +100,12 @@ func TestValidHistoriesPass(t *testing.T) {
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) { s.wantBroken(t, "", "") })
 	}
+}
+
+// advises makes the limit that was set last advisory.
+func (s *script) advises(amount int64) *script {
+	s.ops[len(s.ops)-1].Limits[0].Advises = amount
+	return s
 }
 
 func withTTL(o history.Op, ttl int64) history.Op {

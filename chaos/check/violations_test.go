@@ -162,6 +162,10 @@ func TestViolationsAreFound(t *testing.T) {
 				deny(4, 5, "y", "a", 5, violationAt("a", 6, 6, 5)).readUsage(6, 7, 3, 6, 6, 0), "P10",
 			"reasons of all denials",
 		},
+		"denied by an advisory limit": {
+			treeScript().setLimit(2, 3, 2, history.Unlimited).advises(4).
+				deny(4, 5, "x", "a", 5, violationAt("a", 4, 0, 5)), "P10", "the limit never was that",
+		},
 		"a denial of what fits": {
 			treeScript().deny(2, 3, "x", "a", 6, violationAt("a", 6, 1, 6)),
 			"linearizable", "no order",

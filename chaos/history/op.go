@@ -143,6 +143,8 @@ type Limit struct {
 	Node     string `json:"node,omitempty"`
 	Resource string `json:"resource"`
 	Amount   int64  `json:"amount"`
+	// Advises is the amount of an advisory limit, of which Amount is Unlimited: it denies nothing.
+	Advises int64 `json:"advises,omitempty"`
 }
 
 // ScheduledLimit sets a limit of one node for a while. From and Until are civil times, in milliseconds since 1970.

@@ -136,7 +136,7 @@ func startRetry(c *caller) func(context.Context) {
 	}
 }
 
-// limitTrees returns a tree whose limits change during requests. The first client changes them.
+// limitTrees returns a tree whose limits change during requests. The first client changes them; some are advisory.
 func limitTrees() []treeSpec { return []treeSpec{newTreeSpec("limits", "", 30, "x", 15, "y", 15)} }
 
 func startLimits(c *caller) func(context.Context) {
@@ -152,6 +152,9 @@ func startLimits(c *caller) func(context.Context) {
 		}
 		node, id := []string{"", "x", "y"}[c.random.IntN(3)], c.newID()
 		l := history.Limit{Tree: "limits", Node: node, Resource: countedResource, Amount: 4 + c.random.Int64N(26)}
+		if c.oneIn(5) {
+			l.Amount, l.Advises = history.Unlimited, l.Amount
+		}
 		c.retryForever(ctx, func() history.Op { return c.callSetLimits(ctx, id, l) })
 		c.pauseAbout(ctx, 5*c.config.Pause)
 	}

@@ -45,7 +45,7 @@ func (t treeSpec) toProto() *quoratev1.Tree {
 		})
 	}
 	for _, l := range t.limits {
-		amounts := map[string]*quoratev1.Limit{countedResource: toLimit(l.Amount)}
+		amounts := map[string]*quoratev1.Limit{countedResource: toLimit(l)}
 		if l.Amount == history.Unlimited {
 			amounts = nil
 		}
@@ -61,11 +61,14 @@ func (t treeSpec) toProto() *quoratev1.Tree {
 	return p
 }
 
-func toLimit(amount int64) *quoratev1.Limit {
-	if amount == history.Unlimited {
+func toLimit(l history.Limit) *quoratev1.Limit {
+	switch {
+	case l.Advises > 0:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Advisory{Advisory: l.Advises}}
+	case l.Amount == history.Unlimited:
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
 	}
-	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: l.Amount}}
 }
 
 // SetUp creates the trees of the workloads, and records that: their limits are part of the history. It retries until
@@ -138,7 +141,7 @@ func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) 
 	var answer *quoratev1.SetLimitsResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
-			Tree: l.Tree, Node: l.Node, Limits: map[string]*quoratev1.Limit{l.Resource: toLimit(l.Amount)},
+			Tree: l.Tree, Node: l.Node, Limits: map[string]*quoratev1.Limit{l.Resource: toLimit(l)},
 			RequestId: id, Actor: "chaos", Reason: c.workload,
 		})
 		return err
