@@ -142,6 +142,19 @@ type AllocationFilter struct {
 	Labels []Label
 	// Leases selects leases only.
 	Leases bool
+	// User, Application and Owner, if not empty, select those of a user, of an application of any user, and those that an
+	// identity has made.
+	User, Application, Owner string
+	// IDPrefix is the beginning of their ids.
+	IDPrefix string
+	// State is Held or Reserved; nil selects both.
+	State *State
+}
+
+// SelectsAll is true for the filter without a condition.
+func (f *AllocationFilter) SelectsAll() bool {
+	return f.Tree == "" && f.Node == "" && len(f.Labels) == 0 && !f.Leases && f.User == "" && f.Application == "" &&
+		f.Owner == "" && f.IDPrefix == "" && f.State == nil
 }
 
 // AllocationPage is one page of held allocations in the order of their fences.

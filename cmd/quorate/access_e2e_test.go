@@ -106,6 +106,7 @@ func TestAGuardedCluster(t *testing.T) {
 			{as("carl", "allocate --id x --at cern:atlas/physics --amount cores=3"), 1, "there is no"},
 			{as("peter", "allocate --id x --at cern:atlas/physics --amount cores=3"), 4, "lacks the right hold"},
 			{as("peter", "allocations"), 0, id},
+			{as("peter", "allocations -o json --owner account/hans --at cern:atlas"), 0, `"owner": "account/hans"`},
 			{as("hans", "usage cern"), 0, "physics  cores     40"},
 			{as("carl", "usage cern:atlas"), 1, "there is no cern:atlas"},
 			{as("anna", "apply -f "+manifestFile(t, guardedTree)), 4, "--at cern:atlas"},

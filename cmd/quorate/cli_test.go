@@ -86,6 +86,10 @@ func TestRequests(t *testing.T) {
 		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
 			Tree: "cern", Node: "atlas", Labels: map[string]string{"a": "b", "c": ""}, PageSize: 2,
 		},
+		"allocations --at cern:atlas --user kim --application etl --owner ann --prefix job- --state reserved --limit 2": &quoratev1.ListAllocationsRequest{
+			Tree: "cern", Node: "atlas", User: "kim", Application: "etl", Owner: "ann", IdPrefix: "job-",
+			State: quoratev1.AllocationState_ALLOCATION_STATE_RESERVED, PageSize: 2,
+		},
 		"allocations --limit 3": &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
 		"release simulation-1":  &quoratev1.ReleaseRequest{Id: "simulation-1"},
 		"cluster join 10.0.0.4:7301": &quoratev1.JoinMemberRequest{

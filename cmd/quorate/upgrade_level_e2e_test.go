@@ -27,9 +27,9 @@ func newLines(t *testing.T) []string {
 	}
 }
 
-// TestUpgradeFromTheLastLevel upgrades three servers of the level before under load. Until the level is raised, leaders of
-// both versions refuse what needs the new level, and apply no part of it; afterwards it works on every server, and all
-// of them have the same state.
+// TestUpgradeFromTheLastLevel upgrades three servers of the level before under load. Until the level is raised, leaders
+// of both versions refuse what needs the new level, and apply no part of it; afterwards it works on every server, and
+// all of them have the same state.
 func TestUpgradeFromTheLastLevel(t *testing.T) {
 	verify.Only(t) // builds another version
 	t.Parallel()

@@ -185,7 +185,14 @@ func (v View) seenAllocations(
 }
 
 func matchesFilter(f quota.AllocationFilter, a *Allocation) bool {
-	return (!f.Leases || a.lease().ttl > 0) && matchesPlace(f, a) && matchesLabels(f, a)
+	return (!f.Leases || a.lease().ttl > 0) && strings.HasPrefix(a.id, f.IDPrefix) && matchesHolder(f, a) &&
+		(f.State == nil || a.State() == *f.State) && matchesPlace(f, a) && matchesLabels(f, a)
+}
+
+func matchesHolder(f quota.AllocationFilter, a *Allocation) bool {
+	p := a.principal()
+	return (f.User == "" || f.User == p.User) && (f.Application == "" || f.Application == p.Application) &&
+		(f.Owner == "" || f.Owner == a.owner)
 }
 
 func matchesPlace(f quota.AllocationFilter, a *Allocation) bool {

@@ -206,13 +206,14 @@ func (s AllocationService) ListAllocations(
 	}
 	filter := quota.AllocationFilter{
 		Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()),
-		Leases: r.GetLeases(),
+		Leases: r.GetLeases(), User: r.GetUser(), Application: r.GetApplication(), Owner: r.GetOwner(),
+		IDPrefix: r.GetIdPrefix(), State: wire.ToListedState(r.GetState()),
 	}
 	var page quota.AllocationPage
 	filtered := false
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
 	size := func(v ledger.Reader) int {
-		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
+		if filter.SelectsAll() {
 			return most * allocationCost
 		}
 		return v.Counts().Held

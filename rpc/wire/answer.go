@@ -138,6 +138,16 @@ var states = map[quota.State]quoratev1.AllocationState{
 	quota.Abandoned:    quoratev1.AllocationState_ALLOCATION_STATE_ABANDONED,
 }
 
+// ToListedState is the state that a list of allocations is limited to; nil if it is not.
+func ToListedState(state quoratev1.AllocationState) *quota.State {
+	for is, name := range states {
+		if name == state {
+			return &is
+		}
+	}
+	return nil
+}
+
 // FromAllocation converts an allocation.
 func FromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
 	return FromAllocationParts(a, FromClaims(a.Claims), FromWall)
@@ -168,6 +178,7 @@ func FromAllocationParts(
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
 		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom),
+		Owner: a.Owner,
 	}
 	if a.Fence != 0 {
 		wire.GrantedAt = fromWall(a.GrantedWall)

@@ -872,6 +872,8 @@ type Allocation struct {
 	Generation uint64 `protobuf:"varint,20,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The id of the allocation that it was split from; empty if it was not.
 	SplitFrom string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	// The identity that has made it and may change it; empty if none has, as in a cluster that is not guarded.
+	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Why it was preempted or revoked, or released by a caller who does not own it; not set otherwise.
 	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What others gave up for it; not set if none did. Of an allocation that was granted from the queue, and of a request
@@ -1054,6 +1056,13 @@ func (x *Allocation) GetGeneration() uint64 {
 func (x *Allocation) GetSplitFrom() string {
 	if x != nil {
 		return x.SplitFrom
+	}
+	return ""
+}
+
+func (x *Allocation) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -3941,7 +3950,17 @@ type ListAllocationsRequest struct {
 	// Freshness of the answer; linearizable by default.
 	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	// Only leases.
-	Leases        bool `protobuf:"varint,7,opt,name=leases,proto3" json:"leases,omitempty"`
+	Leases bool `protobuf:"varint,7,opt,name=leases,proto3" json:"leases,omitempty"`
+	// Only allocations of this user.
+	User string `protobuf:"bytes,60,opt,name=user,proto3" json:"user,omitempty"`
+	// Only allocations of this application, of any user.
+	Application string `protobuf:"bytes,61,opt,name=application,proto3" json:"application,omitempty"`
+	// Only allocations that this identity has made, see Allocation.owner.
+	Owner string `protobuf:"bytes,62,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Only allocations whose ids begin so.
+	IdPrefix string `protobuf:"bytes,63,opt,name=id_prefix,json=idPrefix,proto3" json:"id_prefix,omitempty"`
+	// Only allocations in this state: held or reserved; unspecified for both.
+	State         AllocationState `protobuf:"varint,64,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4023,6 +4042,41 @@ func (x *ListAllocationsRequest) GetLeases() bool {
 		return x.Leases
 	}
 	return false
+}
+
+func (x *ListAllocationsRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ListAllocationsRequest) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
+func (x *ListAllocationsRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ListAllocationsRequest) GetIdPrefix() string {
+	if x != nil {
+		return x.IdPrefix
+	}
+	return ""
+}
+
+func (x *ListAllocationsRequest) GetState() AllocationState {
+	if x != nil {
+		return x.State
+	}
+	return AllocationState_ALLOCATION_STATE_UNSPECIFIED
 }
 
 // ListAllocationsResponse is one page.
@@ -4873,7 +4927,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd5\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xeb\b\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -4902,7 +4956,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x18\x14 \x01(\x04R\n" +
 	"generation\x12\x1d\n" +
 	"\n" +
-	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12-\n" +
+	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12\x14\n" +
+	"\x05owner\x18< \x01(\tR\x05owner\x12-\n" +
 	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
 	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
@@ -5144,7 +5199,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xf6\x02\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xd5\x04\n" +
 	"\x16ListAllocationsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
@@ -5154,7 +5209,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
 	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x16\n" +
-	"\x06leases\x18\a \x01(\bR\x06leases\x1a9\n" +
+	"\x06leases\x18\a \x01(\bR\x06leases\x12\x1c\n" +
+	"\x04user\x18< \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
+	"\vapplication\x18= \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\x12\x1e\n" +
+	"\x05owner\x18> \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x122\n" +
+	"\tid_prefix\x18? \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\bidPrefix\x12?\n" +
+	"\x05state\x18@ \x01(\x0e2\x1b.quorate.v1.AllocationStateB\f\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x03R\x05state\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x01\n" +
@@ -5476,67 +5536,68 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	78,  // 77: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
 	67,  // 78: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
 	77,  // 79: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 80: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	78,  // 81: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 82: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	9,   // 83: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 84: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	77,  // 85: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	74,  // 86: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	9,   // 87: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 88: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	78,  // 89: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 90: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	69,  // 91: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	74,  // 92: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	39,  // 93: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	82,  // 94: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	71,  // 95: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 96: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	77,  // 97: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 98: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	78,  // 99: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 100: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	13,  // 101: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	19,  // 102: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	21,  // 103: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	40,  // 104: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	42,  // 105: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16,  // 106: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	34,  // 107: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	37,  // 108: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	49,  // 109: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	51,  // 110: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	24,  // 111: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	27,  // 112: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	30,  // 113: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	53,  // 114: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	56,  // 115: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	45,  // 116: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	47,  // 117: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	12,  // 118: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	14,  // 119: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	20,  // 120: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	22,  // 121: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	41,  // 122: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	43,  // 123: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17,  // 124: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	36,  // 125: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	38,  // 126: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	50,  // 127: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	52,  // 128: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	26,  // 129: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	29,  // 130: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	33,  // 131: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	54,  // 132: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	57,  // 133: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	46,  // 134: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	48,  // 135: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	118, // [118:136] is the sub-list for method output_type
-	100, // [100:118] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	1,   // 80: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	9,   // 81: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	78,  // 82: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 83: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	9,   // 84: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 85: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	77,  // 86: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	74,  // 87: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	9,   // 88: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 89: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	78,  // 90: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 91: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	69,  // 92: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	74,  // 93: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	39,  // 94: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	82,  // 95: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	71,  // 96: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 97: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	77,  // 98: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 99: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	78,  // 100: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 101: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	13,  // 102: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	19,  // 103: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	21,  // 104: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	40,  // 105: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	42,  // 106: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16,  // 107: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	34,  // 108: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	37,  // 109: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	49,  // 110: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	51,  // 111: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	24,  // 112: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	27,  // 113: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	30,  // 114: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	53,  // 115: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	56,  // 116: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	45,  // 117: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	47,  // 118: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	12,  // 119: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	14,  // 120: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	20,  // 121: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	22,  // 122: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	41,  // 123: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	43,  // 124: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17,  // 125: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	36,  // 126: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	38,  // 127: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	50,  // 128: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	52,  // 129: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	26,  // 130: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	29,  // 131: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	33,  // 132: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	54,  // 133: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	57,  // 134: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	46,  // 135: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	48,  // 136: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	119, // [119:137] is the sub-list for method output_type
+	101, // [101:119] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

@@ -10,13 +10,26 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
+// listPage is how many allocations are asked for at once.
+const listPage = 1000
+
 // ListOptions are the flags of the commands that list allocations.
 type ListOptions struct {
 	*cli.Env
-	tree, node string
-	labels     []string
-	limit      int
-	Leases     bool
+	at                       cli.Place
+	tree, node               string
+	user, application, owner string
+	prefix, state            string
+	labels                   []string
+	limit                    int
+	Leases                   bool
+}
+
+// listedStates are the states that a list can be limited to.
+var listedStates = map[string]quoratev1.AllocationState{
+	"":         quoratev1.AllocationState_ALLOCATION_STATE_UNSPECIFIED,
+	"held":     quoratev1.AllocationState_ALLOCATION_STATE_HELD,
+	"reserved": quoratev1.AllocationState_ALLOCATION_STATE_RESERVED,
 }
 
 func newAllocationsCmd(c *cli.Env) *cobra.Command {
@@ -24,7 +37,8 @@ func newAllocationsCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allocations",
 		Short: "List allocations, oldest first",
-		Example: `  quorate allocations --tree cern --node atlas/physics
+		Example: `  quorate allocations --at cern:atlas/physics
+  quorate allocations --user kim --state reserved
   quorate allocations --label job=nightly -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.RunList(cmd.Context()) },
@@ -36,22 +50,50 @@ func newAllocationsCmd(c *cli.Env) *cobra.Command {
 // AddFlags adds the filters.
 func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
-	flags.StringVar(&o.node, "node", "", "only those counted at this node of the tree or below it")
+	flags.Var(&o.at, "at", "only allocations counted at this `NODE` or below it: TREE or TREE:node/path")
+	flags.StringVar(&o.tree, "tree", "", "the tree of --at")
+	flags.StringVar(&o.node, "node", "", "the path of --at; needs --tree")
+	flags.StringVar(&o.user, "user", "", "only those of this user")
+	flags.StringVar(&o.application, "application", "", "only those of this application")
+	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made, such as ann")
+	flags.StringVar(&o.prefix, "prefix", "", "only those whose ids begin so")
+	flags.StringVar(&o.state, "state", "", "only those in this state: held or reserved")
 	flags.StringArrayVar(&o.labels, "label", nil,
 		"only those with this label `name=value`; may be repeated, all must match")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	cli.CompleteFlag(cmd, "state", "held", "reserved")
+}
+
+// request is the first page of what the flags select.
+func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
+	state, known := listedStates[o.state]
+	switch {
+	case o.at.Tree != "" && o.tree != "":
+		return nil, cli.Usagef("--at names the tree already: leave out --tree and --node")
+	case o.node != "" && o.tree == "":
+		return nil, cli.Usagef("--node needs --tree")
+	case o.limit < 0:
+		return nil, cli.Usagef("--limit must not be negative")
+	case !known:
+		return nil, cli.Usagef("--state is held or reserved, not %q", o.state)
+	}
+	labels, err := labelPairs(o.labels)
+	if err != nil {
+		return nil, err
+	}
+	at := o.at
+	if at.Tree == "" {
+		at = cli.PlaceOf(o.tree, o.node)
+	}
+	return &quoratev1.ListAllocationsRequest{
+		Tree: at.Tree, Node: at.Node, Labels: labels, PageSize: listPage, Read: o.ReadOptions(), Leases: o.Leases,
+		User: o.user, Application: o.application, Owner: o.owner, IdPrefix: o.prefix, State: state,
+	}, nil
 }
 
 // RunList prints the allocations, or the leases if Leases is set.
 func (o *ListOptions) RunList(ctx context.Context) error {
-	if o.node != "" && o.tree == "" {
-		return cli.Usagef("--node needs --tree")
-	}
-	if o.limit < 0 {
-		return cli.Usagef("--limit must not be negative")
-	}
-	labels, err := labelPairs(o.labels)
+	request, err := o.request()
 	if err != nil {
 		return err
 	}
@@ -60,7 +102,7 @@ func (o *ListOptions) RunList(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	all, err := o.fetchPages(ctx, quorate, labels)
+	all, err := o.fetchPages(ctx, quorate, request)
 	if err != nil {
 		return err
 	}
@@ -77,16 +119,12 @@ func (o *ListOptions) RunList(ctx context.Context) error {
 
 // fetchPages joins pages into one answer, up to --limit.
 func (o *ListOptions) fetchPages(
-	ctx context.Context, quorate *client.Client, labels map[string]string,
+	ctx context.Context, quorate *client.Client, request *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
-	const pageSize = 1000
 	all := &quoratev1.ListAllocationsResponse{}
-	request := &quoratev1.ListAllocationsRequest{
-		Tree: o.tree, Node: o.node, Labels: labels, PageSize: pageSize, Read: o.ReadOptions(), Leases: o.Leases,
-	}
 	for {
 		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), pageSize))
+			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), listPage))
 		}
 		page, err := quorate.Allocations.ListAllocations(ctx, request)
 		if err != nil {
