@@ -94,7 +94,7 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 		trees: quoratev1connect.NewTreeServiceClient(client, url),
 		items: quoratev1connect.NewItemServiceClient(client, url),
 	}
-	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule} {
+	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule, c.readHolds} {
 		if err := part(ctx); err != nil {
 			return State{}, err
 		}
@@ -227,6 +227,18 @@ func (c *stateCollector) readSchedule(ctx context.Context) error {
 	}
 	c.state.Scheduled, c.state.Civil = workload.ScheduledOf(answer)
 	c.state.Wall = time.Now().UnixMilli()
+	return c.checkIndex(answer.GetRead())
+}
+
+func (c *stateCollector) readHolds(ctx context.Context) error {
+	answer, err := c.trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{Read: c.readOptions()})
+	if err != nil {
+		return err
+	}
+	for _, h := range answer.GetHolds() {
+		held := history.Limit{Tree: h.GetTree(), Node: h.GetNode(), Resource: history.OnHold}
+		c.state.OnHold = append(c.state.OnHold, held)
+	}
 	return c.checkIndex(answer.GetRead())
 }
 

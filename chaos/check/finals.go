@@ -30,6 +30,8 @@ type State struct {
 	Usage    []history.Usage  `json:"usage"`
 	Limits   []history.Limit  `json:"limits"`
 	Items    []Item           `json:"items"`
+	// OnHold are the nodes on hold.
+	OnHold []history.Limit `json:"on_hold,omitempty"`
 	// Scheduled are the scheduled limits, Civil is civil time, and Wall is when they were read, by the clock of the
 	// harness.
 	Scheduled []history.ScheduledLimit `json:"scheduled,omitempty"`

@@ -172,8 +172,14 @@ func (s *timeline) checkLive() *Verdict {
 	return v
 }
 
-// hasRoomFor reports whether the requested amounts are free. It does not count free items.
+// hasRoomFor reports whether the requested amounts are free, at nodes that are not on hold. It does not count free
+// items.
 func (s *State) hasRoomFor(r history.Record) bool {
+	for _, h := range s.OnHold {
+		if amountAt(r.Claims, limitKey{h.Tree, h.Node, h.Resource}) > 0 {
+			return false
+		}
+	}
 	for _, claim := range r.Claims {
 		if len(claim.Amounts) == 0 {
 			return false

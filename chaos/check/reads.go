@@ -176,6 +176,8 @@ func stateDifference(a, b *State) string {
 		return "limits"
 	case !sameList(a.Items, b.Items):
 		return "items"
+	case !sameList(a.OnHold, b.OnHold):
+		return "holds"
 	case a.Civil != b.Civil:
 		return fmt.Sprintf("civil times %d and %d", a.Civil, b.Civil)
 	case !sameList(a.Scheduled, b.Scheduled):

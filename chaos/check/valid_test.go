@@ -97,6 +97,10 @@ func TestValidHistoriesPass(t *testing.T) {
 		"a waiting request that does not fit": treeScript().grant(2, 3, "x", "a", 6, 2, 1).
 			addFinal(9, usageOf(6, 6, 0), heldRecord("x", "a", 6, 1)).addWaiting("y", 1),
 	}
+	tests["a waiting request whose node is on hold"] = treeScript().addFinal(9, usageOf(0, 0, 0)).addWaiting("x", 1)
+	tests["a waiting request whose node is on hold"].finals.States[0].OnHold = []history.Limit{
+		{Tree: "t", Node: "a", Resource: history.OnHold},
+	}
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) { s.wantBroken(t, "", "") })
 	}

@@ -34,15 +34,26 @@ func startHolds(c *caller) func(context.Context) {
 			return
 		}
 		onHold[node] = !onHold[node]
-		c.retryForever(ctx, func() history.Op { return c.callHold(ctx, id, node, onHold[node]) })
+		c.retryForever(ctx, func() history.Op { return c.callHold(ctx, id, "holds", node, onHold[node]) })
+	}
+}
+
+// holdForAWhile puts a node on hold and resumes it.
+func (c *caller) holdForAWhile(ctx context.Context, tree, node string) {
+	for _, hold := range []bool{true, false} {
+		id := c.newID()
+		c.retryForever(ctx, func() history.Op { return c.callHold(ctx, id, tree, node, hold) })
+		if hold {
+			c.pauseAbout(ctx, 10*c.config.Pause)
+		}
 	}
 }
 
 // callHold makes one attempt to put a node on hold, or to resume it.
-func (c *caller) callHold(ctx context.Context, id, node string, hold bool) history.Op {
+func (c *caller) callHold(ctx context.Context, id, tree, node string, hold bool) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)
-	l := history.Limit{Tree: "holds", Node: node, Resource: history.OnHold, Amount: history.Unlimited}
+	l := history.Limit{Tree: tree, Node: node, Resource: history.OnHold, Amount: history.Unlimited}
 	if hold {
 		l.Amount = 0
 	}

@@ -158,7 +158,8 @@ func startReserve(c *caller) func(context.Context) {
 	}
 }
 
-// waitTrees returns a tree with a strict queue: two nodes, small limits, and requests with priorities.
+// waitTrees returns a tree with a strict queue: two nodes, small limits, and requests with priorities. The first client
+// puts nodes on hold for a while.
 func waitTrees() []treeSpec {
 	return []treeSpec{newTreeSpec("queue", "", history.Unlimited, "x", 3, "y", 2).withStrictQueue()}
 }
@@ -168,6 +169,8 @@ func startWait(c *caller) func(context.Context) {
 	var waits []requestSpec
 	return func(ctx context.Context) {
 		switch {
+		case c.number == 0 && c.oneIn(12):
+			c.holdForAWhile(ctx, "queue", []string{"x", "y"}[c.random.IntN(2)])
 		case len(waits) > 0 && c.oneIn(2):
 			i := c.random.IntN(len(waits))
 			w := waits[i]
