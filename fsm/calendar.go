@@ -15,7 +15,7 @@ func encodeCalendarCommand(c quota.Command) *logv1.Command {
 	case quota.ScheduleLimits:
 		return &logv1.Command{Command: &logv1.Command_ScheduleLimits{ScheduleLimits: encodeScheduled(quota.ScheduledLimit{
 			ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: c.Windows, Rule: c.Rule,
-			RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
+			RuleBegins: c.RuleBegins, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
 		})}}
 	case quota.CancelScheduledLimit:
 		return &logv1.Command{Command: &logv1.Command_CancelScheduledLimit{
@@ -38,7 +38,7 @@ func decodeCalendarCommand(c *logv1.Command) quota.Command {
 		s := decodeScheduled(c.ScheduleLimits)
 		return quota.ScheduleLimits{
 			ID: s.ID, Tree: s.Tree, Node: s.Node, Adjustments: s.Adjustments, Windows: s.Windows, Rule: s.Rule,
-			RuleEnds: s.RuleEnds, Actor: s.Actor, Reason: s.Reason,
+			RuleBegins: s.RuleBegins, RuleEnds: s.RuleEnds, Actor: s.Actor, Reason: s.Reason,
 		}
 	case *logv1.Command_CancelScheduledLimit:
 		s := c.CancelScheduledLimit
@@ -57,7 +57,7 @@ func encodeScheduled(s quota.ScheduledLimit) *logv1.ScheduleLimits {
 		Adjustments: each(s.Adjustments, func(a quota.LimitAdjustment) *logv1.LimitAdjustment {
 			return &logv1.LimitAdjustment{Resource: a.Resource, Kind: uint32(a.Kind), Amount: int64(a.Amount)}
 		}),
-		RuleEndsMs: int64(s.RuleEnds), Actor: s.Actor, Reason: s.Reason,
+		RuleBeginsMs: int64(s.RuleBegins), RuleEndsMs: int64(s.RuleEnds), Actor: s.Actor, Reason: s.Reason,
 	}
 }
 
@@ -69,7 +69,8 @@ func decodeScheduled(s *logv1.ScheduleLimits) quota.ScheduledLimit {
 				Resource: a.GetResource(), Kind: quota.AdjustmentKind(min(a.GetKind(), 255)), Amount: quota.Amount(a.GetAmount()),
 			}
 		}),
-		Rule: s.GetRule(), RuleEnds: quota.CivilTime(s.GetRuleEndsMs()), Actor: s.GetActor(), Reason: s.GetReason(),
+		Rule: s.GetRule(), RuleBegins: quota.CivilTime(s.GetRuleBeginsMs()),
+		RuleEnds: quota.CivilTime(s.GetRuleEndsMs()), Actor: s.GetActor(), Reason: s.GetReason(),
 	}
 }
 
@@ -81,9 +82,18 @@ func decodeWindow(w *logv1.CivilWindow) quota.CivilWindow {
 	return quota.CivilWindow{From: quota.CivilTime(w.GetFromMs()), Until: quota.CivilTime(w.GetUntilMs())}
 }
 
+func encodeSkipped(w quota.SkippedWindow) *logv1.SkippedWindow {
+	return &logv1.SkippedWindow{Window: encodeWindow(w.CivilWindow), Reason: w.Reason}
+}
+
+func decodeSkipped(w *logv1.SkippedWindow) quota.SkippedWindow {
+	return quota.SkippedWindow{CivilWindow: decodeWindow(w.GetWindow()), Reason: w.GetReason()}
+}
+
 func encodeScheduledImage(s ledger.ScheduledImage) *logv1.ScheduledLimitRecord {
 	return &logv1.ScheduledLimitRecord{
 		Limit: encodeScheduled(s.ScheduledLimit), Number: s.Number, NodeId: s.NodeID, InForce: s.InForce, Warned: s.Warned,
+		Skipped: each(s.Skipped, encodeSkipped),
 	}
 }
 
@@ -91,7 +101,7 @@ func decodeScheduledImage(r *logv1.ScheduledLimitRecord) ledger.ScheduledImage {
 	image := ledger.ScheduledImage{
 		ScheduledLimit: decodeScheduled(r.GetLimit()), Number: r.GetNumber(), NodeID: r.GetNodeId(), Warned: r.GetWarned(),
 	}
-	image.InForce = r.GetInForce()
+	image.InForce, image.Skipped = r.GetInForce(), each(r.GetSkipped(), decodeSkipped)
 	return image
 }
 
@@ -101,7 +111,7 @@ func encodeScheduledEvent(e *quota.ScheduledLimitEvent) *logv1.ScheduledLimitEve
 		return nil
 	}
 	return &logv1.ScheduledLimitEvent{
-		Limit: encodeScheduled(e.Limit), InForce: e.Limit.InForce,
+		Limit: encodeScheduled(e.Limit), InForce: e.Limit.InForce, Skipped: each(e.Limit.Skipped, encodeSkipped),
 		Over: each(e.Over, func(o quota.Overuse) *logv1.OveruseRecord {
 			return &logv1.OveruseRecord{
 				Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
@@ -123,6 +133,6 @@ func decodeScheduledEvent(r *logv1.ScheduledLimitEvent) *quota.ScheduledLimitEve
 			}
 		}),
 	}
-	e.Limit.InForce = r.GetInForce()
+	e.Limit.InForce, e.Limit.Skipped = r.GetInForce(), each(r.GetSkipped(), decodeSkipped)
 	return e
 }

@@ -46,6 +46,13 @@ func ninthSamples() map[string]quota.Command {
 			},
 			Rule: "weekdays 18:00-08:00 Europe/Zurich", RuleEnds: 1_799_000_000_000, Actor: "eva", Reason: "a campaign",
 		},
+		"schedule-later-limits": quota.ScheduleLimits{
+			ID: "weekend", Tree: "elastic", Adjustments: []quota.LimitAdjustment{
+				{Resource: "cpu", Kind: quota.SetLimit, Amount: 40},
+			},
+			Windows: []quota.CivilWindow{{From: 1_790_100_000_000, Until: 1_790_200_000_000}},
+			Rule:    "fri 18:00-mon 08:00 UTC", RuleBegins: 1_790_050_000_000,
+		},
 		"cancel-scheduled-limit": quota.CancelScheduledLimit{ID: "night", Actor: "eva", Reason: "not needed"},
 		"extend-schedule": quota.ExtendSchedule{
 			ID: "night", Windows: []quota.CivilWindow{{From: 1_790_000_150_000, Until: 1_790_000_180_000}},
@@ -77,7 +84,45 @@ func ninthFSM(t testing.TB) *FSM {
 	addAlternatives(t, f)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.SetCivilOffset{Offset: 1_790_000_000_000},
 		ninthSamples()["schedule-limits"])))
+	skipWindow(t, f)
 	return f
+}
+
+// skipWindow leaves a recurring limit with a window that a policy does not allow, and the event about that.
+func skipWindow(t testing.TB, f *FSM) {
+	t.Helper()
+	const first quota.CivilTime = 1_790_300_000_000
+	window := func(hour quota.CivilTime) quota.CivilWindow {
+		return quota.CivilWindow{From: first + hour*3_600_000, Until: first + (hour+1)*3_600_000}
+	}
+	cpu := func(kind quota.AdjustmentKind, amount quota.Amount) []quota.LimitAdjustment {
+		return []quota.LimitAdjustment{{Resource: "cpu", Kind: kind, Amount: amount}}
+	}
+	limit := func(amount quota.Amount) []quota.ResourceLimit {
+		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(amount)}}
+	}
+	tree := quota.TreeSpec{
+		Name: "recurring", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "strict", Bindings: seventhBindings, Limits: limit(10)}, {Path: "a", Limits: limit(5)},
+		},
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller,
+		quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
+		quota.ScheduleLimits{
+			ID: "nights", Tree: "recurring", Node: "a", Adjustments: cpu(quota.SetLimit, 9), Reason: "nights",
+			Windows: []quota.CivilWindow{window(1)}, Rule: "daily 01:00-02:00 UTC", RuleBegins: first,
+		},
+		quota.ScheduleLimits{
+			ID: "holiday", Tree: "recurring", Adjustments: cpu(quota.AddToLimit, -2), Reason: "holiday",
+			Windows: []quota.CivilWindow{window(25)},
+		},
+		quota.ExtendSchedule{ID: "nights", Windows: []quota.CivilWindow{window(25), window(49)}},
+	)))
+	list := f.ledger.View().ScheduledLimits("recurring", "a")
+	if len(list) != 1 || len(list[0].Windows) != 2 || len(list[0].Skipped) != 1 {
+		t.Fatalf("the recurring limits are %+v", list)
+	}
 }
 
 // addWebhooks leaves an active webhook that fails and one that is dead.

@@ -249,12 +249,13 @@ type ScheduleLimits struct {
 	ID         string
 	Tree, Node string
 	// Adjustments and Windows are as in ScheduledLimit, at least one each. The first window may have begun, and begins
-	// now if From is 0; every one must end in the future.
+	// now if From is 0; every one must end in the future. Of a rule, what has passed is left out.
 	Adjustments []LimitAdjustment
 	Windows     []CivilWindow
-	// Rule is at most MaxRule bytes. RuleEnds is not before the end of the last window, or 0.
-	Rule     string
-	RuleEnds CivilTime
+	// Rule is at most MaxRule bytes. RuleBegins and RuleEnds are when it begins and ends; RuleEnds is not before the end
+	// of the last window. 0 is for now and for never.
+	Rule                 string
+	RuleBegins, RuleEnds CivilTime
 	// Actor and Reason are kept with the limit.
 	Actor, Reason string
 }
@@ -267,7 +268,8 @@ type CancelScheduledLimit struct {
 }
 
 // ExtendSchedule adds the next windows of a recurring scheduled limit. The leader proposes it. Windows that begin
-// before the end of the last known one are left out, so it may be repeated.
+// before the end of the last known one are left out, so it may be repeated. A window that a policy does not allow is
+// skipped. Windows that would be too many are left out, and so are those behind them.
 type ExtendSchedule struct {
 	ID string
 	// Windows are 1 to MaxWindows, in order and disjoint.

@@ -396,6 +396,8 @@ const (
 	EventLimitEnded EventKind = 26
 	// EventLimitScheduled: a scheduled limit was made.
 	EventLimitScheduled EventKind = 27
+	// EventLimitSkipped: windows to come of a recurring limit are skipped, because a policy does not allow them.
+	EventLimitSkipped EventKind = 37
 )
 
 // Event is a change of one allocation or of one node, the crossing of a threshold, or a change of limits by the

@@ -22,10 +22,13 @@ type ScheduledLimit struct {
 	// Windows are those that are in force or to come, in order and disjoint, at most MaxWindows. There is none while a
 	// rule waits for the next.
 	Windows []CivilWindow
-	// Rule is the text of a recurring one, for those who compute the next windows; empty for a single window. RuleEnds is
-	// when the rule ends, 0 for never.
-	Rule     string
-	RuleEnds CivilTime
+	// Rule is the text of a recurring one, for those who compute the next windows; empty for a single window. RuleBegins
+	// is when the rule begins, 0 for when it was scheduled, and RuleEnds when it ends, 0 for never.
+	Rule                 string
+	RuleBegins, RuleEnds CivilTime
+	// Skipped are windows to come that a policy did not allow when the rule was extended by them, in order. Together with
+	// Windows there are at most MaxWindows.
+	Skipped []SkippedWindow
 	// Actor and Reason say who has scheduled it and why.
 	Actor, Reason string
 	// InForce is true in the first window.
@@ -68,6 +71,14 @@ func (a LimitAdjustment) String() string {
 // CivilWindow is a span of civil time, without its end.
 type CivilWindow struct{ From, Until CivilTime }
 
+// SkippedWindow is a window of a rule in which the limit will not be in force.
+type SkippedWindow struct {
+	CivilWindow
+	// Reason says which policy did not allow it, clipped by Clip. It names no amounts: those who may read the limit may
+	// not be allowed to know the limits above it.
+	Reason string
+}
+
 // FormatAdjustments is a list of adjustments as text.
 func FormatAdjustments(list []LimitAdjustment) string {
 	words := make([]string, len(list))
@@ -79,7 +90,8 @@ func FormatAdjustments(list []LimitAdjustment) string {
 
 // ScheduledLimitEvent is what happened to a scheduled limit.
 type ScheduledLimitEvent struct {
-	// Limit has the window that the event is about, and no other.
+	// Limit has the window that the event is about, and no other. For an EventLimitSkipped it has no window but those
+	// that were skipped.
 	Limit ScheduledLimit
 	// Over lists, for a warning, what would be over its limit if the window ended now; at most MaxOver.
 	Over []Overuse

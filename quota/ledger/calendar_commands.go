@@ -11,8 +11,11 @@ import (
 func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
 	s := &scheduledLimit{ScheduledLimit: quota.ScheduledLimit{
 		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: pl.calendar.beginNow(c.Windows),
-		Rule: c.Rule, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
+		Rule: c.Rule, RuleBegins: c.RuleBegins, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
 	}}
+	if s.Rule != "" {
+		s.Windows = pl.calendar.remaining(s.Windows)
+	}
 	if err := pl.calendar.checkNew(s); err != nil {
 		return Outcome{Refused: err}
 	}
@@ -87,7 +90,14 @@ func (s *scheduledLimit) changes(kind quota.ChangeKind) []quota.Change {
 
 func (s *scheduledLimit) whenText() string {
 	if s.Rule != "" {
-		return " " + s.Rule
+		text := " every " + s.Rule
+		if s.RuleBegins != 0 {
+			text += " from " + s.RuleBegins.String()
+		}
+		if s.RuleEnds != 0 {
+			text += " until " + s.RuleEnds.String()
+		}
+		return text
 	}
 	if len(s.Windows) == 0 {
 		return ""
@@ -106,7 +116,7 @@ func (c *calendar) repeatOf(s *scheduledLimit, asked []quota.CivilWindow) (Outco
 		s.Windows[0].From = known.Windows[0].From
 	}
 	if known.node != s.node || !slices.Equal(known.Adjustments, s.Adjustments) || known.Rule != s.Rule ||
-		known.RuleEnds != s.RuleEnds || known.Reason != s.Reason ||
+		known.RuleBegins != s.RuleBegins || known.RuleEnds != s.RuleEnds || known.Reason != s.Reason ||
 		s.Rule == "" && !slices.Equal(known.Windows, s.Windows) {
 		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id",
 			"scheduled limit %q exists with other content; use another id, or cancel it first", s.ID)}, true
@@ -155,8 +165,11 @@ func (c *calendar) checkShape(s *quota.ScheduledLimit) *quota.Error {
 	case len(s.Rule) > quota.MaxRule:
 		return quota.Errorf(quota.Invalid, "every", "the rule has %d bytes; at most %d are allowed", len(s.Rule),
 			quota.MaxRule)
-	case s.Rule == "" && (s.RuleEnds != 0 || len(s.Windows) > 1):
+	case s.Rule == "" && (s.RuleBegins != 0 || s.RuleEnds != 0 || len(s.Windows) > 1):
 		return quota.Errorf(quota.Invalid, "every", "a limit without a rule has one window; schedule one limit for each")
+	case s.RuleBegins < 0 || s.RuleBegins > quota.MaxCivilTime:
+		return quota.Errorf(quota.Invalid, "from_ms", "a rule begins at 1 to %d ms after 1970, not %d; 0 for now",
+			int64(quota.MaxCivilTime), int64(s.RuleBegins))
 	case s.RuleEnds < 0 || s.RuleEnds > quota.MaxCivilTime:
 		return quota.Errorf(quota.Invalid, "until_ms", "a rule ends at 1 to %d ms after 1970, not %d; 0 for never",
 			int64(quota.MaxCivilTime), int64(s.RuleEnds))
@@ -165,6 +178,21 @@ func (c *calendar) checkShape(s *quota.ScheduledLimit) *quota.Error {
 			len(s.Actor), len(s.Reason), quota.MaxActor, quota.MaxReason)
 	}
 	return checkWindows(s.Windows)
+}
+
+// checkSkipped refuses a list of skipped windows that no scheduled limit may have.
+func checkSkipped(s *quota.ScheduledLimit) error {
+	windows := make([]quota.CivilWindow, len(s.Skipped))
+	for i, w := range s.Skipped {
+		windows[i] = w.CivilWindow
+	}
+	if err := checkWindows(windows); err != nil {
+		return err
+	}
+	if n := len(s.Windows) + len(s.Skipped); n > quota.MaxWindows || s.Rule == "" && len(s.Skipped) > 0 {
+		return fmt.Errorf("scheduled limit %q has %d windows and %d skipped ones", s.ID, len(s.Windows), len(s.Skipped))
+	}
+	return nil
 }
 
 func checkAdjustment(a quota.LimitAdjustment, field string) *quota.Error {
@@ -270,47 +298,15 @@ func noScheduledLimit(id string) *quota.Error {
 	return quota.Errorf(quota.NotFound, "id", "no limit is scheduled as %q; it may have ended", quota.Clip(id))
 }
 
-// extendSchedule adds windows to a recurring scheduled limit.
-func (c *calendar) extendSchedule(command quota.ExtendSchedule, m mode) Outcome {
-	s := c.find(command.ID)
-	if s == nil || s.Rule == "" {
-		return Outcome{Refused: noScheduledLimit(command.ID)}
-	}
-	if err := checkWindows(command.Windows); err != nil {
-		return Outcome{Refused: err}
-	}
-	was, last := s.Windows, c.civil.now
-	if n := len(was); n > 0 {
-		last = was[n-1].Until
-	}
-	more := slices.DeleteFunc(slices.Clone(command.Windows),
-		func(w quota.CivilWindow) bool { return w.From < last || w.Until > s.RuleEnds && s.RuleEnds != 0 })
-	more = more[:min(len(more), quota.MaxWindows-len(was))]
-	if len(more) == 0 {
-		info := s.info()
-		return Outcome{ScheduledLimit: &info, Repeated: true}
-	}
-	change := func() { s.Windows = slices.Concat(was, more) }
-	revert := func() { s.Windows = was }
-	if err := c.checkAttached(s, more, change, revert); err != nil {
-		return Outcome{Refused: err}
-	}
-	if m == carryOut {
-		change()
-		c.setDue(s)
-		c.beginIfDue(s)
-	}
-	info := s.info()
-	return Outcome{ScheduledLimit: &info}
-}
-
 // ScheduledLimits are those at or below a node of a tree, in the order in which they were made; with an empty tree
 // those of all trees. They must not be changed.
 func (v View) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
 	var list []quota.ScheduledLimit
 	for _, s := range v.ledger.calendar.all {
 		if tree == "" || s.node.treeName == tree && quota.IsWithin(s.node.path, node) {
-			list = append(list, s.info())
+			is := s.info()
+			is.Skipped = s.skippedAfter(v.ledger.civil.now)
+			list = append(list, is)
 		}
 	}
 	return list

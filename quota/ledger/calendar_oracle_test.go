@@ -28,6 +28,7 @@ type modelSchedule struct {
 	kind     quota.AdjustmentKind
 	amount   int
 	windows  [][2]int
+	skipped  [][2]int
 	recurs   bool
 }
 
@@ -266,10 +267,24 @@ func (p *calendarPair) extend(t *rapid.T) {
 		return
 	}
 	s := p.model.scheduled[i]
-	changed := p.model.copy()
-	more, civil := drawWindows(t, max(p.model.now, s.windows[len(s.windows)-1][1]), 2)
-	changed.scheduled[i].windows = slices.Concat(s.windows, more)
-	p.agree(t, quota.ExtendSchedule{ID: s.id, Windows: civil}, changed)
+	first := s.windows[len(s.windows)-1][1]
+	if n := len(s.skipped); n > 0 {
+		first = max(first, s.skipped[n-1][1])
+	}
+	more, civil := drawWindows(t, max(p.model.now, first), 4)
+	if out := p.ledger.Apply(p.stamp(), quota.ExtendSchedule{ID: s.id, Windows: civil}); out.Refused != nil {
+		t.Fatal(out.Refused)
+	}
+	for _, w := range more {
+		changed := p.model.copy()
+		to := &changed.scheduled[i]
+		if to.windows = slices.Concat(to.windows, [][2]int{w}); changed.isLegal() {
+			p.model = changed
+			continue
+		}
+		is := &p.model.scheduled[i]
+		is.skipped = slices.Concat(is.skipped, [][2]int{w})
+	}
 }
 
 func (p *calendarPair) allocate(t *rapid.T, c modelClaim) {
@@ -297,13 +312,30 @@ func (p *calendarPair) compare(t *rapid.T) {
 				n.Resources[0].Set, want, p.model)
 		}
 	}
-	if n := len(p.ledger.View().ScheduledLimits("", "")); n != len(p.model.scheduled) {
+	list := p.ledger.View().ScheduledLimits("", "")
+	if n := len(list); n != len(p.model.scheduled) {
 		t.Fatalf("second %d: %d limits are scheduled, want %d", p.model.now, n, len(p.model.scheduled))
+	}
+	for i, s := range p.model.scheduled {
+		var want []quota.CivilWindow
+		for _, w := range s.skipped {
+			if w[1] > p.model.now {
+				want = append(want, quota.CivilWindow{From: civilSecond(w[0]), Until: civilSecond(w[1])})
+			}
+		}
+		var is []quota.CivilWindow
+		for _, w := range list[i].Skipped {
+			is = append(is, w.CivilWindow)
+		}
+		if !slices.Equal(is, want) {
+			t.Fatalf("second %d: %s has skipped %v, want %v", p.model.now, s.id, is, want)
+		}
 	}
 }
 
 // TestScheduledLimitsAgainstTheirModel: at every second the ledger has the limits of the model and admits what fits
-// them, and a change is refused exactly if a second of the future would break a rule.
+// them, and a change is refused exactly if a second of the future would break a rule. Of the windows that a recurring
+// limit is extended by, exactly those are skipped.
 func TestScheduledLimitsAgainstTheirModel(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		p := newCalendarPair(t)

@@ -56,12 +56,12 @@ func (n *node) instants(list []quota.CivilTime, resource string) []quota.CivilTi
 	return list
 }
 
-// laterBreach is the first breach of the node's policy at an instant of the future at which its family is not as
-// before; nil if there is none. before may be nil.
-func (n *node) laterBreach(r *resource, swap *node,
+// laterBreach is the first breach of the node's policy at one of the instants of the future at which its family is not
+// as before; nil if there is none.
+func (n *node) laterBreach(r *resource, swap *node, instants []quota.CivilTime,
 	before func(at quota.CivilTime) (policy.Family, bool),
 ) []quota.Breach {
-	for _, at := range n.familyInstants(r.Name) {
+	for _, at := range instants {
 		f := n.familyAt(r.index, n.own[r.index], swap, at)
 		if was, known := before(at); known && sameLimits(was, f) {
 			continue
@@ -85,9 +85,10 @@ func (n *node) checkSwapLater(swap *node) []quota.Breach {
 			if top == nil {
 				continue
 			}
-			breaches = append(breaches, top.laterBreach(r, swap, func(at quota.CivilTime) (policy.Family, bool) {
+			before := func(at quota.CivilTime) (policy.Family, bool) {
 				return top.familyAt(r.index, top.own[r.index], nil, at), true
-			})...)
+			}
+			breaches = append(breaches, top.laterBreach(r, swap, top.familyInstants(r.Name), before)...)
 		}
 	}
 	return breaches
@@ -98,13 +99,14 @@ func (s *treeTransition) laterBreaches() []quota.Breach {
 	var breaches []quota.Breach
 	s.draft.root.walk(func(n *node) bool {
 		for _, r := range s.draft.resources {
-			breaches = append(breaches, n.laterBreach(r, nil, func(at quota.CivilTime) (policy.Family, bool) {
+			before := func(at quota.CivilTime) (policy.Family, bool) {
 				if _, known := s.familyBefore(n, r); !known {
 					return policy.Family{}, false
 				}
 				was := s.old.resource(r.Name).index
 				return n.from.familyAt(was, n.from.own[was], nil, at), true
-			})...)
+			}
+			breaches = append(breaches, n.laterBreach(r, nil, n.familyInstants(r.Name), before)...)
 		}
 		return true
 	})
@@ -112,7 +114,8 @@ func (s *treeTransition) laterBreaches() []quota.Breach {
 }
 
 // checkFamilies asks the policies about the families of a node whose scheduled limits have changed: its own and its
-// parent's, for the adjusted resources, now and at every instant of the future. before are the families as they were.
+// parent's, for the adjusted resources, now and at every instant at which they may have changed. before are the
+// families as they were.
 func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, before familyTimes) []quota.Breach {
 	var breaches []quota.Breach
 	for _, a := range adjusted {
@@ -126,7 +129,7 @@ func (n *node) checkFamilies(adjusted []quota.LimitAdjustment, before familyTime
 				breaches = append(breaches, top.breachOf(r, f)...)
 			}
 			if len(breaches) == 0 {
-				breaches = top.laterBreach(r, nil, before.at(key))
+				breaches = top.laterBreach(r, nil, before.instantsOf(top.familyInstants(r.Name)), before.at(key))
 			}
 		}
 	}
@@ -139,15 +142,27 @@ type familyKey struct {
 	resource *resource
 }
 
-// familyTimes are families now and at instants of the future.
+// familyTimes are families now and at the instants of a span of the future.
 type familyTimes struct {
+	span  quota.CivilWindow
 	now   map[familyKey]policy.Family
 	later map[familyKey]map[quota.CivilTime]policy.Family
 }
 
-// familiesOf are the families that checkFamilies compares, at the present instants and some more.
-func (n *node) familiesOf(adjusted []quota.LimitAdjustment, more []quota.CivilWindow) familyTimes {
-	times := familyTimes{map[familyKey]policy.Family{}, map[familyKey]map[quota.CivilTime]policy.Family{}}
+// instantsOf are those instants of an ordered list that are within the span.
+func (f familyTimes) instantsOf(list []quota.CivilTime) []quota.CivilTime {
+	first, _ := slices.BinarySearch(list, f.span.From)
+	end, _ := slices.BinarySearch(list, f.span.Until+1)
+	return list[first:end]
+}
+
+// familiesOf are the families that checkFamilies compares before and after a change of windows of a scheduled limit, in
+// order. Before the first of them and after the last nothing changes.
+func (n *node) familiesOf(adjusted []quota.LimitAdjustment, changed []quota.CivilWindow) familyTimes {
+	times := familyTimes{now: map[familyKey]policy.Family{}, later: map[familyKey]map[quota.CivilTime]policy.Family{}}
+	if len(changed) > 0 {
+		times.span = quota.CivilWindow{From: changed[0].From, Until: changed[len(changed)-1].Until}
+	}
 	for _, a := range adjusted {
 		r := n.tree.resource(a.Resource)
 		for _, top := range []*node{n.parent, n} {
@@ -155,8 +170,8 @@ func (n *node) familiesOf(adjusted []quota.LimitAdjustment, more []quota.CivilWi
 				continue
 			}
 			key, at := familyKey{top, r}, map[quota.CivilTime]policy.Family{}
-			instants := top.familyInstants(r.Name)
-			for _, w := range more {
+			instants := times.instantsOf(top.familyInstants(r.Name))
+			for _, w := range changed {
 				instants = append(instants, w.From, w.Until)
 			}
 			for _, instant := range instants {

@@ -28,6 +28,9 @@ func (p *parser) calendar(word string, args []string) quota.Command {
 		if rule, is := strings.CutPrefix(arg, "@every="); is {
 			c.Rule = rule
 		}
+		if begins, is := strings.CutPrefix(arg, "@begins="); is {
+			c.RuleBegins = p.civil(begins)
+		}
 		if ends, is := strings.CutPrefix(arg, "@ends="); is {
 			c.RuleEnds = p.civil(ends)
 		}
@@ -92,6 +95,9 @@ func describeScheduled(s quota.ScheduledLimit) string {
 	}
 	if s.Rule != "" {
 		text += ", " + s.Rule
+	}
+	for _, w := range s.Skipped {
+		text += ", without " + clock(w.From) + " to " + clock(w.Until) + " (" + w.Reason + ")"
 	}
 	if s.Reason != "" {
 		text += ", " + s.Actor + ": " + s.Reason

@@ -212,7 +212,10 @@ func eventSize(e *quota.Event) int64 {
 	n := eventBytes + int64(len(e.ID)+len(e.By)+len(e.Owner)) + reasonSize(e.Reason)
 	if s := e.Scheduled; s != nil {
 		n += recordBytes + int64(len(s.Limit.Tree)+len(s.Limit.Node)+len(s.Limit.Reason)+len(s.Limit.Rule)) +
-			int64(len(s.Limit.Adjustments)+len(s.Over))*violationBytes
+			int64(len(s.Limit.Adjustments)+len(s.Over)+len(s.Limit.Skipped))*violationBytes
+		for _, w := range s.Limit.Skipped {
+			n += int64(len(w.Reason))
+		}
 	}
 	if r := e.Request; r != nil {
 		n += recordBytes + int64(len(r.ID)) + sizeOfPairs(r.Labels) + sizeOfPrincipal(r.Principal)

@@ -29,6 +29,9 @@ func calendarCommand(t *rapid.T) quota.Command {
 	}
 	if Die(t, 3, "recurs") == 0 {
 		c.Rule, c.Windows = "daily", windows(t, 3)
+		if last := c.Windows[len(c.Windows)-1].Until; Die(t, 3, "ends") == 0 {
+			c.RuleBegins, c.RuleEnds = c.Windows[0].From, last+civilStep
+		}
 	}
 	for _, name := range resources[:2] {
 		if Die(t, 3, "adjusted") > 0 {

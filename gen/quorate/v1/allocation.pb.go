@@ -339,6 +339,8 @@ const (
 	EventKind_EVENT_KIND_LIMIT_ENDED EventKind = 26
 	// A limit was scheduled by an actor.
 	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 27
+	// Windows to come of a recurring limit are skipped, because a policy does not allow them.
+	EventKind_EVENT_KIND_LIMIT_SKIPPED EventKind = 37
 )
 
 // Enum value maps for EventKind.
@@ -359,6 +361,7 @@ var (
 		25: "EVENT_KIND_LIMIT_ENDING",
 		26: "EVENT_KIND_LIMIT_ENDED",
 		27: "EVENT_KIND_LIMIT_SCHEDULED",
+		37: "EVENT_KIND_LIMIT_SKIPPED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":     0,
@@ -376,6 +379,7 @@ var (
 		"EVENT_KIND_LIMIT_ENDING":    25,
 		"EVENT_KIND_LIMIT_ENDED":     26,
 		"EVENT_KIND_LIMIT_SCHEDULED": 27,
+		"EVENT_KIND_LIMIT_SKIPPED":   37,
 	}
 )
 
@@ -4575,7 +4579,7 @@ type Event struct {
 	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node.
 	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
-	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED and _SCHEDULED: the scheduled limit.
+	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit.
 	Scheduled *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
 	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
 	Reason        *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -5314,7 +5318,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\x95\x03\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xb3\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5330,7 +5334,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x18EVENT_KIND_LIMIT_STARTED\x10\x18\x12\x1b\n" +
 	"\x17EVENT_KIND_LIMIT_ENDING\x10\x19\x12\x1a\n" +
 	"\x16EVENT_KIND_LIMIT_ENDED\x10\x1a\x12\x1e\n" +
-	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b2\xb0\r\n" +
+	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b\x12\x1c\n" +
+	"\x18EVENT_KIND_LIMIT_SKIPPED\x10%2\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +

@@ -138,16 +138,27 @@ type ScheduledLimit struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// What it does, by resource.
 	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,4,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Civil time at which it begins.
+	// Civil time at which it begins, or the next window of a recurring one; left out if no window is known.
 	From *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
-	// Civil time at which it ends.
+	// Civil time at which it ends, or the next window of a recurring one.
 	Until *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`
 	// Who has scheduled it.
 	Actor string `protobuf:"bytes,7,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Why.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	// True if it is in force now.
-	InForce       bool `protobuf:"varint,9,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
+	InForce bool `protobuf:"varint,9,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
+	// The rule of a recurring one, with its time zone.
+	Every string `protobuf:"bytes,100,opt,name=every,proto3" json:"every,omitempty"`
+	// Civil time at which the rule begins; left out if that was when it was scheduled.
+	RuleBegins *timestamppb.Timestamp `protobuf:"bytes,101,opt,name=rule_begins,json=ruleBegins,proto3" json:"rule_begins,omitempty"`
+	// Civil time at which the rule ends; left out for never.
+	RuleEnds *timestamppb.Timestamp `protobuf:"bytes,102,opt,name=rule_ends,json=ruleEnds,proto3" json:"rule_ends,omitempty"`
+	// The next windows of a recurring one, in order; the first is that of from and until. At most 64.
+	Windows []*CivilWindow `protobuf:"bytes,103,rep,name=windows,proto3" json:"windows,omitempty"`
+	// Windows of a recurring one in which it will not be in force, because a policy did not allow it when they were added.
+	// In order; with the windows at most 64.
+	Skipped       []*SkippedWindow `protobuf:"bytes,104,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,10 +256,165 @@ func (x *ScheduledLimit) GetInForce() bool {
 	return false
 }
 
+func (x *ScheduledLimit) GetEvery() string {
+	if x != nil {
+		return x.Every
+	}
+	return ""
+}
+
+func (x *ScheduledLimit) GetRuleBegins() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RuleBegins
+	}
+	return nil
+}
+
+func (x *ScheduledLimit) GetRuleEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RuleEnds
+	}
+	return nil
+}
+
+func (x *ScheduledLimit) GetWindows() []*CivilWindow {
+	if x != nil {
+		return x.Windows
+	}
+	return nil
+}
+
+func (x *ScheduledLimit) GetSkipped() []*SkippedWindow {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+// CivilWindow is a span of civil time.
+type CivilWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its begin.
+	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Its end, which does not belong to it.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CivilWindow) Reset() {
+	*x = CivilWindow{}
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CivilWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CivilWindow) ProtoMessage() {}
+
+func (x *CivilWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CivilWindow.ProtoReflect.Descriptor instead.
+func (*CivilWindow) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CivilWindow) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *CivilWindow) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// SkippedWindow is a window in which a recurring limit will not be in force.
+type SkippedWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its begin.
+	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Its end.
+	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// The policy that did not allow it, without numbers: schedule a limit for the window as a dry run to see them.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedWindow) Reset() {
+	*x = SkippedWindow{}
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedWindow) ProtoMessage() {}
+
+func (x *SkippedWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedWindow.ProtoReflect.Descriptor instead.
+func (*SkippedWindow) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SkippedWindow) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *SkippedWindow) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *SkippedWindow) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ScheduledLimitEvent is what happened to a scheduled limit.
 type ScheduledLimitEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The scheduled limit.
+	// The scheduled limit, with the window that the event is about; for EVENT_KIND_LIMIT_SKIPPED with those that are
+	// skipped.
 	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// For EVENT_KIND_LIMIT_ENDING: what would be over its limit if the limit ended now; at most 100.
 	Over          []*Overuse `protobuf:"bytes,2,rep,name=over,proto3" json:"over,omitempty"`
@@ -258,7 +424,7 @@ type ScheduledLimitEvent struct {
 
 func (x *ScheduledLimitEvent) Reset() {
 	*x = ScheduledLimitEvent{}
-	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[2]
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +436,7 @@ func (x *ScheduledLimitEvent) String() string {
 func (*ScheduledLimitEvent) ProtoMessage() {}
 
 func (x *ScheduledLimitEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[2]
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,7 +449,7 @@ func (x *ScheduledLimitEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduledLimitEvent.ProtoReflect.Descriptor instead.
 func (*ScheduledLimitEvent) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ScheduledLimitEvent) GetLimit() *ScheduledLimit {
@@ -328,7 +494,7 @@ type Overuse struct {
 
 func (x *Overuse) Reset() {
 	*x = Overuse{}
-	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[3]
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +506,7 @@ func (x *Overuse) String() string {
 func (*Overuse) ProtoMessage() {}
 
 func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[3]
+	mi := &file_quorate_v1_scheduled_limit_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +519,7 @@ func (x *Overuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
 func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Overuse) GetTree() string {
@@ -429,7 +595,7 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\x03set\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x03set\x12\x12\n" +
 	"\x03add\x18\x02 \x01(\x03H\x00R\x03add\x12\x1b\n" +
 	"\x03cap\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x03capB\x0e\n" +
-	"\x05value\x12\x05\xbaH\x02\b\x01\"\x9f\x03\n" +
+	"\x05value\x12\x05\xbaH\x02\b\x01\"\x93\x05\n" +
 	"\x0eScheduledLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -439,10 +605,23 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
 	"\x05actor\x18\a \x01(\tR\x05actor\x12\x16\n" +
 	"\x06reason\x18\b \x01(\tR\x06reason\x12\x19\n" +
-	"\bin_force\x18\t \x01(\bR\ainForce\x1a[\n" +
+	"\bin_force\x18\t \x01(\bR\ainForce\x12\x14\n" +
+	"\x05every\x18d \x01(\tR\x05every\x12;\n" +
+	"\vrule_begins\x18e \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"ruleBegins\x127\n" +
+	"\trule_ends\x18f \x01(\v2\x1a.google.protobuf.TimestampR\bruleEnds\x121\n" +
+	"\awindows\x18g \x03(\v2\x17.quorate.v1.CivilWindowR\awindows\x123\n" +
+	"\askipped\x18h \x03(\v2\x19.quorate.v1.SkippedWindowR\askipped\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"p\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"o\n" +
+	"\vCivilWindow\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x89\x01\n" +
+	"\rSkippedWindow\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"p\n" +
 	"\x13ScheduledLimitEvent\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12'\n" +
 	"\x04over\x18\x02 \x03(\v2\x13.quorate.v1.OveruseR\x04over\"\x98\x02\n" +
@@ -474,31 +653,41 @@ func file_quorate_v1_scheduled_limit_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_scheduled_limit_proto_rawDescData
 }
 
-var file_quorate_v1_scheduled_limit_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_quorate_v1_scheduled_limit_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_quorate_v1_scheduled_limit_proto_goTypes = []any{
 	(*LimitAdjustment)(nil),       // 0: quorate.v1.LimitAdjustment
 	(*ScheduledLimit)(nil),        // 1: quorate.v1.ScheduledLimit
-	(*ScheduledLimitEvent)(nil),   // 2: quorate.v1.ScheduledLimitEvent
-	(*Overuse)(nil),               // 3: quorate.v1.Overuse
-	nil,                           // 4: quorate.v1.ScheduledLimit.AdjustmentsEntry
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(ViolationKind)(0),            // 6: quorate.v1.ViolationKind
-	(HolderKind)(0),               // 7: quorate.v1.HolderKind
+	(*CivilWindow)(nil),           // 2: quorate.v1.CivilWindow
+	(*SkippedWindow)(nil),         // 3: quorate.v1.SkippedWindow
+	(*ScheduledLimitEvent)(nil),   // 4: quorate.v1.ScheduledLimitEvent
+	(*Overuse)(nil),               // 5: quorate.v1.Overuse
+	nil,                           // 6: quorate.v1.ScheduledLimit.AdjustmentsEntry
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(ViolationKind)(0),            // 8: quorate.v1.ViolationKind
+	(HolderKind)(0),               // 9: quorate.v1.HolderKind
 }
 var file_quorate_v1_scheduled_limit_proto_depIdxs = []int32{
-	4, // 0: quorate.v1.ScheduledLimit.adjustments:type_name -> quorate.v1.ScheduledLimit.AdjustmentsEntry
-	5, // 1: quorate.v1.ScheduledLimit.from:type_name -> google.protobuf.Timestamp
-	5, // 2: quorate.v1.ScheduledLimit.until:type_name -> google.protobuf.Timestamp
-	1, // 3: quorate.v1.ScheduledLimitEvent.limit:type_name -> quorate.v1.ScheduledLimit
-	3, // 4: quorate.v1.ScheduledLimitEvent.over:type_name -> quorate.v1.Overuse
-	6, // 5: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	7, // 6: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	0, // 7: quorate.v1.ScheduledLimit.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	6,  // 0: quorate.v1.ScheduledLimit.adjustments:type_name -> quorate.v1.ScheduledLimit.AdjustmentsEntry
+	7,  // 1: quorate.v1.ScheduledLimit.from:type_name -> google.protobuf.Timestamp
+	7,  // 2: quorate.v1.ScheduledLimit.until:type_name -> google.protobuf.Timestamp
+	7,  // 3: quorate.v1.ScheduledLimit.rule_begins:type_name -> google.protobuf.Timestamp
+	7,  // 4: quorate.v1.ScheduledLimit.rule_ends:type_name -> google.protobuf.Timestamp
+	2,  // 5: quorate.v1.ScheduledLimit.windows:type_name -> quorate.v1.CivilWindow
+	3,  // 6: quorate.v1.ScheduledLimit.skipped:type_name -> quorate.v1.SkippedWindow
+	7,  // 7: quorate.v1.CivilWindow.from:type_name -> google.protobuf.Timestamp
+	7,  // 8: quorate.v1.CivilWindow.until:type_name -> google.protobuf.Timestamp
+	7,  // 9: quorate.v1.SkippedWindow.from:type_name -> google.protobuf.Timestamp
+	7,  // 10: quorate.v1.SkippedWindow.until:type_name -> google.protobuf.Timestamp
+	1,  // 11: quorate.v1.ScheduledLimitEvent.limit:type_name -> quorate.v1.ScheduledLimit
+	5,  // 12: quorate.v1.ScheduledLimitEvent.over:type_name -> quorate.v1.Overuse
+	8,  // 13: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	9,  // 14: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	0,  // 15: quorate.v1.ScheduledLimit.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_scheduled_limit_proto_init() }
@@ -518,7 +707,7 @@ func file_quorate_v1_scheduled_limit_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_scheduled_limit_proto_rawDesc), len(file_quorate_v1_scheduled_limit_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

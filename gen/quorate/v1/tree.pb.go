@@ -4573,14 +4573,19 @@ type ScheduleLimitsRequest struct {
 	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,3,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Civil time at which it begins; now or earlier for at once. Leave it out for now.
 	From *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
-	// Civil time at which it ends, at least a second later.
+	// Civil time at which it ends, at least a second later. Required unless the limit recurs; a recurring limit without it
+	// has no end.
 	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
 	// The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Dry run: report whether it would be refused, and change nothing.
-	DryRun        bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// A rule by which it recurs between from and until, such as "weekdays 18:00-08:00 Europe/Zurich": days (daily, weekdays,
+	// weekends, mon,wed,fri, mon-thu, monthly 1,15), the times of begin and end, and a time zone of the IANA database,
+	// which is UTC if it is left out. The end may have a day of the week in front: "fri 18:00-mon 08:00".
+	Every         string `protobuf:"bytes,100,opt,name=every,proto3" json:"every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4669,6 +4674,13 @@ func (x *ScheduleLimitsRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *ScheduleLimitsRequest) GetEvery() string {
+	if x != nil {
+		return x.Every
+	}
+	return ""
 }
 
 // ScheduleLimitsResponse has what is scheduled.
@@ -5399,17 +5411,18 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf3\x03\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x04\n" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12/\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12`\n" +
 	"\vadjustments\x18\x03 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
 	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x12.\n" +
-	"\x04from\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x128\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x05until\x12\x1e\n" +
+	"\x04from\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1e\n" +
 	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
-	"\adry_run\x18\b \x01(\bR\x06dryRun\x1a[\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\"\n" +
+	"\x05every\x18d \x01(\tB\f\xbaH\x05r\x03(\x80\x01\xb0\xa0\x19\tR\x05every\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"u\n" +

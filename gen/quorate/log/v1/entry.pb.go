@@ -1611,10 +1611,12 @@ type ScheduleLimits struct {
 	// In order and disjoint.
 	Windows []*CivilWindow `protobuf:"bytes,5,rep,name=windows,proto3" json:"windows,omitempty"`
 	// Text of a recurring limit, for those who compute the next windows, and when it ends; empty and 0 for a single one.
-	Rule          string `protobuf:"bytes,6,opt,name=rule,proto3" json:"rule,omitempty"`
-	RuleEndsMs    int64  `protobuf:"varint,7,opt,name=rule_ends_ms,json=ruleEndsMs,proto3" json:"rule_ends_ms,omitempty"`
-	Actor         string `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
-	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Rule       string `protobuf:"bytes,6,opt,name=rule,proto3" json:"rule,omitempty"`
+	RuleEndsMs int64  `protobuf:"varint,7,opt,name=rule_ends_ms,json=ruleEndsMs,proto3" json:"rule_ends_ms,omitempty"`
+	Actor      string `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
+	Reason     string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When a recurring limit begins; 0 for at once.
+	RuleBeginsMs  int64 `protobuf:"varint,100,opt,name=rule_begins_ms,json=ruleBeginsMs,proto3" json:"rule_begins_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1710,6 +1712,13 @@ func (x *ScheduleLimits) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *ScheduleLimits) GetRuleBeginsMs() int64 {
+	if x != nil {
+		return x.RuleBeginsMs
+	}
+	return 0
 }
 
 // LimitAdjustment is what a scheduled limit does to one limit. Since format 9.
@@ -5527,7 +5536,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"-\n" +
 	"\x0eSetCivilOffset\x12\x1b\n" +
-	"\toffset_ms\x18\x01 \x01(\x03R\boffsetMs\"\xa6\x02\n" +
+	"\toffset_ms\x18\x01 \x01(\x03R\boffsetMs\"\xcc\x02\n" +
 	"\x0eScheduleLimits\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -5538,7 +5547,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\frule_ends_ms\x18\a \x01(\x03R\n" +
 	"ruleEndsMs\x12\x14\n" +
 	"\x05actor\x18\b \x01(\tR\x05actor\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\"Y\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12$\n" +
+	"\x0erule_begins_ms\x18d \x01(\x03R\fruleBeginsMs\"Y\n" +
 	"\x0fLimitAdjustment\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x16\n" +

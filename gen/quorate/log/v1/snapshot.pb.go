@@ -381,7 +381,9 @@ type ScheduledLimitRecord struct {
 	NodeId  uint64          `protobuf:"varint,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	InForce bool            `protobuf:"varint,4,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
 	// The warning about the end of the first window was given.
-	Warned        bool `protobuf:"varint,5,opt,name=warned,proto3" json:"warned,omitempty"`
+	Warned bool `protobuf:"varint,5,opt,name=warned,proto3" json:"warned,omitempty"`
+	// In order; those that are over may be there.
+	Skipped       []*SkippedWindow `protobuf:"bytes,100,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +453,66 @@ func (x *ScheduledLimitRecord) GetWarned() bool {
 	return false
 }
 
+func (x *ScheduledLimitRecord) GetSkipped() []*SkippedWindow {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+// SkippedWindow is a window of a recurring limit that a policy does not allow. Since format 9.
+type SkippedWindow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Window        *CivilWindow           `protobuf:"bytes,1,opt,name=window,proto3" json:"window,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedWindow) Reset() {
+	*x = SkippedWindow{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedWindow) ProtoMessage() {}
+
+func (x *SkippedWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedWindow.ProtoReflect.Descriptor instead.
+func (*SkippedWindow) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SkippedWindow) GetWindow() *CivilWindow {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *SkippedWindow) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ScheduledLimitEvent is what happened to a scheduled limit. Since format 9.
 type ScheduledLimitEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -458,14 +520,16 @@ type ScheduledLimitEvent struct {
 	Limit   *ScheduleLimits `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	InForce bool            `protobuf:"varint,2,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
 	// What would be over its limit.
-	Over          []*OveruseRecord `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
+	Over []*OveruseRecord `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
+	// For 37: what was skipped.
+	Skipped       []*SkippedWindow `protobuf:"bytes,100,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScheduledLimitEvent) Reset() {
 	*x = ScheduledLimitEvent{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +541,7 @@ func (x *ScheduledLimitEvent) String() string {
 func (*ScheduledLimitEvent) ProtoMessage() {}
 
 func (x *ScheduledLimitEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +554,7 @@ func (x *ScheduledLimitEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduledLimitEvent.ProtoReflect.Descriptor instead.
 func (*ScheduledLimitEvent) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ScheduledLimitEvent) GetLimit() *ScheduleLimits {
@@ -514,6 +578,13 @@ func (x *ScheduledLimitEvent) GetOver() []*OveruseRecord {
 	return nil
 }
 
+func (x *ScheduledLimitEvent) GetSkipped() []*SkippedWindow {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
 // OveruseRecord is a node that holds more than its limit. Since format 9.
 type OveruseRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -528,7 +599,7 @@ type OveruseRecord struct {
 
 func (x *OveruseRecord) Reset() {
 	*x = OveruseRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +611,7 @@ func (x *OveruseRecord) String() string {
 func (*OveruseRecord) ProtoMessage() {}
 
 func (x *OveruseRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +624,7 @@ func (x *OveruseRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OveruseRecord.ProtoReflect.Descriptor instead.
 func (*OveruseRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *OveruseRecord) GetTree() string {
@@ -639,7 +710,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +722,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +735,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Header) GetFormat() uint32 {
@@ -826,7 +897,7 @@ type WebhookRecord struct {
 
 func (x *WebhookRecord) Reset() {
 	*x = WebhookRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +909,7 @@ func (x *WebhookRecord) String() string {
 func (*WebhookRecord) ProtoMessage() {}
 
 func (x *WebhookRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +922,7 @@ func (x *WebhookRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRecord.ProtoReflect.Descriptor instead.
 func (*WebhookRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WebhookRecord) GetWebhook() *Webhook {
@@ -935,7 +1006,7 @@ type AccessRecord struct {
 
 func (x *AccessRecord) Reset() {
 	*x = AccessRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1018,7 @@ func (x *AccessRecord) String() string {
 func (*AccessRecord) ProtoMessage() {}
 
 func (x *AccessRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1031,7 @@ func (x *AccessRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecord.ProtoReflect.Descriptor instead.
 func (*AccessRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AccessRecord) GetMode() uint32 {
@@ -1018,7 +1089,7 @@ type AccessRecovery struct {
 
 func (x *AccessRecovery) Reset() {
 	*x = AccessRecovery{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1101,7 @@ func (x *AccessRecovery) String() string {
 func (*AccessRecovery) ProtoMessage() {}
 
 func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1114,7 @@ func (x *AccessRecovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRecovery.ProtoReflect.Descriptor instead.
 func (*AccessRecovery) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AccessRecovery) GetMember() string {
@@ -1095,7 +1166,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1178,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1191,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TokenRecord) GetId() []byte {
@@ -1203,7 +1274,7 @@ type TreeRecord struct {
 
 func (x *TreeRecord) Reset() {
 	*x = TreeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1286,7 @@ func (x *TreeRecord) String() string {
 func (*TreeRecord) ProtoMessage() {}
 
 func (x *TreeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1299,7 @@ func (x *TreeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeRecord.ProtoReflect.Descriptor instead.
 func (*TreeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TreeRecord) GetTree() *Tree {
@@ -1300,7 +1371,7 @@ type CrossedThresholds struct {
 
 func (x *CrossedThresholds) Reset() {
 	*x = CrossedThresholds{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1383,7 @@ func (x *CrossedThresholds) String() string {
 func (*CrossedThresholds) ProtoMessage() {}
 
 func (x *CrossedThresholds) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1396,7 @@ func (x *CrossedThresholds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossedThresholds.ProtoReflect.Descriptor instead.
 func (*CrossedThresholds) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CrossedThresholds) GetNodeId() uint64 {
@@ -1373,7 +1444,7 @@ type HoldRecord struct {
 
 func (x *HoldRecord) Reset() {
 	*x = HoldRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1456,7 @@ func (x *HoldRecord) String() string {
 func (*HoldRecord) ProtoMessage() {}
 
 func (x *HoldRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1469,7 @@ func (x *HoldRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldRecord.ProtoReflect.Descriptor instead.
 func (*HoldRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HoldRecord) GetNodeId() uint64 {
@@ -1496,7 +1567,7 @@ type RaiseByRule struct {
 
 func (x *RaiseByRule) Reset() {
 	*x = RaiseByRule{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1579,7 @@ func (x *RaiseByRule) String() string {
 func (*RaiseByRule) ProtoMessage() {}
 
 func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1592,7 @@ func (x *RaiseByRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseByRule.ProtoReflect.Descriptor instead.
 func (*RaiseByRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RaiseByRule) GetNodeId() uint64 {
@@ -1564,7 +1635,7 @@ type ItemRecord struct {
 
 func (x *ItemRecord) Reset() {
 	*x = ItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1647,7 @@ func (x *ItemRecord) String() string {
 func (*ItemRecord) ProtoMessage() {}
 
 func (x *ItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1660,7 @@ func (x *ItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
 func (*ItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ItemRecord) GetTree() string {
@@ -1698,7 +1769,7 @@ type WaitingRecord struct {
 
 func (x *WaitingRecord) Reset() {
 	*x = WaitingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1781,7 @@ func (x *WaitingRecord) String() string {
 func (*WaitingRecord) ProtoMessage() {}
 
 func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1794,7 @@ func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
 func (*WaitingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WaitingRecord) GetAllocation() *AllocationRecord {
@@ -1806,7 +1877,7 @@ type WaitingListRecord struct {
 
 func (x *WaitingListRecord) Reset() {
 	*x = WaitingListRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1889,7 @@ func (x *WaitingListRecord) String() string {
 func (*WaitingListRecord) ProtoMessage() {}
 
 func (x *WaitingListRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1902,7 @@ func (x *WaitingListRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingListRecord.ProtoReflect.Descriptor instead.
 func (*WaitingListRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WaitingListRecord) GetAlternative() uint32 {
@@ -1891,7 +1962,7 @@ type LineRecord struct {
 
 func (x *LineRecord) Reset() {
 	*x = LineRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +1974,7 @@ func (x *LineRecord) String() string {
 func (*LineRecord) ProtoMessage() {}
 
 func (x *LineRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +1987,7 @@ func (x *LineRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
 func (*LineRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LineRecord) GetNode() uint64 {
@@ -1991,7 +2062,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2074,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2087,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -2089,7 +2160,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2172,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2185,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -2227,7 +2298,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2310,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2323,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ApprovedRequest) GetNumber() uint64 {
@@ -2310,7 +2381,7 @@ type LimitRequestRecord struct {
 
 func (x *LimitRequestRecord) Reset() {
 	*x = LimitRequestRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2393,7 @@ func (x *LimitRequestRecord) String() string {
 func (*LimitRequestRecord) ProtoMessage() {}
 
 func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2406,7 @@ func (x *LimitRequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitRequestRecord.ProtoReflect.Descriptor instead.
 func (*LimitRequestRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LimitRequestRecord) GetNumber() uint64 {
@@ -2476,7 +2547,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2559,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2572,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ApprovalRecord) GetUser() string {
@@ -2537,7 +2608,7 @@ type PolicyUndo struct {
 
 func (x *PolicyUndo) Reset() {
 	*x = PolicyUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2620,7 @@ func (x *PolicyUndo) String() string {
 func (*PolicyUndo) ProtoMessage() {}
 
 func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2633,7 @@ func (x *PolicyUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUndo.ProtoReflect.Descriptor instead.
 func (*PolicyUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PolicyUndo) GetPolicy() *Policy {
@@ -2611,7 +2682,7 @@ type TreeUndo struct {
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2694,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2707,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -2812,7 +2883,7 @@ type AllocationRecord struct {
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2824,7 +2895,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2837,7 +2908,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -3086,7 +3157,7 @@ type ReasonRecord struct {
 
 func (x *ReasonRecord) Reset() {
 	*x = ReasonRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3169,7 @@ func (x *ReasonRecord) String() string {
 func (*ReasonRecord) ProtoMessage() {}
 
 func (x *ReasonRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3182,7 @@ func (x *ReasonRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonRecord.ProtoReflect.Descriptor instead.
 func (*ReasonRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReasonRecord) GetKind() uint32 {
@@ -3204,7 +3275,7 @@ type ReasonAmountRecord struct {
 
 func (x *ReasonAmountRecord) Reset() {
 	*x = ReasonAmountRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3287,7 @@ func (x *ReasonAmountRecord) String() string {
 func (*ReasonAmountRecord) ProtoMessage() {}
 
 func (x *ReasonAmountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3300,7 @@ func (x *ReasonAmountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonAmountRecord.ProtoReflect.Descriptor instead.
 func (*ReasonAmountRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReasonAmountRecord) GetResource() string {
@@ -3271,7 +3342,7 @@ type MadeRoomRecord struct {
 
 func (x *MadeRoomRecord) Reset() {
 	*x = MadeRoomRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3354,7 @@ func (x *MadeRoomRecord) String() string {
 func (*MadeRoomRecord) ProtoMessage() {}
 
 func (x *MadeRoomRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3367,7 @@ func (x *MadeRoomRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeRoomRecord.ProtoReflect.Descriptor instead.
 func (*MadeRoomRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MadeRoomRecord) GetCount() int64 {
@@ -3325,7 +3396,7 @@ type RoomTotalRecord struct {
 
 func (x *RoomTotalRecord) Reset() {
 	*x = RoomTotalRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3408,7 @@ func (x *RoomTotalRecord) String() string {
 func (*RoomTotalRecord) ProtoMessage() {}
 
 func (x *RoomTotalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3421,7 @@ func (x *RoomTotalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomTotalRecord.ProtoReflect.Descriptor instead.
 func (*RoomTotalRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RoomTotalRecord) GetTree() string {
@@ -3393,7 +3464,7 @@ type ReservationUndo struct {
 
 func (x *ReservationUndo) Reset() {
 	*x = ReservationUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3476,7 @@ func (x *ReservationUndo) String() string {
 func (*ReservationUndo) ProtoMessage() {}
 
 func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3489,7 @@ func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
 func (*ReservationUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReservationUndo) GetTrees() []*TreeVersion {
@@ -3468,7 +3539,7 @@ type TreeVersion struct {
 
 func (x *TreeVersion) Reset() {
 	*x = TreeVersion{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3551,7 @@ func (x *TreeVersion) String() string {
 func (*TreeVersion) ProtoMessage() {}
 
 func (x *TreeVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3564,7 @@ func (x *TreeVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
 func (*TreeVersion) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TreeVersion) GetTree() string {
@@ -3529,7 +3600,7 @@ type DynamicNode struct {
 
 func (x *DynamicNode) Reset() {
 	*x = DynamicNode{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3612,7 @@ func (x *DynamicNode) String() string {
 func (*DynamicNode) ProtoMessage() {}
 
 func (x *DynamicNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3625,7 @@ func (x *DynamicNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
 func (*DynamicNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DynamicNode) GetTree() string {
@@ -3595,7 +3666,7 @@ type ItemBefore struct {
 
 func (x *ItemBefore) Reset() {
 	*x = ItemBefore{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3678,7 @@ func (x *ItemBefore) String() string {
 func (*ItemBefore) ProtoMessage() {}
 
 func (x *ItemBefore) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3691,7 @@ func (x *ItemBefore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
 func (*ItemBefore) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ItemBefore) GetItem() *ItemRecord {
@@ -3664,7 +3735,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3747,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3760,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -3727,7 +3798,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3739,7 +3810,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3752,7 +3823,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -3801,7 +3872,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +3884,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +3897,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Displacement) GetId() string {
@@ -3902,7 +3973,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3914,7 +3985,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3927,7 +3998,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -4043,7 +4114,7 @@ type CrossingRecord struct {
 
 func (x *CrossingRecord) Reset() {
 	*x = CrossingRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4055,7 +4126,7 @@ func (x *CrossingRecord) String() string {
 func (*CrossingRecord) ProtoMessage() {}
 
 func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4068,7 +4139,7 @@ func (x *CrossingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CrossingRecord.ProtoReflect.Descriptor instead.
 func (*CrossingRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CrossingRecord) GetTree() string {
@@ -4142,7 +4213,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4225,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4238,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -4274,7 +4345,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4357,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4370,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -4327,7 +4398,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4339,7 +4410,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4352,7 +4423,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AuditRecord) GetLine() []byte {
@@ -4387,17 +4458,22 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\rlimit_request\x18\x10 \x01(\v2\".quorate.log.v1.LimitRequestRecordH\x00R\flimitRequest\x129\n" +
 	"\awebhook\x18\x1a \x01(\v2\x1d.quorate.log.v1.WebhookRecordH\x00R\awebhook\x12O\n" +
 	"\x0fscheduled_limit\x18\x14 \x01(\v2$.quorate.log.v1.ScheduledLimitRecordH\x00R\x0escheduledLimitB\b\n" +
-	"\x06record\"\xb0\x01\n" +
+	"\x06record\"\xe9\x01\n" +
 	"\x14ScheduledLimitRecord\x124\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsR\x05limit\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
 	"\anode_id\x18\x03 \x01(\x04R\x06nodeId\x12\x19\n" +
 	"\bin_force\x18\x04 \x01(\bR\ainForce\x12\x16\n" +
-	"\x06warned\x18\x05 \x01(\bR\x06warned\"\x99\x01\n" +
+	"\x06warned\x18\x05 \x01(\bR\x06warned\x127\n" +
+	"\askipped\x18d \x03(\v2\x1d.quorate.log.v1.SkippedWindowR\askipped\"\\\n" +
+	"\rSkippedWindow\x123\n" +
+	"\x06window\x18\x01 \x01(\v2\x1b.quorate.log.v1.CivilWindowR\x06window\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd2\x01\n" +
 	"\x13ScheduledLimitEvent\x124\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsR\x05limit\x12\x19\n" +
 	"\bin_force\x18\x02 \x01(\bR\ainForce\x121\n" +
-	"\x04over\x18\x03 \x03(\v2\x1d.quorate.log.v1.OveruseRecordR\x04over\"}\n" +
+	"\x04over\x18\x03 \x03(\v2\x1d.quorate.log.v1.OveruseRecordR\x04over\x127\n" +
+	"\askipped\x18d \x03(\v2\x1d.quorate.log.v1.SkippedWindowR\askipped\"}\n" +
 	"\rOveruseRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -4782,143 +4858,148 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),               // 0: quorate.log.v1.Record
 	(*ScheduledLimitRecord)(nil), // 1: quorate.log.v1.ScheduledLimitRecord
-	(*ScheduledLimitEvent)(nil),  // 2: quorate.log.v1.ScheduledLimitEvent
-	(*OveruseRecord)(nil),        // 3: quorate.log.v1.OveruseRecord
-	(*Header)(nil),               // 4: quorate.log.v1.Header
-	(*WebhookRecord)(nil),        // 5: quorate.log.v1.WebhookRecord
-	(*AccessRecord)(nil),         // 6: quorate.log.v1.AccessRecord
-	(*AccessRecovery)(nil),       // 7: quorate.log.v1.AccessRecovery
-	(*TokenRecord)(nil),          // 8: quorate.log.v1.TokenRecord
-	(*TreeRecord)(nil),           // 9: quorate.log.v1.TreeRecord
-	(*CrossedThresholds)(nil),    // 10: quorate.log.v1.CrossedThresholds
-	(*HoldRecord)(nil),           // 11: quorate.log.v1.HoldRecord
-	(*RaiseByRule)(nil),          // 12: quorate.log.v1.RaiseByRule
-	(*ItemRecord)(nil),           // 13: quorate.log.v1.ItemRecord
-	(*WaitingRecord)(nil),        // 14: quorate.log.v1.WaitingRecord
-	(*WaitingListRecord)(nil),    // 15: quorate.log.v1.WaitingListRecord
-	(*LineRecord)(nil),           // 16: quorate.log.v1.LineRecord
-	(*ChangeRecord)(nil),         // 17: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),       // 18: quorate.log.v1.RevisionRecord
-	(*ApprovedRequest)(nil),      // 19: quorate.log.v1.ApprovedRequest
-	(*LimitRequestRecord)(nil),   // 20: quorate.log.v1.LimitRequestRecord
-	(*ApprovalRecord)(nil),       // 21: quorate.log.v1.ApprovalRecord
-	(*PolicyUndo)(nil),           // 22: quorate.log.v1.PolicyUndo
-	(*TreeUndo)(nil),             // 23: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil),     // 24: quorate.log.v1.AllocationRecord
-	(*ReasonRecord)(nil),         // 25: quorate.log.v1.ReasonRecord
-	(*ReasonAmountRecord)(nil),   // 26: quorate.log.v1.ReasonAmountRecord
-	(*MadeRoomRecord)(nil),       // 27: quorate.log.v1.MadeRoomRecord
-	(*RoomTotalRecord)(nil),      // 28: quorate.log.v1.RoomTotalRecord
-	(*ReservationUndo)(nil),      // 29: quorate.log.v1.ReservationUndo
-	(*TreeVersion)(nil),          // 30: quorate.log.v1.TreeVersion
-	(*DynamicNode)(nil),          // 31: quorate.log.v1.DynamicNode
-	(*ItemBefore)(nil),           // 32: quorate.log.v1.ItemBefore
-	(*HeldItemRecord)(nil),       // 33: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),      // 34: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),         // 35: quorate.log.v1.Displacement
-	(*EventRecord)(nil),          // 36: quorate.log.v1.EventRecord
-	(*CrossingRecord)(nil),       // 37: quorate.log.v1.CrossingRecord
-	(*ViolationRecord)(nil),      // 38: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),              // 39: quorate.log.v1.Trailer
-	(*AuditRecord)(nil),          // 40: quorate.log.v1.AuditRecord
-	(*Policy)(nil),               // 41: quorate.log.v1.Policy
-	(*Account)(nil),              // 42: quorate.log.v1.Account
-	(*Refused)(nil),              // 43: quorate.log.v1.Refused
-	(*ScheduleLimits)(nil),       // 44: quorate.log.v1.ScheduleLimits
-	(*Webhook)(nil),              // 45: quorate.log.v1.Webhook
-	(*EventPosition)(nil),        // 46: quorate.log.v1.EventPosition
-	(*AccessSection)(nil),        // 47: quorate.log.v1.AccessSection
-	(*Tree)(nil),                 // 48: quorate.log.v1.Tree
-	(*Label)(nil),                // 49: quorate.log.v1.Label
-	(*Subtree)(nil),              // 50: quorate.log.v1.Subtree
-	(*Limit)(nil),                // 51: quorate.log.v1.Limit
-	(*Resource)(nil),             // 52: quorate.log.v1.Resource
-	(*Node)(nil),                 // 53: quorate.log.v1.Node
-	(*Move)(nil),                 // 54: quorate.log.v1.Move
-	(*Leases)(nil),               // 55: quorate.log.v1.Leases
-	(*Allocate)(nil),             // 56: quorate.log.v1.Allocate
-	(*Claim)(nil),                // 57: quorate.log.v1.Claim
+	(*SkippedWindow)(nil),        // 2: quorate.log.v1.SkippedWindow
+	(*ScheduledLimitEvent)(nil),  // 3: quorate.log.v1.ScheduledLimitEvent
+	(*OveruseRecord)(nil),        // 4: quorate.log.v1.OveruseRecord
+	(*Header)(nil),               // 5: quorate.log.v1.Header
+	(*WebhookRecord)(nil),        // 6: quorate.log.v1.WebhookRecord
+	(*AccessRecord)(nil),         // 7: quorate.log.v1.AccessRecord
+	(*AccessRecovery)(nil),       // 8: quorate.log.v1.AccessRecovery
+	(*TokenRecord)(nil),          // 9: quorate.log.v1.TokenRecord
+	(*TreeRecord)(nil),           // 10: quorate.log.v1.TreeRecord
+	(*CrossedThresholds)(nil),    // 11: quorate.log.v1.CrossedThresholds
+	(*HoldRecord)(nil),           // 12: quorate.log.v1.HoldRecord
+	(*RaiseByRule)(nil),          // 13: quorate.log.v1.RaiseByRule
+	(*ItemRecord)(nil),           // 14: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),        // 15: quorate.log.v1.WaitingRecord
+	(*WaitingListRecord)(nil),    // 16: quorate.log.v1.WaitingListRecord
+	(*LineRecord)(nil),           // 17: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),         // 18: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),       // 19: quorate.log.v1.RevisionRecord
+	(*ApprovedRequest)(nil),      // 20: quorate.log.v1.ApprovedRequest
+	(*LimitRequestRecord)(nil),   // 21: quorate.log.v1.LimitRequestRecord
+	(*ApprovalRecord)(nil),       // 22: quorate.log.v1.ApprovalRecord
+	(*PolicyUndo)(nil),           // 23: quorate.log.v1.PolicyUndo
+	(*TreeUndo)(nil),             // 24: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil),     // 25: quorate.log.v1.AllocationRecord
+	(*ReasonRecord)(nil),         // 26: quorate.log.v1.ReasonRecord
+	(*ReasonAmountRecord)(nil),   // 27: quorate.log.v1.ReasonAmountRecord
+	(*MadeRoomRecord)(nil),       // 28: quorate.log.v1.MadeRoomRecord
+	(*RoomTotalRecord)(nil),      // 29: quorate.log.v1.RoomTotalRecord
+	(*ReservationUndo)(nil),      // 30: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),          // 31: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),          // 32: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),           // 33: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),       // 34: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),      // 35: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),         // 36: quorate.log.v1.Displacement
+	(*EventRecord)(nil),          // 37: quorate.log.v1.EventRecord
+	(*CrossingRecord)(nil),       // 38: quorate.log.v1.CrossingRecord
+	(*ViolationRecord)(nil),      // 39: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),              // 40: quorate.log.v1.Trailer
+	(*AuditRecord)(nil),          // 41: quorate.log.v1.AuditRecord
+	(*Policy)(nil),               // 42: quorate.log.v1.Policy
+	(*Account)(nil),              // 43: quorate.log.v1.Account
+	(*Refused)(nil),              // 44: quorate.log.v1.Refused
+	(*ScheduleLimits)(nil),       // 45: quorate.log.v1.ScheduleLimits
+	(*CivilWindow)(nil),          // 46: quorate.log.v1.CivilWindow
+	(*Webhook)(nil),              // 47: quorate.log.v1.Webhook
+	(*EventPosition)(nil),        // 48: quorate.log.v1.EventPosition
+	(*AccessSection)(nil),        // 49: quorate.log.v1.AccessSection
+	(*Tree)(nil),                 // 50: quorate.log.v1.Tree
+	(*Label)(nil),                // 51: quorate.log.v1.Label
+	(*Subtree)(nil),              // 52: quorate.log.v1.Subtree
+	(*Limit)(nil),                // 53: quorate.log.v1.Limit
+	(*Resource)(nil),             // 54: quorate.log.v1.Resource
+	(*Node)(nil),                 // 55: quorate.log.v1.Node
+	(*Move)(nil),                 // 56: quorate.log.v1.Move
+	(*Leases)(nil),               // 57: quorate.log.v1.Leases
+	(*Allocate)(nil),             // 58: quorate.log.v1.Allocate
+	(*Claim)(nil),                // 59: quorate.log.v1.Claim
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
-	4,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	9,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	18, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	24, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	24, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	39, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	36, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	13, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
-	14, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	41, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
-	6,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
-	42, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
-	8,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
-	43, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
-	40, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
-	20, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
-	5,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
+	5,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
+	10, // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	19, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	25, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	25, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	40, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	37, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	14, // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	15, // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	42, // 9: quorate.log.v1.Record.policy:type_name -> quorate.log.v1.Policy
+	7,  // 10: quorate.log.v1.Record.access:type_name -> quorate.log.v1.AccessRecord
+	43, // 11: quorate.log.v1.Record.account:type_name -> quorate.log.v1.Account
+	9,  // 12: quorate.log.v1.Record.token:type_name -> quorate.log.v1.TokenRecord
+	44, // 13: quorate.log.v1.Record.refused:type_name -> quorate.log.v1.Refused
+	41, // 14: quorate.log.v1.Record.audit:type_name -> quorate.log.v1.AuditRecord
+	21, // 15: quorate.log.v1.Record.limit_request:type_name -> quorate.log.v1.LimitRequestRecord
+	6,  // 16: quorate.log.v1.Record.webhook:type_name -> quorate.log.v1.WebhookRecord
 	1,  // 17: quorate.log.v1.Record.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitRecord
-	44, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
-	44, // 19: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
-	3,  // 20: quorate.log.v1.ScheduledLimitEvent.over:type_name -> quorate.log.v1.OveruseRecord
-	45, // 21: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
-	46, // 22: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
-	47, // 23: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
-	7,  // 24: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
-	48, // 25: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	12, // 26: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
-	11, // 27: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
-	10, // 28: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
-	49, // 29: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
-	24, // 30: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
-	16, // 31: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
-	15, // 32: quorate.log.v1.WaitingRecord.others:type_name -> quorate.log.v1.WaitingListRecord
-	16, // 33: quorate.log.v1.WaitingListRecord.line:type_name -> quorate.log.v1.LineRecord
-	17, // 34: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	23, // 35: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	22, // 36: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
-	47, // 37: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
-	50, // 38: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
-	19, // 39: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
-	51, // 40: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
-	21, // 41: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
-	41, // 42: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
-	52, // 43: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	53, // 44: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	54, // 45: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	55, // 46: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	56, // 47: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	34, // 48: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	35, // 49: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	49, // 50: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	33, // 51: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	29, // 52: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
-	57, // 53: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
-	25, // 54: quorate.log.v1.AllocationRecord.end_reason:type_name -> quorate.log.v1.ReasonRecord
-	25, // 55: quorate.log.v1.AllocationRecord.revoke_reason:type_name -> quorate.log.v1.ReasonRecord
-	27, // 56: quorate.log.v1.AllocationRecord.made_room:type_name -> quorate.log.v1.MadeRoomRecord
-	26, // 57: quorate.log.v1.ReasonRecord.amounts:type_name -> quorate.log.v1.ReasonAmountRecord
-	28, // 58: quorate.log.v1.MadeRoomRecord.totals:type_name -> quorate.log.v1.RoomTotalRecord
-	30, // 59: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
-	31, // 60: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
-	32, // 61: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
-	13, // 62: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
-	25, // 63: quorate.log.v1.PreemptedRecord.reason:type_name -> quorate.log.v1.ReasonRecord
-	56, // 64: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	38, // 65: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	2,  // 66: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
-	37, // 67: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
-	25, // 68: quorate.log.v1.EventRecord.reason:type_name -> quorate.log.v1.ReasonRecord
-	51, // 69: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	45, // 18: quorate.log.v1.ScheduledLimitRecord.limit:type_name -> quorate.log.v1.ScheduleLimits
+	2,  // 19: quorate.log.v1.ScheduledLimitRecord.skipped:type_name -> quorate.log.v1.SkippedWindow
+	46, // 20: quorate.log.v1.SkippedWindow.window:type_name -> quorate.log.v1.CivilWindow
+	45, // 21: quorate.log.v1.ScheduledLimitEvent.limit:type_name -> quorate.log.v1.ScheduleLimits
+	4,  // 22: quorate.log.v1.ScheduledLimitEvent.over:type_name -> quorate.log.v1.OveruseRecord
+	2,  // 23: quorate.log.v1.ScheduledLimitEvent.skipped:type_name -> quorate.log.v1.SkippedWindow
+	47, // 24: quorate.log.v1.WebhookRecord.webhook:type_name -> quorate.log.v1.Webhook
+	48, // 25: quorate.log.v1.WebhookRecord.cursor:type_name -> quorate.log.v1.EventPosition
+	49, // 26: quorate.log.v1.AccessRecord.section:type_name -> quorate.log.v1.AccessSection
+	8,  // 27: quorate.log.v1.AccessRecord.recovery:type_name -> quorate.log.v1.AccessRecovery
+	50, // 28: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	13, // 29: quorate.log.v1.TreeRecord.raises:type_name -> quorate.log.v1.RaiseByRule
+	12, // 30: quorate.log.v1.TreeRecord.holds:type_name -> quorate.log.v1.HoldRecord
+	11, // 31: quorate.log.v1.TreeRecord.crossed:type_name -> quorate.log.v1.CrossedThresholds
+	51, // 32: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	25, // 33: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	17, // 34: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	16, // 35: quorate.log.v1.WaitingRecord.others:type_name -> quorate.log.v1.WaitingListRecord
+	17, // 36: quorate.log.v1.WaitingListRecord.line:type_name -> quorate.log.v1.LineRecord
+	18, // 37: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	24, // 38: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	23, // 39: quorate.log.v1.RevisionRecord.undo_policies:type_name -> quorate.log.v1.PolicyUndo
+	49, // 40: quorate.log.v1.RevisionRecord.undo_access:type_name -> quorate.log.v1.AccessSection
+	52, // 41: quorate.log.v1.RevisionRecord.subtree:type_name -> quorate.log.v1.Subtree
+	20, // 42: quorate.log.v1.RevisionRecord.request:type_name -> quorate.log.v1.ApprovedRequest
+	53, // 43: quorate.log.v1.LimitRequestRecord.limits:type_name -> quorate.log.v1.Limit
+	22, // 44: quorate.log.v1.LimitRequestRecord.approvals:type_name -> quorate.log.v1.ApprovalRecord
+	42, // 45: quorate.log.v1.PolicyUndo.policy:type_name -> quorate.log.v1.Policy
+	54, // 46: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	55, // 47: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	56, // 48: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	57, // 49: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	58, // 50: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	35, // 51: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	36, // 52: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	51, // 53: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	34, // 54: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	30, // 55: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	59, // 56: quorate.log.v1.AllocationRecord.first:type_name -> quorate.log.v1.Claim
+	26, // 57: quorate.log.v1.AllocationRecord.end_reason:type_name -> quorate.log.v1.ReasonRecord
+	26, // 58: quorate.log.v1.AllocationRecord.revoke_reason:type_name -> quorate.log.v1.ReasonRecord
+	28, // 59: quorate.log.v1.AllocationRecord.made_room:type_name -> quorate.log.v1.MadeRoomRecord
+	27, // 60: quorate.log.v1.ReasonRecord.amounts:type_name -> quorate.log.v1.ReasonAmountRecord
+	29, // 61: quorate.log.v1.MadeRoomRecord.totals:type_name -> quorate.log.v1.RoomTotalRecord
+	31, // 62: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	32, // 63: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	33, // 64: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	14, // 65: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	26, // 66: quorate.log.v1.PreemptedRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	58, // 67: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	39, // 68: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	3,  // 69: quorate.log.v1.EventRecord.scheduled_limit:type_name -> quorate.log.v1.ScheduledLimitEvent
+	38, // 70: quorate.log.v1.EventRecord.crossing:type_name -> quorate.log.v1.CrossingRecord
+	26, // 71: quorate.log.v1.EventRecord.reason:type_name -> quorate.log.v1.ReasonRecord
+	53, // 72: quorate.log.v1.CrossingRecord.limit:type_name -> quorate.log.v1.Limit
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -4954,7 +5035,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
