@@ -107,6 +107,7 @@ func (l *leadership) lead() {
 	n.log.Info("leadership established", "term", l.term, "ledger-time", l.node.ledger.Now())
 	l.tasks.start(l.correctAddresses)
 	l.tasks.start(l.runExpiry)
+	l.tasks.start(l.runSchedules)
 	if n.config.RaiseLevelAfter > 0 {
 		l.tasks.start(l.autoRaiseLevel)
 	}
