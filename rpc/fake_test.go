@@ -320,6 +320,12 @@ func (n *fakeNode) Status() cluster.NodeStatus {
 	}
 }
 
+func (n *fakeNode) CivilTime() quota.CivilTime {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ledger.View().CivilTime()
+}
+
 func (n *fakeNode) Ready() error { return n.unready }
 
 // testServer is one running server with its fake node.

@@ -169,6 +169,12 @@ func TestScheduledLimitsAreRefused(t *testing.T) {
 		"no node": {func(r *quoratev1.ScheduleLimitsRequest) {
 			r.Until, r.Place.Node = afterSecond(90), "x"
 		}, connect.CodeNotFound, "x"},
+		"no rule": {func(r *quoratev1.ScheduleLimitsRequest) {
+			r.Every = "someday"
+		}, connect.CodeInvalidArgument, `every: "someday" are not days`},
+		"no window": {func(r *quoratev1.ScheduleLimitsRequest) {
+			r.Every = "daily 20:00-21:00"
+		}, connect.CodeInvalidArgument, `until: no window of "daily 20:00-21:00 UTC" is left before 1970-01-01T00:17:20Z`},
 		"above the parent": {func(r *quoratev1.ScheduleLimitsRequest) {
 			r.Until, r.Adjustments = afterSecond(90), setCores(21)
 		}, connect.CodeFailedPrecondition, "from 1970-01-01T00:16:50Z on"},
@@ -179,5 +185,80 @@ func TestScheduledLimitsAreRefused(t *testing.T) {
 		if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestRecurringLimit: the server computes the windows of a rule, and shows the rule with its windows.
+func TestRecurringLimit(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(50)
+	r := lessHiggs()
+	r.From, r.Until, r.Every = nil, timestamppb.New(time.Date(1970, 1, 9, 12, 0, 0, 0, time.UTC)),
+		"Weekdays  18:00-08:00 Europe/Zurich"
+	for again := range 2 {
+		answer, err := d.trees().ScheduleLimits(t.Context(), r)
+		if err != nil || answer.GetRepeatedRequest() != (again == 1) {
+			t.Fatalf("scheduled %v, %v", answer, err)
+		}
+	}
+	list, err := d.trees().ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{})
+	if err != nil || len(list.GetLimits()) != 1 {
+		t.Fatalf("the list is %v, %v", list, err)
+	}
+	is := list.GetLimits()[0]
+	// 1970-01-01 was a Thursday, and the window of the night before had begun.
+	want := "1970-01-01T17:00:00Z 1970-01-02T17:00:00Z 1970-01-05T17:00:00Z 1970-01-06T17:00:00Z 1970-01-07T17:00:00Z " +
+		"1970-01-08T17:00:00Z"
+	var begins []string
+	for _, w := range is.GetWindows()[1:] {
+		begins = append(begins, w.GetFrom().AsTime().Format(time.RFC3339))
+	}
+	if got := strings.Join(begins, " "); got != want || is.GetEvery() != "weekdays 18:00-08:00 Europe/Zurich" ||
+		!is.GetInForce() || is.GetFrom().AsTime().Unix() != 1_050 || is.GetUntil().AsTime().Unix() != 7*60*60 ||
+		!proto.Equal(is.GetRuleEnds(), r.GetUntil()) || is.GetRuleBegins() != nil {
+		t.Errorf("the limit is %v; it begins at\n%s, want\n%s", is, got, want)
+	}
+}
+
+// TestRulesBeginNow: what a rule would have had before civil time is left out, and 64 windows are left.
+func TestRulesBeginNow(t *testing.T) {
+	d := oneNode(t)
+	const day = 24 * 60 * 60 * 1000
+	d.node.applyAt(0, quota.SetCivilOffset{Offset: 1000 * day})
+	r := lessHiggs()
+	r.Until, r.Every = nil, "daily 01:00-02:00"
+	answer, err := d.trees().ScheduleLimits(t.Context(), r)
+	if windows := answer.GetLimit().GetWindows(); err != nil || len(windows) != quota.MaxWindows ||
+		windows[0].GetFrom().AsTime().UnixMilli() != 1000*day+60*60*1000 {
+		t.Errorf("scheduled %v, %v", answer, err)
+	}
+}
+
+// TestSkippedWindowsAreShown with the reason.
+func TestSkippedWindowsAreShown(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(0)
+	r := lessHiggs()
+	r.Every, r.Until, r.Adjustments = "daily 01:00-02:00", nil, setCores(15)
+	if _, err := d.trees().ScheduleLimits(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * 60 * 60 * 1000
+	window := quota.CivilWindow{From: 100*day + 60*60*1000, Until: 100*day + 2*60*60*1000}
+	d.node.applyAt(1, quota.ScheduleLimits{
+		ID: "holiday", Tree: "cern", Node: "physics", Windows: []quota.CivilWindow{window},
+		Adjustments: []quota.LimitAdjustment{{Resource: "cores", Kind: quota.CapLimit, Amount: 14}},
+	}, quota.SetCivilOffset{Offset: 90 * day}, quota.Expire{Most: 100}, quota.ExtendSchedule{
+		ID: "less", Windows: []quota.CivilWindow{window},
+	})
+	list, err := d.trees().ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{})
+	if err != nil || len(list.GetLimits()[0].GetSkipped()) != 1 {
+		t.Fatalf("the list is %v, %v", list, err)
+	}
+	is := list.GetLimits()[0].GetSkipped()[0]
+	from, until := is.GetFrom().AsTime().UnixMilli(), is.GetUntil().AsTime().UnixMilli()
+	if from != int64(window.From) || until != int64(window.Until) ||
+		is.GetReason() != "policy strict of cern:physics forbids it for cores" {
+		t.Errorf("skipped %v", is)
 	}
 }

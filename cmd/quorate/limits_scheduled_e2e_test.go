@@ -78,3 +78,44 @@ func awaitOutput(t *testing.T, f serverFlags, command, want string) {
 	}
 	t.Fatalf("%s does not print %q but\n%s", command, want, last)
 }
+
+// TestRecurringLimitsOverTheRealThing: a rule is scheduled, repeated, shown with its windows and cancelled, and one
+// that is wrong or that a policy forbids is refused.
+func TestRecurringLimitsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	applyText(t, f, scheduledTree)
+	awaitCivilTime(t, f)
+	const nights = "weekdays 18:00-08:00 Europe/Zurich"
+	for _, step := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--every", "weekdays 18:00", "cores=20"}, 2, `every: "18:00" are not times: write HH:MM-HH:MM`},
+		{[]string{"--every", "daily 18:00-08:00 Europe/Zuerich", "cores=20"}, 2, "is not a time zone"},
+		{[]string{"--every", nights, "cores=51"}, 3, "add up to 101"},
+		{
+			[]string{"--every", nights, "cores=20", "--until", "2030-01-01T00:00:00Z"},
+			0,
+			"scheduled: night  lab:a  cores=20 every " + nights + " until 2030-01-01T00:00:00Z, next from",
+		},
+		{[]string{"--every", nights, "cores=20", "--until", "2030-01-01T00:00:00Z"}, 0, "is scheduled already"},
+		{[]string{"--every", nights, "cores=20", "--until", "2031-01-01T00:00:00Z"}, 5, "exists with other content"},
+	} {
+		r := runCommand(t,
+			append([]string{"limits", "set", "lab:a", "--id", "night", "--server", f.baseURL()}, step.args...)...)
+		if r.code != step.code || !strings.Contains(r.stdout+r.stderr, step.want) {
+			t.Errorf("%q: exit %d\n%s%s", step.args, r.code, r.stdout, r.stderr)
+		}
+	}
+	playSteps(t, f, []step{
+		{"limits scheduled lab", 0, nights},
+		{"limits get lab:a", 0, "scheduled: night  lab:a  cores=20 every " + nights},
+		{"limits scheduled lab:a -o json", 0, "\"windows\""},
+		{"events --kind limit-scheduled", 0, nights},
+		{"limits scheduled cancel night", 0, "cancelled: night"},
+		{"limits set lab:a cores=20", 0, "revision"},
+	})
+}

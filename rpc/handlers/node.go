@@ -38,6 +38,8 @@ type Node interface {
 	WaitLeader(ctx context.Context) (cluster.Member, error)
 	// Members are the members by id.
 	Members() []cluster.Member
+	// CivilTime is civil time as of now, as far as this node knows it; 0 while the members have not agreed on it.
+	CivilTime() quota.CivilTime
 	// Status is how this node stands.
 	Status() cluster.NodeStatus
 	// Book returns the access book as this node has applied it: the same one until it changes.

@@ -225,6 +225,7 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD:    quota.EventWebhookDead,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_STARTED:   quota.EventLimitStarted,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_ENDING:    quota.EventLimitEnding,
+	quoratev1.EventKind_EVENT_KIND_LIMIT_SKIPPED:   quota.EventLimitSkipped,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED:     quota.EventLimitEnded,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_SCHEDULED: quota.EventLimitScheduled,
 }

@@ -7,19 +7,22 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/quorate/quorate/cluster/recurrence"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
 
-// ToScheduleLimits converts a request to schedule limits.
-func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest) (quota.ScheduleLimits, error) {
+// ToScheduleLimits converts a request to schedule limits. now is civil time, from which on a rule gets its windows.
+func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) (quota.ScheduleLimits, error) {
 	if r.GetPlace().GetTree() == "" {
 		return quota.ScheduleLimits{}, InvalidField("place.tree", "name the tree of the node whose limits are scheduled")
 	}
 	c := quota.ScheduleLimits{
 		ID: r.GetId(), Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Actor: r.GetActor(),
-		Reason:  r.GetReason(),
-		Windows: []quota.CivilWindow{{From: toCivil(r.GetFrom()), Until: toCivil(r.GetUntil())}},
+		Reason: r.GetReason(),
+	}
+	if err := setWindows(&c, r, now); err != nil {
+		return quota.ScheduleLimits{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.GetAdjustments())) {
 		a := quota.LimitAdjustment{Resource: name}
@@ -37,6 +40,28 @@ func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest) (quota.ScheduleLimits,
 		c.Adjustments = append(c.Adjustments, a)
 	}
 	return c, nil
+}
+
+// setWindows sets the window of the request, or the next ones of its rule.
+func setWindows(c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) error {
+	from, until := toCivil(r.GetFrom()), toCivil(r.GetUntil())
+	switch {
+	case r.GetEvery() != "":
+	case r.GetUntil() == nil:
+		return InvalidField("until", "say when the limits end, or with every when they recur")
+	default:
+		c.Windows = []quota.CivilWindow{{From: from, Until: until}}
+		return nil
+	}
+	rule, err := recurrence.Parse(r.GetEvery())
+	if err != nil {
+		return InvalidField("every", "%v", err)
+	}
+	c.Rule, c.RuleBegins, c.RuleEnds = rule.String(), from, until
+	if c.Windows = rule.Windows(max(from, now), until, quota.MaxWindows); len(c.Windows) == 0 {
+		return InvalidField("until", "no window of %q is left before %s", c.Rule, until)
+	}
+	return nil
 }
 
 // toCivil is 0 for no time.
@@ -67,6 +92,9 @@ func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
 	if len(s.Windows) > 0 {
 		shown.From, shown.Until = FromCivil(s.Windows[0].From), FromCivil(s.Windows[0].Until)
 	}
+	if s.Rule != "" {
+		setRule(shown, s)
+	}
 	for _, a := range s.Adjustments {
 		is := &quoratev1.LimitAdjustment{Value: &quoratev1.LimitAdjustment_Set{Set: int64(a.Amount)}}
 		switch a.Kind {
@@ -79,6 +107,19 @@ func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
 		shown.Adjustments[a.Resource] = is
 	}
 	return shown
+}
+
+// setRule shows what only recurring limits have.
+func setRule(shown *quoratev1.ScheduledLimit, s *quota.ScheduledLimit) {
+	shown.Every, shown.RuleBegins, shown.RuleEnds = s.Rule, FromCivil(s.RuleBegins), FromCivil(s.RuleEnds)
+	for _, w := range s.Windows {
+		shown.Windows = append(shown.Windows, &quoratev1.CivilWindow{From: FromCivil(w.From), Until: FromCivil(w.Until)})
+	}
+	for _, w := range s.Skipped {
+		shown.Skipped = append(shown.Skipped, &quoratev1.SkippedWindow{
+			From: FromCivil(w.From), Until: FromCivil(w.Until), Reason: w.Reason,
+		})
+	}
 }
 
 // fromScheduledEvent is nil for events of another kind.

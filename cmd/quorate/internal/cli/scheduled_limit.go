@@ -13,14 +13,44 @@ import (
 // ScheduledText writes what a scheduled limit does, and when.
 func (u Units) ScheduledText(s *quoratev1.ScheduledLimit) string {
 	text := u.AdjustmentsText(s)
+	if s.GetEvery() != "" {
+		text += " every " + s.GetEvery() + ruleSpan(s)
+		if s.GetUntil() != nil {
+			text += ", next"
+		}
+	}
 	if s.GetFrom() != nil {
 		text += " from " + FormatTime(s.GetFrom())
 	}
-	text += " until " + FormatTime(s.GetUntil())
+	if s.GetUntil() != nil {
+		text += " until " + FormatTime(s.GetUntil())
+	}
 	if s.GetInForce() {
 		text += ", in force"
 	}
 	return text
+}
+
+// ruleSpan writes when a rule begins and ends, if that is known.
+func ruleSpan(s *quoratev1.ScheduledLimit) string {
+	var text string
+	if s.GetRuleBegins() != nil {
+		text = " from " + FormatTime(s.GetRuleBegins())
+	}
+	if s.GetRuleEnds() != nil {
+		text += " until " + FormatTime(s.GetRuleEnds())
+	}
+	return text
+}
+
+// SkippedText writes the windows in which a recurring limit will not be in force, one in each line.
+func SkippedText(s *quoratev1.ScheduledLimit) []string {
+	var lines []string
+	for _, w := range s.GetSkipped() {
+		lines = append(lines, fmt.Sprintf("not in force from %s until %s: %s", FormatTime(w.GetFrom()),
+			FormatTime(w.GetUntil()), w.GetReason()))
+	}
+	return lines
 }
 
 // AdjustmentsText writes what a scheduled limit does to each resource, as it is written in a command.
@@ -50,6 +80,7 @@ func (u Units) AdjustmentsText(s *quoratev1.ScheduledLimit) string {
 func (u Units) ScheduledEventText(e *quoratev1.ScheduledLimitEvent) string {
 	s := e.GetLimit()
 	parts := []string{PlaceOf(s.GetTree(), s.GetNode()).String() + "  " + u.ScheduledText(s)}
+	parts = append(parts, SkippedText(s)...)
 	for _, o := range e.GetOver() {
 		parts = append(parts, fmt.Sprintf("then over: %s %s, used %s of %s", PlaceOf(o.GetTree(), o.GetNode()),
 			o.GetResource(), u.FormatAmount(o.GetTree(), o.GetResource(), o.GetUsed()),

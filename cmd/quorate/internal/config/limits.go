@@ -51,6 +51,15 @@ it, and cores=cap:50 bounds it. What the policies say of limits is checked for e
 scheduled" shows what is scheduled. It needs feature level 9. Times are those of RFC 3339, or 2026-11-27T18:00 in the
 time zone of this machine.
 
+With --every they recur, between --from and --until if these are given. The rule is DAYS HH:MM-[DAY ]HH:MM [ZONE]:
+
+  DAYS   on which a window begins: daily, weekdays, weekends, days such as mon,wed,fri or mon-thu, or monthly with
+         days of the month, such as monthly 1,15
+  HH:MM  when it begins and ends, 00:00 to 24:00; an end that is not later is on the next day, or on the next DAY
+  ZONE   of the IANA database, such as Europe/Zurich; UTC by default
+
+A time that the clock skips is the instant of the change; of a time that occurs twice the first counts.
+
 A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.
 
 Limits of users, groups and applications need feature level 7, and the rights policy.set at the node for users and
@@ -62,7 +71,9 @@ groups, and limits.set above it for applications.`,
   quorate limits set queues memory=600G --group dev --reason "more builds"
   quorate limits set queues --applications 120
   quorate limits set cern:atlas cores=200 --from 2026-11-27T18:00:00Z --until 2026-11-30T08:00:00Z --reason weekend
-  quorate limits set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help`,
+  quorate limits set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help
+  quorate limits set cern:atlas cores=200 --every "weekdays 18:00-08:00 Europe/Zurich" --reason nights
+  quorate limits set cern:atlas cores=+500 --every "fri 18:00-mon 08:00 Europe/Zurich" --until 2027-01-31T00:00:00Z`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,6 +88,7 @@ groups, and limits.set above it for applications.`,
 		"set how many applications may run (`N`, or unset for no limit)")
 	flags.StringVar(&o.schedule.from, "from", "", "schedule the limits: the `TIME` at which they begin (default: now)")
 	flags.StringVar(&o.schedule.until, "until", "", "schedule the limits: the `TIME` at which they end")
+	flags.StringVar(&o.schedule.every, "every", "", "schedule the limits: the `RULE` by which they recur")
 	flags.StringVar(&o.schedule.id, "id", "", "the `ID` of the scheduled limits, for repetitions (default: random)")
 	o.addFlags(cmd)
 	return cmd

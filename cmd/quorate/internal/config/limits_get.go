@@ -69,7 +69,8 @@ type shownSchedule struct {
 	ID      string `json:"id"`
 	Limits  string `json:"limits"`
 	From    string `json:"from,omitempty"`
-	Until   string `json:"until"`
+	Until   string `json:"until,omitempty"`
+	Every   string `json:"every,omitempty"`
 	InForce bool   `json:"inForce"`
 	Actor   string `json:"actor,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -127,7 +128,8 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	for _, s := range scheduled {
 		shown.Scheduled = append(shown.Scheduled, shownSchedule{
 			ID: s.GetId(), Limits: cli.Units{}.AdjustmentsText(s), From: cli.FormatTime(s.GetFrom()),
-			Until: cli.FormatTime(s.GetUntil()), InForce: s.GetInForce(), Actor: s.GetActor(), Reason: s.GetReason(),
+			Until: cli.FormatTime(s.GetUntil()), Every: s.GetEvery(), InForce: s.GetInForce(), Actor: s.GetActor(),
+			Reason: s.GetReason(),
 		})
 	}
 	return o.PrintValue(shown, func(p *cli.Page) error {

@@ -20,7 +20,7 @@ import (
 )
 
 // scheduleFlags are those that make "limits set" schedule limits.
-type scheduleFlags struct{ from, until, id string }
+type scheduleFlags struct{ from, until, every, id string }
 
 // runSchedule schedules the limits of the command.
 func (o *limitsSetOptions) runSchedule(ctx context.Context, at cli.Place) error {
@@ -63,8 +63,9 @@ func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLim
 		return nil, cli.Usagef("--until schedules limits of the node: leave out --user, --group and --applications")
 	case o.expected.value != nil:
 		return nil, cli.Usagef("--expected-revision is about the configuration, which --until does not change")
-	case f.until == "":
-		return nil, cli.Usagef("--until is missing: say when the scheduled limits end, such as 2026-11-30T08:00:00Z")
+	case f.until == "" && f.every == "":
+		return nil, cli.Usagef("--until is missing: say when the scheduled limits end, such as 2026-11-30T08:00:00Z, or " +
+			"with --every when they recur")
 	case len(o.limits) == 0:
 		return nil, cli.Usagef("name at least one limit: RESOURCE=LIMIT, RESOURCE=+N, RESOURCE=-N or RESOURCE=cap:LIMIT")
 	case f.id == "":
@@ -72,17 +73,20 @@ func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLim
 	}
 	request := &quoratev1.ScheduleLimitsRequest{
 		Id: o.schedule.id, Place: &quoratev1.Place{Tree: at.Tree, Node: at.Node}, Actor: o.actor, Reason: o.reason,
-		DryRun: o.dryRun,
+		DryRun: o.dryRun, Every: o.schedule.every,
 	}
 	var err error
-	if request.Until, err = parseTime("--until", o.schedule.until); err == nil && o.schedule.from != "" {
+	if request.Until, err = parseTime("--until", o.schedule.until); err == nil {
 		request.From, err = parseTime("--from", o.schedule.from)
 	}
 	return request, err
 }
 
-// parseTime reads a time with a time zone, or in that of this machine.
+// parseTime reads a time with a time zone, or in that of this machine; nil for an empty text.
 func parseTime(flag, text string) (*timestamppb.Timestamp, error) {
+	if text == "" {
+		return nil, nil
+	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return timestamppb.New(at), nil
 	}
@@ -146,7 +150,11 @@ func newLimitsScheduledCmd(c *cli.Env) *cobra.Command {
 		Use:   "scheduled [TREE[:node/path]]",
 		Short: "Show scheduled limits: those in force and those to come",
 		Long: `Show scheduled limits that are in force or to come, at a node and below it, in the order in which they were
-made. "quorate limits set --until" schedules limits. Those of nodes are shown whose configuration you may read.
+made. "quorate limits set" with --until or --every schedules limits. Those of nodes are shown whose configuration you
+may read.
+
+Of a limit that recurs, FROM and UNTIL are those of its present or next window. Windows that a policy did not allow when
+they were added are listed below: the limit will not be in force in them. With -o json all known windows are shown.
 
 Times are civil time, on which the members of the cluster agree.`,
 		Example: `  quorate limits scheduled
@@ -183,16 +191,28 @@ func runLimitsScheduled(ctx context.Context, c *cli.Env, args []string) error {
 	c.ReportAge(answer.GetRead())
 	c.LearnUnitsForTable(ctx, quorate)
 	return c.Print(answer, func(p *cli.Page) error {
-		rows := [][]string{{"ID", "NODE", "LIMITS", "FROM", "UNTIL", "IN FORCE", "BY", "REASON"}}
-		for _, s := range answer.GetLimits() {
-			rows = append(rows, []string{
-				s.GetId(), cli.PlaceOf(s.GetTree(), s.GetNode()).String(), c.Units.AdjustmentsText(s),
-				cli.FormatTime(s.GetFrom()), cli.FormatTime(s.GetUntil()), map[bool]string{true: "yes"}[s.GetInForce()],
-				s.GetActor(), s.GetReason(),
-			})
+		if err := p.Table(scheduledRows(c.Units, answer.GetLimits())); err != nil {
+			return err
 		}
-		return p.Table(rows)
+		for _, s := range answer.GetLimits() {
+			for _, line := range cli.SkippedText(s) {
+				p.Linef("%s is %s", s.GetId(), line)
+			}
+		}
+		return nil
 	})
+}
+
+func scheduledRows(u cli.Units, list []*quoratev1.ScheduledLimit) [][]string {
+	rows := [][]string{{"ID", "NODE", "LIMITS", "FROM", "UNTIL", "EVERY", "IN FORCE", "BY", "REASON"}}
+	for _, s := range list {
+		rows = append(rows, []string{
+			s.GetId(), cli.PlaceOf(s.GetTree(), s.GetNode()).String(), u.AdjustmentsText(s),
+			cli.FormatTime(s.GetFrom()), cli.FormatTime(s.GetUntil()), s.GetEvery(),
+			map[bool]string{true: "yes"}[s.GetInForce()], s.GetActor(), s.GetReason(),
+		})
+	}
+	return rows
 }
 
 func newLimitsCancelCmd(c *cli.Env) *cobra.Command {

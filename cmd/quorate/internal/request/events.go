@@ -30,6 +30,7 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"limit-started":   quoratev1.EventKind_EVENT_KIND_LIMIT_STARTED,
 	"limit-ending":    quoratev1.EventKind_EVENT_KIND_LIMIT_ENDING,
 	"limit-ended":     quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED,
+	"limit-skipped":   quoratev1.EventKind_EVENT_KIND_LIMIT_SKIPPED,
 
 	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
