@@ -66,6 +66,7 @@ func (w *fieldWriter) writeAllocate(c quota.Allocate) {
 	w.writeNumber(9, uint64(c.Keep))
 	w.writeNumber(10, protowire.EncodeZigZag(c.Priority))
 	w.writeLabels(11, c.Data)
+	w.writeNumber(70, uint64(c.For))
 	for _, list := range c.AnyOf {
 		listField := w.beginMessage(90)
 		for _, claim := range list {

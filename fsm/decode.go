@@ -170,6 +170,7 @@ func decodeAllocate(c *logv1.Allocate) quota.Allocate {
 		ReserveFor: quota.Span(c.GetReserveMs()),
 		TTL:        quota.Span(c.GetTtlMs()), WaitFor: quota.Span(c.GetWaitMs()), Keep: quota.Span(c.GetKeepMs()),
 		Priority: c.GetPriority(), Data: each(c.GetData(), decodeLabel), AnyOf: each(c.GetAnyOf(), decodeClaimList),
+		For: quota.Span(c.GetForMs()),
 	}
 }
 

@@ -224,7 +224,7 @@ func encodeAllocate(c quota.Allocate) *logv1.Allocate {
 		Principal: encodePrincipal(c.Principal),
 		Mode:      uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
 		TtlMs: int64(c.TTL), WaitMs: int64(c.WaitFor), KeepMs: int64(c.Keep), Priority: c.Priority,
-		Data: each(c.Data, encodeLabel), AnyOf: each(c.AnyOf, encodeClaimList),
+		Data: each(c.Data, encodeLabel), AnyOf: each(c.AnyOf, encodeClaimList), ForMs: int64(c.For),
 	}
 }
 

@@ -111,7 +111,8 @@ func allocateNeedsThird(c quota.Allocate) bool {
 }
 
 func allocateNeedsNinth(c quota.Allocate) bool {
-	return len(c.AnyOf) > 0 || slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Ranges) > 0 })
+	return c.For != 0 || len(c.AnyOf) > 0 ||
+		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Ranges) > 0 })
 }
 
 func treeNeedsSecond(t quota.TreeSpec) bool {

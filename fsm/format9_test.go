@@ -17,6 +17,9 @@ func ninthSamples() map[string]quota.Command {
 		"thresholds": warningTree,
 		"range":      rangeSample,
 		"any-of":     alternativesSample,
+		"declared": quota.Allocate{ID: "ci/declared", For: 3_600_000, Claims: []quota.Claim{
+			{Tree: "warned", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: 0}}},
+		}},
 		"set-webhook": quota.SetWebhook{
 			WebhookSpec: quota.WebhookSpec{
 				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
@@ -159,6 +162,7 @@ func crossThresholds(t testing.TB, f *FSM) {
 		}}
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, warningTree)))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, ninthSamples()["declared"])))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/most", 8), hold("ci/rest", 2),
 		quota.Release{ID: "ci/rest"})))
 	kinds := map[quota.EventKind]int{}

@@ -53,7 +53,7 @@ func randomAllocation(field protowire.Number) *rapid.Generator[ledger.Allocation
 			func() { a.Items = []ledger.HeldItemImage{{Name: "n"}} },
 			func() { a.Displaced = []ledger.DisplacementImage{{ID: "d"}} },
 			func() { a.EndReason = &quota.Reason{} }, func() { a.RevokeReason = &quota.Reason{} },
-			func() { a.MadeRoom = &quota.MadeRoom{} },
+			func() { a.MadeRoom = &quota.MadeRoom{} }, func() { a.DeclaredEnd = 1 },
 		}
 		if i := rapid.IntRange(-20, len(rare)-1).Draw(t, "rare"); i >= 0 {
 			rare[i]()

@@ -95,6 +95,7 @@ func (s *entryScanner) scanAllocate(r *fieldReader) quota.Allocate {
 	c.WaitFor, c.Keep = quota.Span(r.readNumber(8)), quota.Span(r.readNumber(9))
 	c.Priority = protowire.DecodeZigZag(r.readNumber(10))
 	c.Data = s.scanLabels(r, 11)
+	c.For = quota.Span(r.readNumber(70))
 	for r.hasField(90) {
 		rest := r.enterMessage()
 		c.AnyOf = append(c.AnyOf, s.scanClaims(r, 1))

@@ -149,8 +149,9 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 		Owner: a.Owner, Generation: a.Generation, First: each(a.First, encodeClaim), SplitFrom: a.SplitFrom,
 		EndReason: encodeReason(a.EndReason), RevokeReason: encodeReason(a.RevokeReason),
-		MadeRoom:    encodeMadeRoom(a.MadeRoom),
-		Alternative: uint32(a.Alternative),
+		MadeRoom:      encodeMadeRoom(a.MadeRoom),
+		Alternative:   uint32(a.Alternative),
+		DeclaredEndMs: int64(a.DeclaredEnd),
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -178,6 +179,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		EndReason: decodeReason(r.GetEndReason()), RevokeReason: decodeReason(r.GetRevokeReason()),
 		MadeRoom:    decodeMadeRoom(r.GetMadeRoom()),
 		Alternative: int(r.GetAlternative()),
+		DeclaredEnd: quota.Instant(r.GetDeclaredEndMs()),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}

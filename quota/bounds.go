@@ -144,6 +144,9 @@ const (
 	MaxHold  Span = 366 * 24 * 60 * 60 * 1000
 )
 
+// MaxFor is the longest declared time of an allocation: a year.
+const MaxFor Span = 366 * 24 * 60 * 60 * 1000
+
 // MaxReasonAmounts bounds the resources of a Reason. MaxPreempted bounds the others that an allocation names as those
 // who made room for it; a reservation names all of them until it is confirmed.
 const (

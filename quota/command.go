@@ -88,6 +88,10 @@ type Allocate struct {
 	Priority int64
 	// Data are the lease's user data, sorted by key. A pair with an empty value is dropped.
 	Data []Label
+	// For declares how long the allocation is held at most, 1 to MaxFor; 0 for no known end. It begins with the grant, or
+	// with the confirmation of a reservation. At its end the allocation ends like an expired lease; no renewal, resize or
+	// transfer moves that end, and parts that are split off have it too.
+	For Span
 }
 
 // Pick asks for items of one resource: any items in a state, or items of given names.

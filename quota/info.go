@@ -27,9 +27,13 @@ type AllocationInfo struct {
 	// ReservedUntil is ledger time; 0 if the allocation is not a reservation.
 	ReservedUntil Instant
 	// TTL is how long a renewal extends a lease, ExpiresAt when the lease ends unless it is renewed. Both are 0 if the
-	// allocation is not a lease.
+	// allocation is not a lease and has no known end.
 	TTL       Span
 	ExpiresAt Instant
+	// For is the declared time of the allocation, and EndsAt when it ends because of that. Both are 0 if it has no known
+	// end, and EndsAt is 0 until it is held. ExpiresAt is never later, and is EndsAt if the allocation is not a lease.
+	For    Span
+	EndsAt Instant
 	// RevokedBy is the id of the allocation in favour of which the lease is revoked, or DrainedBy: it ends at ExpiresAt
 	// and cannot be renewed beyond that.
 	RevokedBy string
@@ -398,6 +402,8 @@ const (
 	EventLimitScheduled EventKind = 27
 	// EventLimitSkipped: windows to come of a recurring limit are skipped, because a policy does not allow them.
 	EventLimitSkipped EventKind = 37
+	// EventDeclaredEnd: an allocation ended because its declared time was over.
+	EventDeclaredEnd EventKind = 110
 )
 
 // Event is a change of one allocation or of one node, the crossing of a threshold, or a change of limits by the

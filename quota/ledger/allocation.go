@@ -74,6 +74,10 @@ type details struct {
 	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
 	waiting *waiting
 	lease   *lease // nil for most
+	// declared is the time that the request declared, endsAt the end of it; 0 if there is none, and endsAt until the
+	// allocation is held. A part that was split off has only the end.
+	declared quota.Span
+	endsAt   quota.Instant
 	// resized is nil unless the request had ranges, or the allocation was resized, transferred or split. It is never
 	// changed in place.
 	resized *resized
@@ -257,12 +261,18 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 	info.Alternative = a.given()
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
-		info.MadeRoom = m.room
+		info.MadeRoom, info.For = m.room, m.declared
 		m.addQueueTo(&info)
 	}
 	b := a.lease()
 	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed,
 		append([]quota.Label(nil), b.data...)
+	if end := a.declaredEnd(); end != 0 {
+		info.EndsAt = end
+		if b.expires == 0 || end < b.expires {
+			info.ExpiresAt = end
+		}
+	}
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
@@ -307,7 +317,8 @@ func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 		!samePrincipal(first.principal, request.Principal) {
 		return false
 	}
-	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
+	if b := a.lease(); b.asked != request.TTL || first.declared != request.For ||
+		a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
 	return true

@@ -97,7 +97,7 @@ func (d *deadlines) drop(key dueKey) {
 func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
-	if known := d.byKey[key]; known != nil && a.State() == quota.Held && !known.lease {
+	if known := d.byKey[key]; known != nil && a.State() == quota.Held && a.lease().expires != 0 && !known.lease {
 		known.lease = true
 		d.leases++
 	}
@@ -118,10 +118,12 @@ func (a *Allocation) endsAt() quota.Instant {
 		return 0
 	case a.more.until != 0:
 		return a.more.until
-	case a.more.lease == nil:
-		return 0
 	}
-	return a.more.lease.expires
+	expires, end := a.lease().expires, a.more.endsAt
+	if expires == 0 || end == 0 {
+		return max(expires, end)
+	}
+	return min(expires, end)
 }
 
 // NextDue returns when the ledger needs its next Expire, which may be in the past; false if it needs none.

@@ -42,9 +42,9 @@ func (a *Allocation) belongsWithin(n *node) bool {
 	return slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.home().within(n) })
 }
 
-// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most. It
-// reports false, and does nothing, to what is not a lease, and to a lease that is under revocation already. But a drain
-// can bring the announced end forward; then the lease keeps the reason, unless that was a drain too.
+// revokeLease announces the end of a lease in favour of another allocation or of a drain, after a grace span at most.
+// It reports false, and does nothing, to what is not a lease, and to a lease that is under revocation already. But a
+// drain can bring the announced end forward; then the lease keeps the reason, unless that was a drain too.
 func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span, reason *quota.Reason) bool {
 	is := a.lease()
 	if is.expires == 0 || is.revokedBy != "" && by != quota.DrainedBy {

@@ -154,6 +154,11 @@ func (l *Ledger) expireAllocation(a *Allocation) (restored []string) {
 		_, restored = cancellation{l}.undoReservation(a, ending{state: quota.Expired})
 		return restored
 	}
+	if a.endsAsDeclared() {
+		l.endAllocation(a, ending{state: quota.Expired})
+		l.journal.noteEvent(quota.Event{Kind: quota.EventDeclaredEnd, ID: a.id})
+		return nil
+	}
 	if is := a.lease(); is.revokedBy != "" {
 		l.endAllocation(a, ending{state: quota.WasPreempted, by: is.revokedBy})
 		l.journal.noteEvent(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: is.revokedBy, Reason: is.reason})
@@ -267,6 +272,9 @@ func (a *Allocation) describeEnd() string {
 	case quota.Expired:
 		if a.ended.by != "" {
 			return " (" + a.ended.by + ")"
+		}
+		if a.endsAsDeclared() {
+			return " (its declared time was over)"
 		}
 		if a.lease().expires > 0 {
 			return " (not renewed in time)"

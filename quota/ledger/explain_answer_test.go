@@ -16,7 +16,7 @@ var eventWords = map[quota.EventKind]string{
 	quota.EventRestored: "restored",
 	quota.EventRevoked:  "revoked", quota.EventDropped: "dropped", quota.EventDrained: "drained",
 	quota.EventLimitScheduled: "scheduled", quota.EventLimitStarted: "begun", quota.EventLimitEnding: "announced to end",
-	quota.EventLimitEnded: "ended", quota.EventLimitSkipped: "skipped",
+	quota.EventLimitEnded: "ended", quota.EventLimitSkipped: "skipped", quota.EventDeclaredEnd: "over",
 }
 
 func (p *player) events(v ledger.Sandbox, args []string) error {

@@ -279,7 +279,9 @@ func (h *holdingChange) beginPart(p *Allocation, id string, number int) {
 	l, of := h.ledger, *p.more
 	p.id, p.hash = id, idindex.Hash(id)
 	p.fence, p.granted = l.allocations.fence+1+uint64(number), l.now
-	p.more = &details{principal: of.principal, forced: of.forced, resized: &resized{splitFrom: h.was.id}}
+	p.more = &details{
+		principal: of.principal, forced: of.forced, endsAt: of.endsAt, resized: &resized{splitFrom: h.was.id},
+	}
 	if ttl := h.was.lease().ttl; ttl > 0 {
 		p.more.lease = &lease{asked: ttl, ttl: ttl}
 		p.more.lease.begin(l.now)

@@ -132,12 +132,12 @@ func checkForests(a *Allocation) *quota.Error {
 // newDetails returns nil for ordinary requests.
 func newDetails(r quota.Allocate) *details {
 	ranged := asksForRanges(r.Claims)
-	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged && r.AnyOf == nil {
+	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged && r.AnyOf == nil && r.For == 0 {
 		return nil
 	}
 	m := &details{
 		mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == quota.Force,
-		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, declared: r.For,
 	}
 	if ranged {
 		m.resized = &resized{first: r.Claims}
@@ -189,6 +189,10 @@ func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
 		if err := e.checkLease(request); err != nil {
 			return err
 		}
+	}
+	if request.For < 0 || request.For > quota.MaxFor {
+		return quota.Errorf(quota.Invalid, "for_ms",
+			"an allocation declares 1 to %d ms, not %d; leave it out if its end is not known", quota.MaxFor, request.For)
 	}
 	if err := e.checkPrincipal(request.Principal); err != nil {
 		return err

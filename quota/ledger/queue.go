@@ -181,7 +181,7 @@ func (m *details) matchesQueueing(r quota.Allocate) bool {
 
 // clearGrant turns a record into that of a request that holds nothing.
 func (a *Allocation) clearGrant() {
-	a.fence, a.granted, a.more.forced = 0, quota.Stamp{}, false
+	a.fence, a.granted, a.more.forced, a.more.endsAt = 0, quota.Stamp{}, false, 0
 	if a.more.lease != nil {
 		a.more.lease.expires = 0
 	}

@@ -17,9 +17,9 @@ func (l *Ledger) confirmReservation(c quota.Confirm, m mode) Outcome {
 	more.forgetExcessVictims()
 	if more.lease != nil {
 		begun := *more.lease
-		begun.begin(l.now)
 		more.lease = &begun
 	}
+	more.beginHolding(l.now)
 	confirmed.more = &more
 	confirmed.updateAddresses()
 	l.replaceLease(&confirmed)

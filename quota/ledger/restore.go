@@ -293,13 +293,15 @@ func (ld *Restorer) newAllocation(image AllocationImage, at func(i int) *node) (
 func (image *AllocationImage) toDetails() *details {
 	r, b := image.Request, image.toLease()
 	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 &&
-		len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil && !image.isResized() {
+		len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil && !image.isResized() &&
+		r.For == 0 && image.DeclaredEnd == 0 {
 		return nil
 	}
 	m := &details{
 		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced,
 		preempted: image.Preempted, room: image.MadeRoom, lease: b,
-		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, declared: r.For,
+		endsAt: image.DeclaredEnd, undo: image.Undo.record(),
 	}
 	if image.isResized() {
 		m.resized = &resized{

@@ -82,6 +82,12 @@ func leaseWords(a quota.AllocationInfo) string {
 	if a.ExpiresAt > 0 {
 		text += " until " + inWords(quota.Span(a.ExpiresAt))
 	}
+	if a.For > 0 || a.EndsAt > 0 {
+		text += ", declared " + inWords(a.For)
+	}
+	if a.EndsAt > 0 {
+		text += " until " + inWords(quota.Span(a.EndsAt))
+	}
 	if a.Unclaimed {
 		text += " unclaimed"
 	}

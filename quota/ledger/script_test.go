@@ -35,7 +35,7 @@ import (
 //	delete TREE [META]
 //	allocate ID [AT AMOUNTS… [STANDING]]… [| AT …]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME]
 //	    [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
-//	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
+//	    [@declared=DURATION] [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]    rank orders the queue
 //	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM
 //	    [@state=STATE] [data.KEY=VALUE]…
 //	update                             change items, with the same lines
@@ -61,7 +61,7 @@ import (
 //	    [max=NUMBER] | counts
 //	why ID                             why it was ended or revoked, and who made room for it
 //	events [after=NUMBER] [max=NUMBER] [id=ID] [at=AT]
-//	    [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained]
+//	    [kind=denied|preempted|expired|restored|revoked|dropped|crossed|cleared|drained|over]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
@@ -494,6 +494,8 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		r.ReserveFor = p.span(value)
 	case "@force":
 		r.Mode = quota.Force
+	case "@declared":
+		r.For = p.span(value)
 	case "@ttl":
 		r.TTL = p.span(value)
 	default:

@@ -95,7 +95,9 @@ type AllocationImage struct {
 	EndReason, RevokeReason *quota.Reason
 	Preempted               []quota.Preempted
 	MadeRoom                *quota.MadeRoom
-	Displaced               []DisplacementImage
+	// DeclaredEnd is when the declared time of the request is over; 0 if it declared none or does not hold yet.
+	DeclaredEnd quota.Instant
+	Displaced   []DisplacementImage
 	// Undo is set for reservations only.
 	Undo *UndoImage
 	// Placed has the identity of the node of each claim, until it ends.
@@ -304,6 +306,7 @@ func (m *details) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
 	image.Request.WaitFor, image.Request.Keep, image.Request.Priority = m.waitFor, m.keep, m.priority
 	image.Until, image.Forced, image.Preempted, image.MadeRoom = m.until, m.forced, m.preempted, m.room
+	image.Request.For, image.DeclaredEnd = m.declared, m.endsAt
 	if b := m.lease; b != nil {
 		image.Request.TTL, image.Request.Data = b.asked, b.askedData
 		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy,

@@ -38,11 +38,10 @@ type tx struct {
 func (l *Ledger) beginTx(a *Allocation) tx {
 	a.fence, a.granted = l.allocations.fence+1, l.now
 	if a.more != nil {
-		switch {
-		case a.more.mode == quota.Reserve:
+		if a.more.mode == quota.Reserve {
 			a.more.until = l.now.At + quota.Instant(a.more.reserveFor)
-		case a.more.lease != nil:
-			a.more.lease.begin(l.now)
+		} else {
+			a.more.beginHolding(l.now)
 		}
 		a.assignGroups()
 	}

@@ -88,6 +88,9 @@ func owned(t *rapid.T, c quota.Allocate) quota.Allocate {
 			Application: pick(t, []string{"", "x", "y", "z"}, "application"),
 		}
 	}
+	if oneIn(t, 5, "declared") {
+		c.For = quota.Span(1 + Die(t, 12, "for"))
+	}
 	if c.Mode == quota.Hold && Die(t, 3, "reserved") == 0 {
 		c.Mode, c.ReserveFor = quota.Reserve, quota.Span(1+Die(t, 9, "span"))
 	}

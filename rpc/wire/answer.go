@@ -179,6 +179,7 @@ func FromAllocationParts(
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
 		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom),
 		Owner: a.Owner,
+		ForMs: int64(a.For), EndsLedgerMs: int64(a.EndsAt),
 	}
 	if a.Fence != 0 {
 		wire.GrantedAt = fromWall(a.GrantedWall)
@@ -228,6 +229,7 @@ var EventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_LIMIT_SKIPPED:   quota.EventLimitSkipped,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED:     quota.EventLimitEnded,
 	quoratev1.EventKind_EVENT_KIND_LIMIT_SCHEDULED: quota.EventLimitScheduled,
+	quoratev1.EventKind_EVENT_KIND_DECLARED_END:    quota.EventDeclaredEnd,
 }
 
 func fromEventKind(kind quota.EventKind) quoratev1.EventKind {

@@ -24,7 +24,7 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: ToLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
 		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
-		Data: ToLabels(r.GetUserData()),
+		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()),
 	}
 	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
 		command.ReserveFor = defaultReserve

@@ -76,6 +76,7 @@ const (
 	maxPairs     = 32
 	maxDataPairs = 64
 	maxItemList  = 1000
+	maxForMs     = 31_622_400_000
 	maxWeekMs    = 604_800_000
 	maxHourMs    = 3_600_000
 	maxMinuteMs  = 60_000
@@ -102,7 +103,7 @@ func isValidAllocate(m *quoratev1.AllocateRequest) bool {
 		m.GetMode() < quoratev1.Mode_MODE_UNSPECIFIED || m.GetMode() > quoratev1.Mode_MODE_WAIT ||
 		!isWithin(m.GetReserveMs(), maxHourMs) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
 		!isWithin(m.GetWaitMs(), maxWeekMs) || !isWithin(m.GetKeepMs(), maxHourMs) ||
-		!isWithin(m.GetPollMs(), maxMinuteMs) || len(m.GetUserData()) > maxDataPairs ||
+		!isWithin(m.GetPollMs(), maxMinuteMs) || !isWithin(m.GetForMs(), maxForMs) || len(m.GetUserData()) > maxDataPairs ||
 		len(m.GetLabels()) > maxPairs || !isValidPrincipal(m.GetPrincipal()) {
 		return false
 	}

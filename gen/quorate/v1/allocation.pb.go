@@ -341,27 +341,30 @@ const (
 	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 27
 	// Windows to come of a recurring limit are skipped, because a policy does not allow them.
 	EventKind_EVENT_KIND_LIMIT_SKIPPED EventKind = 37
+	// The declared time of an allocation was over, and it ended.
+	EventKind_EVENT_KIND_DECLARED_END EventKind = 110
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0:  "EVENT_KIND_UNSPECIFIED",
-		1:  "EVENT_KIND_DENIED",
-		2:  "EVENT_KIND_PREEMPTED",
-		3:  "EVENT_KIND_EXPIRED",
-		4:  "EVENT_KIND_RESTORED",
-		5:  "EVENT_KIND_REVOKED",
-		6:  "EVENT_KIND_DROPPED",
-		7:  "EVENT_KIND_CROSSED",
-		8:  "EVENT_KIND_CLEARED",
-		12: "EVENT_KIND_DRAINED",
-		20: "EVENT_KIND_WEBHOOK_DEAD",
-		24: "EVENT_KIND_LIMIT_STARTED",
-		25: "EVENT_KIND_LIMIT_ENDING",
-		26: "EVENT_KIND_LIMIT_ENDED",
-		27: "EVENT_KIND_LIMIT_SCHEDULED",
-		37: "EVENT_KIND_LIMIT_SKIPPED",
+		0:   "EVENT_KIND_UNSPECIFIED",
+		1:   "EVENT_KIND_DENIED",
+		2:   "EVENT_KIND_PREEMPTED",
+		3:   "EVENT_KIND_EXPIRED",
+		4:   "EVENT_KIND_RESTORED",
+		5:   "EVENT_KIND_REVOKED",
+		6:   "EVENT_KIND_DROPPED",
+		7:   "EVENT_KIND_CROSSED",
+		8:   "EVENT_KIND_CLEARED",
+		12:  "EVENT_KIND_DRAINED",
+		20:  "EVENT_KIND_WEBHOOK_DEAD",
+		24:  "EVENT_KIND_LIMIT_STARTED",
+		25:  "EVENT_KIND_LIMIT_ENDING",
+		26:  "EVENT_KIND_LIMIT_ENDED",
+		27:  "EVENT_KIND_LIMIT_SCHEDULED",
+		37:  "EVENT_KIND_LIMIT_SKIPPED",
+		110: "EVENT_KIND_DECLARED_END",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":     0,
@@ -380,6 +383,7 @@ var (
 		"EVENT_KIND_LIMIT_ENDED":     26,
 		"EVENT_KIND_LIMIT_SCHEDULED": 27,
 		"EVENT_KIND_LIMIT_SKIPPED":   37,
+		"EVENT_KIND_DECLARED_END":    110,
 	}
 )
 
@@ -696,7 +700,11 @@ type AllocateRequest struct {
 	// queue; at most a minute, and until shortly before the caller's deadline.
 	PollMs int64 `protobuf:"varint,13,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
 	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
-	UserData      map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	UserData map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How long the allocation is held at most, in milliseconds of ledger time from its grant, or from the confirmation of
+	// a reservation. At its end the allocation expires; no renewal, resize or transfer moves that end. 0 declares no end;
+	// at most 366 days.
+	ForMs         int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +837,13 @@ func (x *AllocateRequest) GetUserData() map[string]string {
 	return nil
 }
 
+func (x *AllocateRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
 // Allocation is the record of what one holder holds.
 type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -860,7 +875,8 @@ type Allocation struct {
 	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a lease: how long a renewal extends it.
 	TtlMs int64 `protobuf:"varint,14,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// For a lease: ledger time at which it ends unless it is renewed before.
+	// For a lease: ledger time at which it ends unless it is renewed before. Never later than ends_ledger_ms; without a
+	// TTL it is the same.
 	ExpiresLedgerMs int64 `protobuf:"varint,15,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
 	// For a revoked lease: the id of the allocation in favor of which it ends. It ends at expires_ledger_ms even if it
 	// is renewed.
@@ -882,7 +898,11 @@ type Allocation struct {
 	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What others gave up for it; not set if none did. Of an allocation that was granted from the queue, and of a request
 	// that waits, this and preempted also have the leases that were revoked for it.
-	MadeRoom      *MadeRoom `protobuf:"bytes,111,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
+	MadeRoom *MadeRoom `protobuf:"bytes,111,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
+	// The declared time of the request; 0 if it declared none.
+	ForMs int64 `protobuf:"varint,112,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	// Ledger time at which its declared time is over; 0 if it declared none or does not hold yet.
+	EndsLedgerMs  int64 `protobuf:"varint,113,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1103,20 @@ func (x *Allocation) GetMadeRoom() *MadeRoom {
 		return x.MadeRoom
 	}
 	return nil
+}
+
+func (x *Allocation) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+func (x *Allocation) GetEndsLedgerMs() int64 {
+	if x != nil {
+		return x.EndsLedgerMs
+	}
+	return 0
 }
 
 // Waiting is the position of a request in the queue.
@@ -4905,7 +4939,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x96\x06\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xc0\x06\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\n" +
@@ -4925,13 +4959,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12%\n" +
 	"\akeep_ms\x18\f \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
 	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
-	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x1a9\n" +
+	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12(\n" +
+	"\x06for_ms\x18F \x01(\x03B\x11\xbaH\n" +
+	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xeb\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\t\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -4963,7 +4999,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12\x14\n" +
 	"\x05owner\x18< \x01(\tR\x05owner\x12-\n" +
 	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
-	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x1a9\n" +
+	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
+	"\x06for_ms\x18p \x01(\x03R\x05forMs\x12$\n" +
+	"\x0eends_ledger_ms\x18q \x01(\x03R\fendsLedgerMs\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5318,7 +5356,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xb3\x03\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xd0\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5335,7 +5373,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17EVENT_KIND_LIMIT_ENDING\x10\x19\x12\x1a\n" +
 	"\x16EVENT_KIND_LIMIT_ENDED\x10\x1a\x12\x1e\n" +
 	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b\x12\x1c\n" +
-	"\x18EVENT_KIND_LIMIT_SKIPPED\x10%2\xb0\r\n" +
+	"\x18EVENT_KIND_LIMIT_SKIPPED\x10%\x12\x1b\n" +
+	"\x17EVENT_KIND_DECLARED_END\x10n2\xb0\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +

@@ -271,6 +271,13 @@ func (m *AllocateRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ForMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ForMs))
+		i--
+		dAtA[i] = 0x4
+		i--
+		dAtA[i] = 0xb0
+	}
 	if len(m.UserData) > 0 {
 		for k := range m.UserData {
 			v := m.UserData[k]
@@ -420,6 +427,20 @@ func (m *Allocation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.EndsLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndsLedgerMs))
+		i--
+		dAtA[i] = 0x7
+		i--
+		dAtA[i] = 0x88
+	}
+	if m.ForMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ForMs))
+		i--
+		dAtA[i] = 0x7
+		i--
+		dAtA[i] = 0x80
 	}
 	if m.MadeRoom != nil {
 		size, err := m.MadeRoom.MarshalToSizedBufferVT(dAtA[:i])
@@ -4325,6 +4346,9 @@ func (m *AllocateRequest) SizeVT() (n int) {
 			n += mapEntrySize + 1 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
 	}
+	if m.ForMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ForMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4433,6 +4457,12 @@ func (m *Allocation) SizeVT() (n int) {
 	if m.MadeRoom != nil {
 		l = m.MadeRoom.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.ForMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ForMs))
+	}
+	if m.EndsLedgerMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.EndsLedgerMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7074,6 +7104,25 @@ func (m *AllocateRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.UserData[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 70:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ForMs", wireType)
+			}
+			m.ForMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ForMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7995,6 +8044,44 @@ func (m *Allocation) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 112:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ForMs", wireType)
+			}
+			m.ForMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ForMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 113:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EndsLedgerMs", wireType)
+			}
+			m.EndsLedgerMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.EndsLedgerMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -156,12 +156,16 @@ func (u Units) FormatHeld(c *quoratev1.HeldClaim) string {
 // LeaseText writes the TTL and the remaining time of a lease at a moment of ledger time, if that is known. It is
 // empty for allocations that are not leases.
 func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
-	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
+	if a.GetExpiresLedgerMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
 		return ""
 	}
-	left := ""
+	left, end := "", ""
 	if nowMs > 0 {
-		left = " in " + RoundSpan(a.GetExpiresLedgerMs()-nowMs)
+		left, end = " in "+RoundSpan(a.GetExpiresLedgerMs()-nowMs), " in "+RoundSpan(a.GetEndsLedgerMs()-nowMs)
+	}
+	declared := "held for " + RoundSpan(a.GetForMs()) + ": ends" + cmp.Or(end, " then")
+	if a.GetForMs() == 0 {
+		declared = "ends" + cmp.Or(end, " at a declared time")
 	}
 	if by := a.GetRevokedBy(); by != "" {
 		text := fmt.Sprintf("revoked by %s: ends%s", by, cmp.Or(left, " soon"))
@@ -169,6 +173,12 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 			text += "; " + why
 		}
 		return text
+	}
+	switch {
+	case a.GetTtlMs() == 0:
+		return declared
+	case a.GetEndsLedgerMs() != 0:
+		return fmt.Sprintf("a lease of %s, %s", RoundSpan(a.GetTtlMs()), declared)
 	}
 	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", RoundSpan(a.GetTtlMs()), left)
 }

@@ -32,6 +32,7 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"limit-ended":     quoratev1.EventKind_EVENT_KIND_LIMIT_ENDED,
 	"limit-skipped":   quoratev1.EventKind_EVENT_KIND_LIMIT_SKIPPED,
 
+	"declared-end": quoratev1.EventKind_EVENT_KIND_DECLARED_END,
 	"webhook-dead": quoratev1.EventKind_EVENT_KIND_WEBHOOK_DEAD,
 }
 
@@ -50,7 +51,8 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 		Use:   "events",
 		Short: "List recent events of requests and allocations, oldest first",
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
-time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired;
+time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired,
+and allocations whose declared time (--for) was over;
 allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
 a manifest) that were crossed, or cleared again; nodes that were drained; limits that were scheduled, have started, end
 soon or have ended; and webhooks that are dead. The cluster keeps the last 10,000 events. "quorate explain ID" shows

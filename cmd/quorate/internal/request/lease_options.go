@@ -13,6 +13,7 @@ import (
 const (
 	longestTTL   = 7 * 24 * time.Hour
 	longestWait  = 7 * 24 * time.Hour
+	longestFor   = 366 * 24 * time.Hour
 	shortestKeep = time.Second
 	longestKeep  = time.Hour
 	defaultKeep  = 2 * time.Minute
@@ -20,8 +21,8 @@ const (
 
 // LeaseOptions are the flags about the TTL of a lease and about waiting.
 type LeaseOptions struct {
-	TTL, Wait, Keep time.Duration
-	data            []string
+	TTL, Wait, Keep, For time.Duration
+	data                 []string
 }
 
 // AddFlags adds the flags; ttl is the default of --ttl, 0 for none.
@@ -35,6 +36,8 @@ func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
 	flags.DurationVar(&o.Wait, "wait", 0, "wait in the queue for at most this time if it does not fit now, up to 168h")
 	flags.DurationVar(&o.Keep, "keep", 0, "keep the place in the queue for this time after the last call, 1s to 1h "+
 		"(default 2m0s)")
+	flags.DurationVar(&o.For, "for", 0, "declare that it ends after this time at the latest, up to 8784h; renewals do "+
+		"not extend it, and the queue can be foretold")
 	flags.StringArrayVar(&o.data, "data", nil, "`name=value` that the lease carries for its holder; may be repeated")
 }
 
@@ -48,6 +51,8 @@ func (o *LeaseOptions) CheckSpans() error {
 		return cli.Usagef("--wait must be between 1ms and 168h, not %v", o.Wait)
 	case o.Keep != 0 && (o.Keep < shortestKeep || o.Keep > longestKeep || !whole(o.Keep)):
 		return cli.Usagef("--keep must be between 1s and 1h, not %v", o.Keep)
+	case o.For < 0 || o.For > longestFor || !whole(o.For):
+		return cli.Usagef("--for must be between 1ms and 8784h, not %v", o.For)
 	case o.Keep != 0 && o.Wait == 0:
 		return cli.Usagef("--keep needs --wait")
 	}
@@ -61,7 +66,7 @@ func (o *LeaseOptions) ApplyTo(request *quoratev1.AllocateRequest) error {
 	if err != nil {
 		return err
 	}
-	request.TtlMs, request.UserData = o.TTL.Milliseconds(), data
+	request.TtlMs, request.UserData, request.ForMs = o.TTL.Milliseconds(), data, o.For.Milliseconds()
 	if o.Wait > 0 {
 		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.Wait.Milliseconds(),
 			o.Keep.Milliseconds()

@@ -3123,6 +3123,8 @@ type Allocate struct {
 	Priority int64 `protobuf:"zigzag64,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Sorted by key.
 	Data []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
+	// The declared time of the allocation. Since format 9.
+	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
 	// Lists of claims of which one is wanted, instead of claims. Since format 9.
 	AnyOf         []*ClaimList `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3234,6 +3236,13 @@ func (x *Allocate) GetData() []*Label {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Allocate) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
 }
 
 func (x *Allocate) GetAnyOf() []*ClaimList {
@@ -5647,7 +5656,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vapplication\x18\x03 \x01(\tR\vapplication\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xa6\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xbd\x03\n" +
 	"\bAllocate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\x12-\n" +
@@ -5661,7 +5670,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\akeep_ms\x18\t \x01(\x03R\x06keepMs\x12\x1a\n" +
 	"\bpriority\x18\n" +
 	" \x01(\x12R\bpriority\x12)\n" +
-	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x120\n" +
+	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x12\x15\n" +
+	"\x06for_ms\x18F \x01(\x03R\x05forMs\x120\n" +
 	"\x06any_of\x18Z \x03(\v2\x19.quorate.log.v1.ClaimListR\x05anyOf\":\n" +
 	"\tClaimList\x12-\n" +
 	"\x06claims\x18\x01 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\"h\n" +

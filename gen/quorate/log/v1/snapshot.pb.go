@@ -2876,7 +2876,9 @@ type AllocationRecord struct {
 	EndReason    *ReasonRecord `protobuf:"bytes,110,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	RevokeReason *ReasonRecord `protobuf:"bytes,111,opt,name=revoke_reason,json=revokeReason,proto3" json:"revoke_reason,omitempty"`
 	// What others gave up for it.
-	MadeRoom      *MadeRoomRecord `protobuf:"bytes,112,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
+	MadeRoom *MadeRoomRecord `protobuf:"bytes,112,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
+	// Ledger time at which its declared time is over.
+	DeclaredEndMs int64 `protobuf:"varint,113,opt,name=declared_end_ms,json=declaredEndMs,proto3" json:"declared_end_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3133,6 +3135,13 @@ func (x *AllocationRecord) GetMadeRoom() *MadeRoomRecord {
 		return x.MadeRoom
 	}
 	return nil
+}
+
+func (x *AllocationRecord) GetDeclaredEndMs() int64 {
+	if x != nil {
+		return x.DeclaredEndMs
+	}
+	return 0
 }
 
 // ReasonRecord says why an allocation was ended, or a lease revoked. Since format 9.
@@ -3947,7 +3956,7 @@ type EventRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped; since format 9: 7 crossed,
-	// 8 cleared, 12 drained.
+	// 8 cleared, 12 drained, 110 ended because its declared time was over.
 	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	By     string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -4695,7 +4704,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
 	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\x9f\t\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xc7\t\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -4736,7 +4745,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"end_reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\tendReason\x12A\n" +
 	"\rrevoke_reason\x18o \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\frevokeReason\x12;\n" +
-	"\tmade_room\x18p \x01(\v2\x1e.quorate.log.v1.MadeRoomRecordR\bmadeRoom\"\xc6\x02\n" +
+	"\tmade_room\x18p \x01(\v2\x1e.quorate.log.v1.MadeRoomRecordR\bmadeRoom\x12&\n" +
+	"\x0fdeclared_end_ms\x18q \x01(\x03R\rdeclaredEndMs\"\xc6\x02\n" +
 	"\fReasonRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
