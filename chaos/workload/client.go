@@ -20,6 +20,7 @@ type server struct {
 	url         string
 	allocations quoratev1connect.AllocationServiceClient
 	trees       quoratev1connect.TreeServiceClient
+	cluster     quoratev1connect.ClusterServiceClient
 	// joined joins the calls that all clients of the workload "joined" make to this node at one time.
 	joined quoratev1connect.AllocationServiceClient
 }
@@ -34,8 +35,9 @@ func newServers(config Config) ([]*server, error) {
 		}
 		servers = append(servers, &server{
 			url: url, allocations: quoratev1connect.NewAllocationServiceClient(config.HTTP, url),
-			trees:  quoratev1connect.NewTreeServiceClient(config.HTTP, url),
-			joined: joined.Allocations,
+			trees:   quoratev1connect.NewTreeServiceClient(config.HTTP, url),
+			cluster: quoratev1connect.NewClusterServiceClient(config.HTTP, url),
+			joined:  joined.Allocations,
 		})
 	}
 	return servers, nil
@@ -181,6 +183,17 @@ func (c *caller) retryForever(ctx context.Context, attempt func() history.Op) {
 func isNotUpgraded(o history.Op) bool {
 	return o.Outcome == history.Failed &&
 		(strings.Contains(o.Reason, "feature level") || strings.HasPrefix(o.Reason, "unimplemented"))
+}
+
+// hasLevel reports whether the cluster has a feature level. Only then is it certain that no earlier version ignores
+// fields that it does not know.
+func (c *caller) hasLevel(ctx context.Context, level uint32) bool {
+	var answer *quoratev1.GetLevelResponse
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = c.randomServer().cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
+		return err
+	})
+	return err == nil && answer.GetLevel() >= level
 }
 
 func isDecided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }
