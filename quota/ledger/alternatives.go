@@ -179,6 +179,21 @@ func (alt *alternative) placeAt(a *Allocation, wanted []quota.Claim) {
 	alt.useConfiguredNodes()
 }
 
+// isSpanning is true for claims in several trees.
+func (alt *alternative) isSpanning() bool {
+	for i := range alt.claims {
+		if alt.claims[i].at.tree != alt.claims[0].at.tree {
+			return true
+		}
+	}
+	return false
+}
+
+// claimsFrom is true if a claim is in the tree.
+func (alt *alternative) claimsFrom(t *tree) bool {
+	return slices.ContainsFunc(alt.claims, func(c placedClaim) bool { return c.at.tree == t })
+}
+
 // asked is the request for the claims of this alternative.
 func (alt *alternative) asked() quota.Allocate {
 	request := alt.of.request

@@ -168,8 +168,11 @@ func (pl planner) requeueWaiters(changed map[string]bool) {
 	all := slices.Collect(pl.queue.all.All()) // a copy: the loops remove waiters
 	for _, w := range all {
 		for _, alt := range w.alternatives {
-			if t := alt.blockedIn.tree; t != nil && changed[t.name] {
+			switch t := alt.blockedIn.tree; {
+			case t != nil && changed[t.name]:
 				pl.queue.unassignWaiters(alt)
+			case pl.level >= quota.LevelNine && alt.isSpanning() && claimFromAny(alt.wanted, changed):
+				pl.queue.unblockAll(alt.blockedIn) // it may preempt now what is in its way in another tree
 			}
 		}
 	}
@@ -190,6 +193,7 @@ func (q *waitQueue) unassignWaiters(alt *alternative) {
 	if bq.waiters.Remove(alt.turn); bq.waiters.Len() == 0 {
 		q.removeQueue(bq)
 	}
+	q.spanning.Remove(alt.turn)
 	alt.blockedIn, alt.need = &q.unassigned, 0
 	q.unassigned.insert(alt)
 }

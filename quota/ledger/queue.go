@@ -23,6 +23,9 @@ type waitQueue struct {
 	// be assigned to a queue again within the present command.
 	queuesForLedger []*blockerQueue
 	unassigned      blockerQueue
+	// spanning has the alternatives in queues that have claims in several trees: where claims borrow softly, a change in
+	// one tree can let them preempt what is in their way in another.
+	spanning rankqueue.Queue[*alternative]
 	// dirty has the queues to retry at the end of the present command.
 	dirty *heap.Heap[*blockerQueue]
 	// revokedFor counts the leases under revocation by the id of the request that needs their capacity. It is derived from

@@ -119,6 +119,9 @@ func (q *waitQueue) joinQueue(alt *alternative, key blocker, need quota.Amount) 
 	wasFirm := bq.blockingHead(q.now.At) != nil
 	alt.blockedIn, alt.need = bq, need
 	bq.insert(alt)
+	if alt.isSpanning() {
+		q.spanning.Insert(alt.turn, 0, alt)
+	}
 	if alt.awaitsRevocation = q.revokedFor[alt.of.record.id] > 0; alt.awaitsRevocation {
 		bq.revocationsPending++
 	}
@@ -145,6 +148,7 @@ func (q *waitQueue) leaveQueue(alt *alternative) {
 	}
 	wasFirm := bq.blockingHead(q.now.At) == alt
 	bq.waiters.Remove(alt.turn)
+	q.spanning.Remove(alt.turn)
 	if alt.awaitsRevocation {
 		bq.revocationsPending--
 	}
@@ -300,7 +304,7 @@ func (q *waitQueue) unblockFreed(a *Allocation) {
 		q.markDirty(q.queuesForLedger[0])
 	}
 	for i := range a.claims {
-		if c := &a.claims[i]; len(c.at.tree.queues) > 0 {
+		if c := &a.claims[i]; c.at.tree.soft || len(c.at.tree.queues) > 0 {
 			q.unblockAbove(a, c)
 		}
 	}
@@ -315,7 +319,6 @@ func (q *waitQueue) unblockGranted(a *Allocation) {
 	for i := range a.claims {
 		c := &a.claims[i]
 		switch {
-		case len(c.at.tree.queues) == 0:
 		case c.at.tree.soft:
 			q.unblockTree(c.at.tree)
 		case a.principal().Application != "":
@@ -358,10 +361,19 @@ func (bq *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 	return false
 }
 
-// unblockTree marks all queues of the tree dirty and retries all their waiters.
+// unblockTree marks all queues dirty that have waiters with a claim in the tree, and retries all of these queues. Before
+// LevelNine a waiter that something in another tree blocks is not retried.
 func (q *waitQueue) unblockTree(t *tree) {
 	for _, bq := range t.queues {
 		q.unblockAll(bq)
+	}
+	if q.level < quota.LevelNine {
+		return
+	}
+	for alt := range q.spanning.All() {
+		if alt.blockedIn.tree != t && alt.claimsFrom(t) {
+			q.unblockAll(alt.blockedIn)
+		}
 	}
 }
 
