@@ -162,7 +162,14 @@ func (r Reader) sees(a *quota.AllocationInfo) bool {
 	if r.id == nil || r.id.Is(a.Owner) {
 		return true
 	}
-	return r.mayAtClaims(access.HoldersRead, a.Claims)
+	return r.mayAtClaims(access.HoldersRead, a.Claims) && (a.Waiting == nil || r.mayAtAlternatives(a.Waiting.Alternatives))
+}
+
+// mayAtAlternatives is true if the caller may read holders at all claims that a request waits for.
+func (r Reader) mayAtAlternatives(list []quota.WaitingPlace) bool {
+	return !slices.ContainsFunc(list, func(at quota.WaitingPlace) bool {
+		return !r.mayAtClaims(access.HoldersRead, at.Claims)
+	})
 }
 
 func (r Reader) mayAtClaims(verb access.Verb, claims []quota.ClaimInfo) bool {

@@ -65,7 +65,11 @@ func (s AllocationService) checkWaiter(ctx context.Context, r *quoratev1.Allocat
 			lost = wire.ToError(refused)
 			return
 		}
-		for _, c := range r.GetClaims() {
+		claims := r.GetClaims()
+		for _, alternative := range r.GetAnyOf() {
+			claims = append(claims[:len(claims):len(claims)], alternative.GetClaims()...)
+		}
+		for _, c := range claims {
 			if refused := reader.Require(access.Hold, c.GetTree(), c.GetNode()); refused != nil {
 				lost = wire.ToError(refused)
 				return

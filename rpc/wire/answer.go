@@ -46,7 +46,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 	wire := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
 		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy), Placements: placements,
-		Holders: fromLevelHolders(d.Holders),
+		Holders: fromLevelHolders(d.Holders), Alternative: int32(d.Alternative),
 	}
 	switch {
 	case d.Granted:
@@ -59,7 +59,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
-			Seen: quoratev1.TenantsSee(v.Seen), Reason: v.Reason,
+			Seen: quoratev1.TenantsSee(v.Seen), Reason: v.Reason, Alternative: int32(v.Alternative),
 		})
 	}
 	return wire
@@ -113,7 +113,7 @@ func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
 	if r == nil {
 		return nil
 	}
-	wire := &quoratev1.Remedy{Releases: r.Releases}
+	wire := &quoratev1.Remedy{Releases: r.Releases, Alternative: int32(r.Alternative)}
 	for _, raise := range r.Raises {
 		wire.Raises = append(wire.Raises, &quoratev1.Raise{
 			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
@@ -177,7 +177,7 @@ func FromAllocationParts(
 		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
-		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom),
+		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom), Alternative: int32(a.Alternative),
 		Owner: a.Owner,
 		ForMs: int64(a.For), EndsLedgerMs: int64(a.EndsAt),
 	}
@@ -195,11 +195,17 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 	if w == nil {
 		return nil
 	}
-	return &quoratev1.Waiting{
+	wire := &quoratev1.Waiting{
 		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until),
 		KeepUntilLedgerMs: int64(w.KeepUntil),
 		Position:          int64(w.Position), Line: w.Line,
 	}
+	for _, at := range w.Alternatives {
+		wire.Alternatives = append(wire.Alternatives, &quoratev1.WaitingAlternative{
+			Alternative: int32(at.Alternative), Claims: FromClaims(at.Claims), Position: int64(at.Position), Line: at.Line,
+		})
+	}
+	return wire
 }
 
 // fromPrincipal is nil if the request names no user and no group.

@@ -21,7 +21,7 @@ import (
 // ToAllocate converts a request and sorts its lists as the ledger requires.
 func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	command := quota.Allocate{
-		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: ToLabels(r.GetLabels()),
+		ID: r.GetId(), Claims: toRequestClaims(r, r.GetClaims()), Labels: ToLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
 		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
 		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()),
@@ -32,16 +32,25 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	if command.Mode == quota.Wait {
 		command.Priority = r.GetPriority()
 	}
-	for i, c := range r.GetClaims() {
-		command.Claims[i] = quota.Claim{
+	for _, alternative := range r.GetAnyOf() {
+		command.AnyOf = append(command.AnyOf, toRequestClaims(r, alternative.GetClaims()))
+	}
+	return command
+}
+
+// toRequestClaims converts one list of claims of a request.
+func toRequestClaims(r *quoratev1.AllocateRequest, claims []*quoratev1.Claim) []quota.Claim {
+	list := make([]quota.Claim, len(claims))
+	for i, c := range claims {
+		list[i] = quota.Claim{
 			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()),
 			Standing: toStanding(r, c),
 		}
 		if len(c.GetRanges()) > 0 {
-			addRanges(&command.Claims[i], c.GetRanges())
+			addRanges(&list[i], c.GetRanges())
 		}
 	}
-	return command
+	return list
 }
 
 // addRanges gives a claim ranges, with their least amounts. A resource that has an amount too is then there twice,

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // BoundedValidator reports all violations of the schema in a small request and the first one in a large one, with texts
@@ -99,7 +100,7 @@ func isAllocationID(id string) bool {
 }
 
 func isValidAllocate(m *quoratev1.AllocateRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || !isOneTo(len(m.GetClaims()), maxPairs) ||
+	if m == nil || !isAllocationID(m.GetId()) || !areValidLists(m) ||
 		m.GetMode() < quoratev1.Mode_MODE_UNSPECIFIED || m.GetMode() > quoratev1.Mode_MODE_WAIT ||
 		!isWithin(m.GetReserveMs(), maxHourMs) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
 		!isWithin(m.GetWaitMs(), maxWeekMs) || !isWithin(m.GetKeepMs(), maxHourMs) ||
@@ -107,13 +108,30 @@ func isValidAllocate(m *quoratev1.AllocateRequest) bool {
 		len(m.GetLabels()) > maxPairs || !isValidPrincipal(m.GetPrincipal()) {
 		return false
 	}
-	for _, c := range m.GetClaims() {
-		if !isValidClaim(c) {
+	for key, value := range m.GetLabels() {
+		if !isOneTo(len(key), maxNameBytes) || len(value) > 256 {
 			return false
 		}
 	}
-	for key, value := range m.GetLabels() {
-		if !isOneTo(len(key), maxNameBytes) || len(value) > 256 {
+	return true
+}
+
+// areValidLists checks the claims of a request, and those of its alternatives.
+func areValidLists(m *quoratev1.AllocateRequest) bool {
+	if len(m.GetClaims()) > maxPairs || len(m.GetAnyOf()) > quota.MaxAlternatives || !areValidClaims(m.GetClaims()) {
+		return false
+	}
+	for _, alternative := range m.GetAnyOf() {
+		if !isOneTo(len(alternative.GetClaims()), maxPairs) || !areValidClaims(alternative.GetClaims()) {
+			return false
+		}
+	}
+	return true
+}
+
+func areValidClaims(claims []*quoratev1.Claim) bool {
+	for _, c := range claims {
+		if !isValidClaim(c) {
 			return false
 		}
 	}

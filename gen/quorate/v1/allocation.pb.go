@@ -670,7 +670,7 @@ type AllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the caller, 1 to 128 visible ASCII characters; a retry uses the same id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The claims; at most one for each node.
+	// The claims, 1 to 32, at most one for each node; empty with any_of.
 	Claims []*Claim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
 	// What to do if it does not fit.
 	Mode Mode `protobuf:"varint,3,opt,name=mode,proto3,enum=quorate.v1.Mode" json:"mode,omitempty"`
@@ -704,7 +704,11 @@ type AllocateRequest struct {
 	// How long the allocation is held at most, in milliseconds of ledger time from its grant, or from the confirmation of
 	// a reservation. At its end the allocation expires; no renewal, resize or transfer moves that end. 0 declares no end;
 	// at most 366 days.
-	ForMs         int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
+	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
+	// first. Not with MODE_FORCE.
+	AnyOf         []*Alternative `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -844,6 +848,59 @@ func (x *AllocateRequest) GetForMs() int64 {
 	return 0
 }
 
+func (x *AllocateRequest) GetAnyOf() []*Alternative {
+	if x != nil {
+		return x.AnyOf
+	}
+	return nil
+}
+
+// Alternative is one list of claims of a request that wants one of several.
+type Alternative struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in a request without alternatives.
+	Claims        []*Claim `protobuf:"bytes,1,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alternative) Reset() {
+	*x = Alternative{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alternative) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alternative) ProtoMessage() {}
+
+func (x *Alternative) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
+func (*Alternative) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Alternative) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 // Allocation is the record of what one holder holds.
 type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -894,6 +951,8 @@ type Allocation struct {
 	SplitFrom string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	// The identity that has made it and may change it; empty if none has, as in a cluster that is not guarded.
 	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The number of the alternative in any_of that it was granted, from 1; 0 if its request had none, or still waits.
+	Alternative int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	// Why it was preempted or revoked, or released by a caller who does not own it; not set otherwise.
 	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What others gave up for it; not set if none did. Of an allocation that was granted from the queue, and of a request
@@ -909,7 +968,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +980,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +993,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Allocation) GetId() string {
@@ -1091,6 +1150,13 @@ func (x *Allocation) GetOwner() string {
 	return ""
 }
 
+func (x *Allocation) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
 func (x *Allocation) GetReason() *EndReason {
 	if x != nil {
 		return x.Reason
@@ -1134,14 +1200,17 @@ type Waiting struct {
 	Position int64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	// Its blocker, for people: "RESOURCE at TREE:NODE" for an amount, "RESOURCE STATE of TREE" or "RESOURCE ITEM of TREE"
 	// for items, such as "slot free of py".
-	Line          string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
+	Line string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
+	// The alternatives of any_of that it waits for, in order; position and line, and the claims of the allocation, are
+	// those of the first. Alternatives that can never fit are left out. Not set in events of a watch.
+	Alternatives  []*WaitingAlternative `protobuf:"bytes,90,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1222,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1235,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Waiting) GetSinceLedgerMs() int64 {
@@ -1211,6 +1280,85 @@ func (x *Waiting) GetLine() string {
 	return ""
 }
 
+func (x *Waiting) GetAlternatives() []*WaitingAlternative {
+	if x != nil {
+		return x.Alternatives
+	}
+	return nil
+}
+
+// WaitingAlternative is an alternative that a request waits for.
+type WaitingAlternative struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number in any_of, from 1.
+	Alternative int32 `protobuf:"varint,1,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// Its claims.
+	Claims []*HeldClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Its position and its blocker, as for a request without alternatives. Each alternative counts as a request there.
+	Position      int64  `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	Line          string `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingAlternative) Reset() {
+	*x = WaitingAlternative{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingAlternative) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingAlternative) ProtoMessage() {}
+
+func (x *WaitingAlternative) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingAlternative.ProtoReflect.Descriptor instead.
+func (*WaitingAlternative) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WaitingAlternative) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
+func (x *WaitingAlternative) GetClaims() []*HeldClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *WaitingAlternative) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *WaitingAlternative) GetLine() string {
+	if x != nil {
+		return x.Line
+	}
+	return ""
+}
+
 // HeldClaim is a claim with the node that it is counted at.
 type HeldClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1243,7 +1391,7 @@ type HeldClaim struct {
 
 func (x *HeldClaim) Reset() {
 	*x = HeldClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1403,7 @@ func (x *HeldClaim) String() string {
 func (*HeldClaim) ProtoMessage() {}
 
 func (x *HeldClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1416,7 @@ func (x *HeldClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldClaim.ProtoReflect.Descriptor instead.
 func (*HeldClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HeldClaim) GetTree() string {
@@ -1370,7 +1518,7 @@ type AllocateResponse struct {
 
 func (x *AllocateResponse) Reset() {
 	*x = AllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1530,7 @@ func (x *AllocateResponse) String() string {
 func (*AllocateResponse) ProtoMessage() {}
 
 func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1543,7 @@ func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateResponse.ProtoReflect.Descriptor instead.
 func (*AllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AllocateResponse) GetAllocation() *Allocation {
@@ -1452,7 +1600,7 @@ type BatchAllocateRequest struct {
 
 func (x *BatchAllocateRequest) Reset() {
 	*x = BatchAllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1612,7 @@ func (x *BatchAllocateRequest) String() string {
 func (*BatchAllocateRequest) ProtoMessage() {}
 
 func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1625,7 @@ func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateRequest.ProtoReflect.Descriptor instead.
 func (*BatchAllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BatchAllocateRequest) GetRequests() []*AllocateRequest {
@@ -1498,7 +1646,7 @@ type BatchAllocateResponse struct {
 
 func (x *BatchAllocateResponse) Reset() {
 	*x = BatchAllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1658,7 @@ func (x *BatchAllocateResponse) String() string {
 func (*BatchAllocateResponse) ProtoMessage() {}
 
 func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1671,7 @@ func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateResponse.ProtoReflect.Descriptor instead.
 func (*BatchAllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchAllocateResponse) GetOutcomes() []*AllocateOutcome {
@@ -1549,7 +1697,7 @@ type AllocateOutcome struct {
 
 func (x *AllocateOutcome) Reset() {
 	*x = AllocateOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1709,7 @@ func (x *AllocateOutcome) String() string {
 func (*AllocateOutcome) ProtoMessage() {}
 
 func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1722,7 @@ func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateOutcome.ProtoReflect.Descriptor instead.
 func (*AllocateOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AllocateOutcome) GetOutcome() isAllocateOutcome_Outcome {
@@ -1641,7 +1789,7 @@ type AllocateStreamRequest struct {
 
 func (x *AllocateStreamRequest) Reset() {
 	*x = AllocateStreamRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1801,7 @@ func (x *AllocateStreamRequest) String() string {
 func (*AllocateStreamRequest) ProtoMessage() {}
 
 func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1814,7 @@ func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamRequest.ProtoReflect.Descriptor instead.
 func (*AllocateStreamRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AllocateStreamRequest) GetNumber() uint64 {
@@ -1762,7 +1910,7 @@ type AllocateStreamResponse struct {
 
 func (x *AllocateStreamResponse) Reset() {
 	*x = AllocateStreamResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1922,7 @@ func (x *AllocateStreamResponse) String() string {
 func (*AllocateStreamResponse) ProtoMessage() {}
 
 func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1935,7 @@ func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamResponse.ProtoReflect.Descriptor instead.
 func (*AllocateStreamResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AllocateStreamResponse) GetNumber() uint64 {
@@ -1889,7 +2037,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2049,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2062,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Failure) GetCode() string {
@@ -1965,7 +2113,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2125,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2138,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RenewRequest) GetId() string {
@@ -2043,7 +2191,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2203,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2216,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewResponse) GetAllocation() *Allocation {
@@ -2103,7 +2251,7 @@ type BatchRenewRequest struct {
 
 func (x *BatchRenewRequest) Reset() {
 	*x = BatchRenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2263,7 @@ func (x *BatchRenewRequest) String() string {
 func (*BatchRenewRequest) ProtoMessage() {}
 
 func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2276,7 @@ func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewRequest.ProtoReflect.Descriptor instead.
 func (*BatchRenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BatchRenewRequest) GetRenewals() []*RenewRequest {
@@ -2149,7 +2297,7 @@ type BatchRenewResponse struct {
 
 func (x *BatchRenewResponse) Reset() {
 	*x = BatchRenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2309,7 @@ func (x *BatchRenewResponse) String() string {
 func (*BatchRenewResponse) ProtoMessage() {}
 
 func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2322,7 @@ func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewResponse.ProtoReflect.Descriptor instead.
 func (*BatchRenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BatchRenewResponse) GetOutcomes() []*RenewOutcome {
@@ -2200,7 +2348,7 @@ type RenewOutcome struct {
 
 func (x *RenewOutcome) Reset() {
 	*x = RenewOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2360,7 @@ func (x *RenewOutcome) String() string {
 func (*RenewOutcome) ProtoMessage() {}
 
 func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2373,7 @@ func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewOutcome.ProtoReflect.Descriptor instead.
 func (*RenewOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RenewOutcome) GetOutcome() isRenewOutcome_Outcome {
@@ -2291,7 +2439,7 @@ type ResizeRequest struct {
 
 func (x *ResizeRequest) Reset() {
 	*x = ResizeRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2451,7 @@ func (x *ResizeRequest) String() string {
 func (*ResizeRequest) ProtoMessage() {}
 
 func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2464,7 @@ func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResizeRequest) GetId() string {
@@ -2370,7 +2518,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2530,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2543,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -2438,7 +2586,7 @@ type ResizeResponse struct {
 
 func (x *ResizeResponse) Reset() {
 	*x = ResizeResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2598,7 @@ func (x *ResizeResponse) String() string {
 func (*ResizeResponse) ProtoMessage() {}
 
 func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2611,7 @@ func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeResponse.ProtoReflect.Descriptor instead.
 func (*ResizeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResizeResponse) GetAllocation() *Allocation {
@@ -2521,7 +2669,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2681,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2694,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TransferRequest) GetId() string {
@@ -2599,7 +2747,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2759,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2772,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -2667,7 +2815,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2827,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2840,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TransferResponse) GetAllocation() *Allocation {
@@ -2750,7 +2898,7 @@ type SplitRequest struct {
 
 func (x *SplitRequest) Reset() {
 	*x = SplitRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2910,7 @@ func (x *SplitRequest) String() string {
 func (*SplitRequest) ProtoMessage() {}
 
 func (x *SplitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2923,7 @@ func (x *SplitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitRequest.ProtoReflect.Descriptor instead.
 func (*SplitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SplitRequest) GetId() string {
@@ -2826,7 +2974,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +2986,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +2999,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Part) GetId() string {
@@ -2885,7 +3033,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +3045,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +3058,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -2962,7 +3110,7 @@ type SplitResponse struct {
 
 func (x *SplitResponse) Reset() {
 	*x = SplitResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3122,7 @@ func (x *SplitResponse) String() string {
 func (*SplitResponse) ProtoMessage() {}
 
 func (x *SplitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3135,7 @@ func (x *SplitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitResponse.ProtoReflect.Descriptor instead.
 func (*SplitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SplitResponse) GetAllocation() *Allocation {
@@ -3053,7 +3201,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3213,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3226,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListWaitingRequest) GetTree() string {
@@ -3136,7 +3284,7 @@ type WaitingRequest struct {
 
 func (x *WaitingRequest) Reset() {
 	*x = WaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3296,7 @@ func (x *WaitingRequest) String() string {
 func (*WaitingRequest) ProtoMessage() {}
 
 func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3309,7 @@ func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
 func (*WaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WaitingRequest) GetAllocation() *Allocation {
@@ -3196,7 +3344,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3356,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3369,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
@@ -3274,7 +3422,7 @@ type WatchAllocationsRequest struct {
 
 func (x *WatchAllocationsRequest) Reset() {
 	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3434,7 @@ func (x *WatchAllocationsRequest) String() string {
 func (*WatchAllocationsRequest) ProtoMessage() {}
 
 func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3447,7 @@ func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
@@ -3369,7 +3517,7 @@ type WatchAllocationsResponse struct {
 
 func (x *WatchAllocationsResponse) Reset() {
 	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3529,7 @@ func (x *WatchAllocationsResponse) String() string {
 func (*WatchAllocationsResponse) ProtoMessage() {}
 
 func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3542,7 @@ func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchAllocationsResponse) GetChange() AllocationChange {
@@ -3470,7 +3618,7 @@ type ThresholdCrossing struct {
 
 func (x *ThresholdCrossing) Reset() {
 	*x = ThresholdCrossing{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3630,7 @@ func (x *ThresholdCrossing) String() string {
 func (*ThresholdCrossing) ProtoMessage() {}
 
 func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3643,7 @@ func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThresholdCrossing.ProtoReflect.Descriptor instead.
 func (*ThresholdCrossing) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ThresholdCrossing) GetTree() string {
@@ -3569,7 +3717,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3729,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +3742,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3633,7 +3781,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3793,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3806,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -3693,7 +3841,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3853,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3866,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -3739,7 +3887,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3899,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3912,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -3790,7 +3938,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +3950,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +3963,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -3874,7 +4022,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3886,7 +4034,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +4047,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -3929,7 +4077,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3941,7 +4089,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +4102,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -4005,7 +4153,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4165,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4178,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -4135,7 +4283,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4295,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4308,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -4202,7 +4350,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +4362,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4227,7 +4375,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -4252,7 +4400,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4412,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4425,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -4312,7 +4460,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +4472,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4485,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -4364,7 +4512,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4524,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4537,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -4438,7 +4586,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4598,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4611,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -4533,7 +4681,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4693,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4706,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -4623,7 +4771,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4635,7 +4783,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4648,7 +4796,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -4759,7 +4907,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4771,7 +4919,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4784,7 +4932,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -4854,7 +5002,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +5014,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +5027,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4939,11 +5087,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xc0\x06\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xfc\x06\n" +
 	"\x0fAllocateRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
-	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
+	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x10.quorate.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12X\n" +
 	"\x06labels\x18\x04 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x123\n" +
 	"\tprincipal\x18\x05 \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x1a\n" +
@@ -4961,13 +5108,17 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
 	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12(\n" +
 	"\x06for_ms\x18F \x01(\x03B\x11\xbaH\n" +
-	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x1a9\n" +
+	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x12<\n" +
+	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\f\xbaH\x05\x92\x01\x02\x10\b\xb0\xa0\x19\tR\x05anyOf\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
+	"\vAlternative\x125\n" +
+	"\x06claims\x18\x01 \x03(\v2\x11.quorate.v1.ClaimB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xca\t\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -4997,7 +5148,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x12\x1d\n" +
 	"\n" +
 	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12\x14\n" +
-	"\x05owner\x18< \x01(\tR\x05owner\x12-\n" +
+	"\x05owner\x18< \x01(\tR\x05owner\x12 \n" +
+	"\valternative\x18Z \x01(\x05R\valternative\x12-\n" +
 	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
 	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
 	"\x06for_ms\x18p \x01(\x03R\x05forMs\x12$\n" +
@@ -5007,14 +5159,20 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xec\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb0\x02\n" +
 	"\aWaiting\x12&\n" +
 	"\x0fsince_ledger_ms\x18\x01 \x01(\x03R\rsinceLedgerMs\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12&\n" +
 	"\x0funtil_ledger_ms\x18\x03 \x01(\x03R\runtilLedgerMs\x12/\n" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
-	"\x04line\x18\x06 \x01(\tR\x04line\"\xba\x03\n" +
+	"\x04line\x18\x06 \x01(\tR\x04line\x12B\n" +
+	"\falternatives\x18Z \x03(\v2\x1e.quorate.v1.WaitingAlternativeR\falternatives\"\x95\x01\n" +
+	"\x12WaitingAlternative\x12 \n" +
+	"\valternative\x18\x01 \x01(\x05R\valternative\x12-\n" +
+	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x03R\bposition\x12\x12\n" +
+	"\x04line\x18\x04 \x01(\tR\x04line\"\xba\x03\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
@@ -5413,7 +5571,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
@@ -5424,224 +5582,230 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*Claim)(nil),                    // 6: quorate.v1.Claim
 	(*AmountRange)(nil),              // 7: quorate.v1.AmountRange
 	(*AllocateRequest)(nil),          // 8: quorate.v1.AllocateRequest
-	(*Allocation)(nil),               // 9: quorate.v1.Allocation
-	(*Waiting)(nil),                  // 10: quorate.v1.Waiting
-	(*HeldClaim)(nil),                // 11: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),         // 12: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),     // 13: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),    // 14: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),          // 15: quorate.v1.AllocateOutcome
-	(*AllocateStreamRequest)(nil),    // 16: quorate.v1.AllocateStreamRequest
-	(*AllocateStreamResponse)(nil),   // 17: quorate.v1.AllocateStreamResponse
-	(*Failure)(nil),                  // 18: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 19: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 20: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 21: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 22: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 23: quorate.v1.RenewOutcome
-	(*ResizeRequest)(nil),            // 24: quorate.v1.ResizeRequest
-	(*ClaimChange)(nil),              // 25: quorate.v1.ClaimChange
-	(*ResizeResponse)(nil),           // 26: quorate.v1.ResizeResponse
-	(*TransferRequest)(nil),          // 27: quorate.v1.TransferRequest
-	(*ClaimMove)(nil),                // 28: quorate.v1.ClaimMove
-	(*TransferResponse)(nil),         // 29: quorate.v1.TransferResponse
-	(*SplitRequest)(nil),             // 30: quorate.v1.SplitRequest
-	(*Part)(nil),                     // 31: quorate.v1.Part
-	(*PartClaim)(nil),                // 32: quorate.v1.PartClaim
-	(*SplitResponse)(nil),            // 33: quorate.v1.SplitResponse
-	(*ListWaitingRequest)(nil),       // 34: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 35: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 36: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 37: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 38: quorate.v1.WatchAllocationsResponse
-	(*ThresholdCrossing)(nil),        // 39: quorate.v1.ThresholdCrossing
-	(*ReleaseRequest)(nil),           // 40: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 41: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 42: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 43: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 44: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 45: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 46: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 47: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 48: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 49: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 50: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 51: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 52: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 53: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 54: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 55: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 56: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 57: quorate.v1.ListEventsResponse
-	nil,                              // 58: quorate.v1.Claim.AmountsEntry
-	nil,                              // 59: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 60: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 61: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 62: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 63: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 64: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 65: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 66: quorate.v1.PartClaim.AmountsEntry
-	nil,                              // 67: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 68: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 69: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 70: quorate.v1.Preempted
-	(*EndReason)(nil),                // 71: quorate.v1.EndReason
-	(*MadeRoom)(nil),                 // 72: quorate.v1.MadeRoom
-	(*HeldItem)(nil),                 // 73: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 74: quorate.v1.Decision
-	(*Problem)(nil),                  // 75: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 76: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 77: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 78: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 79: quorate.v1.Revision
-	(*Limit)(nil),                    // 80: quorate.v1.Limit
-	(*ItemName)(nil),                 // 81: quorate.v1.ItemName
-	(*ScheduledLimitEvent)(nil),      // 82: quorate.v1.ScheduledLimitEvent
+	(*Alternative)(nil),              // 9: quorate.v1.Alternative
+	(*Allocation)(nil),               // 10: quorate.v1.Allocation
+	(*Waiting)(nil),                  // 11: quorate.v1.Waiting
+	(*WaitingAlternative)(nil),       // 12: quorate.v1.WaitingAlternative
+	(*HeldClaim)(nil),                // 13: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),         // 14: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),     // 15: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),    // 16: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),          // 17: quorate.v1.AllocateOutcome
+	(*AllocateStreamRequest)(nil),    // 18: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),   // 19: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                  // 20: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 21: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 22: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 23: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 24: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 25: quorate.v1.RenewOutcome
+	(*ResizeRequest)(nil),            // 26: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),              // 27: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),           // 28: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),          // 29: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),                // 30: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),         // 31: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),             // 32: quorate.v1.SplitRequest
+	(*Part)(nil),                     // 33: quorate.v1.Part
+	(*PartClaim)(nil),                // 34: quorate.v1.PartClaim
+	(*SplitResponse)(nil),            // 35: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),       // 36: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 37: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 38: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 39: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 40: quorate.v1.WatchAllocationsResponse
+	(*ThresholdCrossing)(nil),        // 41: quorate.v1.ThresholdCrossing
+	(*ReleaseRequest)(nil),           // 42: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 43: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 44: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 45: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 46: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 47: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 48: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 49: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 50: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 51: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 52: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 53: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 54: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 55: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 56: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 57: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 58: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 59: quorate.v1.ListEventsResponse
+	nil,                              // 60: quorate.v1.Claim.AmountsEntry
+	nil,                              // 61: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 62: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 63: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 64: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 65: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 66: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 67: quorate.v1.ClaimChange.AmountsEntry
+	nil,                              // 68: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 69: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 70: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 71: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 72: quorate.v1.Preempted
+	(*EndReason)(nil),                // 73: quorate.v1.EndReason
+	(*MadeRoom)(nil),                 // 74: quorate.v1.MadeRoom
+	(*HeldItem)(nil),                 // 75: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 76: quorate.v1.Decision
+	(*Problem)(nil),                  // 77: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 78: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 79: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 80: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 81: quorate.v1.Revision
+	(*Limit)(nil),                    // 82: quorate.v1.Limit
+	(*ItemName)(nil),                 // 83: quorate.v1.ItemName
+	(*ScheduledLimitEvent)(nil),      // 84: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	58,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	68,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	60,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	70,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
 	7,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
 	6,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,   // 4: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	59,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	61,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
 	5,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	60,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
-	11,  // 8: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	61,  // 9: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
-	1,   // 10: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	69,  // 11: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	69,  // 12: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	5,   // 13: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	70,  // 14: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	62,  // 15: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	10,  // 16: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	71,  // 17: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
-	72,  // 18: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
-	69,  // 19: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	63,  // 20: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	73,  // 21: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	68,  // 22: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 23: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	9,   // 24: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 25: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 26: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	15,  // 27: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	12,  // 28: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	18,  // 29: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 30: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	40,  // 31: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	19,  // 32: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	12,  // 33: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	41,  // 34: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	20,  // 35: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	18,  // 36: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	74,  // 37: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	75,  // 38: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	64,  // 39: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	76,  // 40: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	9,   // 41: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	19,  // 42: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	23,  // 43: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	20,  // 44: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	18,  // 45: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	25,  // 46: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	65,  // 47: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	9,   // 48: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 49: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	28,  // 50: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	9,   // 51: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 52: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	31,  // 53: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	32,  // 54: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	66,  // 55: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	9,   // 56: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	74,  // 57: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	9,   // 58: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	77,  // 59: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 60: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	74,  // 61: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	35,  // 62: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	78,  // 63: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 64: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 65: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	9,   // 66: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	39,  // 67: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	79,  // 68: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	80,  // 69: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	81,  // 70: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	9,   // 71: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	44,  // 72: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	41,  // 73: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	18,  // 74: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	77,  // 75: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	9,   // 76: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 77: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	67,  // 78: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	77,  // 79: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 80: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	9,   // 81: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	78,  // 82: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 83: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	9,   // 84: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 85: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	77,  // 86: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	74,  // 87: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	9,   // 88: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	69,  // 89: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	78,  // 90: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 91: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	69,  // 92: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	74,  // 93: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	39,  // 94: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	82,  // 95: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	71,  // 96: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 97: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	77,  // 98: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 99: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	78,  // 100: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 101: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	13,  // 102: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	19,  // 103: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	21,  // 104: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	40,  // 105: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	42,  // 106: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16,  // 107: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	34,  // 108: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	37,  // 109: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	49,  // 110: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	51,  // 111: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	24,  // 112: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	27,  // 113: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	30,  // 114: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	53,  // 115: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	56,  // 116: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	45,  // 117: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	47,  // 118: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	12,  // 119: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	14,  // 120: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	20,  // 121: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	22,  // 122: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	41,  // 123: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	43,  // 124: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17,  // 125: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	36,  // 126: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	38,  // 127: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	50,  // 128: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	52,  // 129: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	26,  // 130: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	29,  // 131: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	33,  // 132: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	54,  // 133: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	57,  // 134: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	46,  // 135: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	48,  // 136: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	119, // [119:137] is the sub-list for method output_type
-	101, // [101:119] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	62,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	9,   // 8: quorate.v1.AllocateRequest.any_of:type_name -> quorate.v1.Alternative
+	6,   // 9: quorate.v1.Alternative.claims:type_name -> quorate.v1.Claim
+	13,  // 10: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	63,  // 11: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	1,   // 12: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
+	71,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	71,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	5,   // 15: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	72,  // 16: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	64,  // 17: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	11,  // 18: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	73,  // 19: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
+	74,  // 20: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
+	71,  // 21: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	12,  // 22: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
+	13,  // 23: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
+	65,  // 24: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	75,  // 25: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	70,  // 26: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 27: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	10,  // 28: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	76,  // 29: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 30: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	17,  // 31: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	14,  // 32: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	20,  // 33: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 34: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	42,  // 35: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	21,  // 36: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	14,  // 37: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	43,  // 38: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	22,  // 39: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	20,  // 40: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	76,  // 41: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	77,  // 42: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	66,  // 43: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	78,  // 44: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	10,  // 45: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	21,  // 46: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	25,  // 47: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	22,  // 48: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	20,  // 49: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	27,  // 50: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	67,  // 51: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	10,  // 52: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	76,  // 53: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	30,  // 54: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	10,  // 55: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	76,  // 56: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	33,  // 57: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	34,  // 58: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	68,  // 59: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	10,  // 60: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	76,  // 61: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 62: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	79,  // 63: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 64: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	76,  // 65: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	37,  // 66: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	80,  // 67: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 68: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 69: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	10,  // 70: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	41,  // 71: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	81,  // 72: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	82,  // 73: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	83,  // 74: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	10,  // 75: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	46,  // 76: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	43,  // 77: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	20,  // 78: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	79,  // 79: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 80: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	80,  // 81: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	69,  // 82: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	79,  // 83: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 84: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 85: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	80,  // 86: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 87: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	10,  // 88: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 89: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	79,  // 90: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	76,  // 91: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 92: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	71,  // 93: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	80,  // 94: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 95: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	71,  // 96: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	76,  // 97: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	41,  // 98: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	84,  // 99: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	73,  // 100: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 101: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	79,  // 102: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	57,  // 103: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	80,  // 104: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 105: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	15,  // 106: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	21,  // 107: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	23,  // 108: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	42,  // 109: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	44,  // 110: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	18,  // 111: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	36,  // 112: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	39,  // 113: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	51,  // 114: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	53,  // 115: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	26,  // 116: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	29,  // 117: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	32,  // 118: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	55,  // 119: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	58,  // 120: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	47,  // 121: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	49,  // 122: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	14,  // 123: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	16,  // 124: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	22,  // 125: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	24,  // 126: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	43,  // 127: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	45,  // 128: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	19,  // 129: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	38,  // 130: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	40,  // 131: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	52,  // 132: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	54,  // 133: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	28,  // 134: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	31,  // 135: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	35,  // 136: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	56,  // 137: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	59,  // 138: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	48,  // 139: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	50,  // 140: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	123, // [123:141] is the sub-list for method output_type
+	105, // [105:123] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -5657,30 +5821,30 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
-	file_quorate_v1_allocation_proto_msgTypes[10].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[12].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[11].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
 		(*AllocateStreamRequest_Allocate)(nil),
 		(*AllocateStreamRequest_Release)(nil),
 		(*AllocateStreamRequest_Renew)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[12].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[14].OneofWrappers = []any{
 		(*AllocateStreamResponse_Granted)(nil),
 		(*AllocateStreamResponse_Released)(nil),
 		(*AllocateStreamResponse_Renewed)(nil),
 		(*AllocateStreamResponse_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[18].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[20].OneofWrappers = []any{
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[39].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[41].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[48].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[50].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -5690,7 +5854,7 @@ func file_quorate_v1_allocation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   63,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -282,7 +282,10 @@ type Decision struct {
 	Index *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// For a denial, computed only by Explain: who stands in the way now, one entry for each violated limit of a resource
 	// or of items, in the order of the violations.
-	Holders       []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
+	Holders []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
+	// The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
+	// violations of other decisions have their own.
+	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,6 +381,13 @@ func (x *Decision) GetHolders() []*LevelHolders {
 		return x.Holders
 	}
 	return nil
+}
+
+func (x *Decision) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
 }
 
 // LevelHolders are the holders of what counts against one violated limit.
@@ -1063,7 +1073,9 @@ type Remedy struct {
 	Raises []*Raise `protobuf:"bytes,1,rep,name=raises,proto3" json:"raises,omitempty"`
 	// A small set of held allocations whose release would admit the request, by fence. Computed only by Explain; empty
 	// otherwise, or if no such set was found.
-	Releases      []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
+	Releases []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
+	// The number of the alternative in any_of that it would admit, from 1; 0 if the request has none.
+	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1110,6 +1122,13 @@ func (x *Remedy) GetReleases() []string {
 		return x.Releases
 	}
 	return nil
+}
+
+func (x *Remedy) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
 }
 
 // Raise is one limit that would have to be higher.
@@ -1286,7 +1305,9 @@ type Violation struct {
 	// Set if the caller may not read usage at the node and its tree does not show totals there.
 	Seen TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
 	// For a hold: its reason. Empty if seen is set.
-	Reason        string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The number of the alternative in any_of that would break the limit, from 1; 0 if the request has none.
+	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1410,6 +1431,13 @@ func (x *Violation) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Violation) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
 }
 
 // Problem is the typed detail of every error other than a denial. Errors of the protocol before a request is decoded,
@@ -1602,7 +1630,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xa2\x03\n" +
+	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xc4\x03\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -1617,7 +1645,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
 	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
 	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01\x122\n" +
-	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholdersB\b\n" +
+	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholders\x12 \n" +
+	"\valternative\x18Z \x01(\x05R\valternativeB\b\n" +
 	"\x06_index\"\xaf\x02\n" +
 	"\fLevelHolders\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -1673,10 +1702,11 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tRoomTotal\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\x03R\x06amount\"O\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"q\n" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
-	"\breleases\x18\x02 \x03(\tR\breleases\"\xec\x02\n" +
+	"\breleases\x18\x02 \x03(\tR\breleases\x12 \n" +
+	"\valternative\x18Z \x01(\x05R\valternative\"\xec\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1691,7 +1721,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\fneeds_reason\x18\n" +
 	" \x01(\bR\vneedsReason\x12\x1a\n" +
 	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
-	"\asetters\x18\f \x03(\tR\asetters\"\x89\x03\n" +
+	"\asetters\x18\f \x03(\tR\asetters\"\xab\x03\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1707,7 +1737,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	" \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
 	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\x12\x16\n" +
-	"\x06reason\x18\x1e \x01(\tR\x06reason\"\xca\x01\n" +
+	"\x06reason\x18\x1e \x01(\tR\x06reason\x12 \n" +
+	"\valternative\x18Z \x01(\x05R\valternative\"\xca\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +

@@ -48,6 +48,13 @@ func (m *Decision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Alternative != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xd0
+	}
 	if len(m.Holders) > 0 {
 		for iNdEx := len(m.Holders) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Holders[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -730,6 +737,13 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Alternative != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xd0
+	}
 	if len(m.Releases) > 0 {
 		for iNdEx := len(m.Releases) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.Releases[iNdEx])
@@ -903,6 +917,13 @@ func (m *Violation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Alternative != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xd0
 	}
 	if len(m.Reason) > 0 {
 		i -= len(m.Reason)
@@ -1184,6 +1205,9 @@ func (m *Decision) SizeVT() (n int) {
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.Alternative != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1450,6 +1474,9 @@ func (m *Remedy) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.Alternative != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1557,6 +1584,9 @@ func (m *Violation) SizeVT() (n int) {
 	l = len(m.Reason)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Alternative != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1919,6 +1949,25 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 90:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
+			}
+			m.Alternative = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Alternative |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3697,6 +3746,25 @@ func (m *Remedy) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Releases = append(m.Releases, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 90:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
+			}
+			m.Alternative = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Alternative |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4420,6 +4488,25 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Reason = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 90:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
+			}
+			m.Alternative = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Alternative |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

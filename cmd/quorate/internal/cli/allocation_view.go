@@ -86,6 +86,9 @@ func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 		if a.GetForced() {
 			state += " by force"
 		}
+		if number := a.GetAlternative(); number > 0 {
+			state += ", " + AlternativeText(number)
+		}
 		rows = append(rows, []string{
 			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), FormatTime(a.GetGrantedAt()),
 			u.ClaimsText(a), strings.Join(labels, " "),
@@ -96,8 +99,19 @@ func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 
 // ClaimsText writes the claims of an allocation, or of a request that waits.
 func (u Units) ClaimsText(a *quoratev1.Allocation) string {
+	var lists []string
+	for _, alternative := range a.GetWaiting().GetAlternatives() {
+		lists = append(lists, u.claimTexts(alternative.GetClaims()))
+	}
+	if len(lists) == 0 {
+		return u.claimTexts(a.GetClaims())
+	}
+	return strings.Join(lists, " or ")
+}
+
+func (u Units) claimTexts(list []*quoratev1.HeldClaim) string {
 	var claims []string
-	for _, claim := range a.GetClaims() {
+	for _, claim := range list {
 		claims = append(claims, u.claimText(claim))
 	}
 	return strings.Join(claims, "; ")
@@ -189,11 +203,25 @@ func WaitingText(a *quoratev1.Allocation) string {
 	if w.GetPosition() == 0 { // not in the queue, or not yet assigned a position
 		return ""
 	}
-	text := fmt.Sprintf("waits at position %d", w.GetPosition())
-	if w.GetLine() != "" {
-		text += " for " + w.GetLine()
+	return "waits at position " + PositionText(w)
+}
+
+// PositionText is the position of a waiting request with what it counts for, or that of each alternative.
+func PositionText(w *quoratev1.Waiting) string {
+	text := positionFor(w.GetPosition(), w.GetLine())
+	for i, at := range w.GetAlternatives() {
+		if i == 0 {
+			text = ""
+		} else {
+			text += ", "
+		}
+		text += positionFor(at.GetPosition(), at.GetLine()) + " (" + AlternativeText(at.GetAlternative()) + ")"
 	}
 	return text
+}
+
+func positionFor(position int64, line string) string {
+	return strings.TrimSuffix(strconv.FormatInt(position, 10)+" for "+line, " for ")
 }
 
 // pickText writes requested items as --item takes them.

@@ -7,8 +7,19 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// ViolationText writes one limit that blocks a request, or the requests that come before it.
+// ViolationText writes one limit that blocks a request, or the requests that come before it, and for which of its
+// alternatives.
 func (u Units) ViolationText(v *quoratev1.Violation) string {
+	if number := v.GetAlternative(); number > 0 {
+		return AlternativeText(number) + ": " + u.blockerText(v)
+	}
+	return u.blockerText(v)
+}
+
+// AlternativeText names an alternative of a request by its number.
+func AlternativeText(number int32) string { return "alternative " + strconv.Itoa(int(number)) }
+
+func (u Units) blockerText(v *quoratev1.Violation) string {
 	at := Place{v.GetTree(), v.GetNode()}.String()
 	if v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_NOTHING {
 		at = "a level above in " + v.GetTree()

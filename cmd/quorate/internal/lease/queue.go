@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +97,7 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 		row := []string{
 			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()),
 			u.ClaimsText(a),
-			positionText(a.GetWaiting()), "",
+			cli.PositionText(a.GetWaiting()), "",
 		}
 		for i, v := range r.GetDecision().GetViolations() {
 			if i > 0 {
@@ -112,9 +111,4 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 		}
 	}
 	return p.Table(rows)
-}
-
-// positionText is a position with what it counts for.
-func positionText(w *quoratev1.Waiting) string {
-	return strings.TrimSuffix(strconv.FormatInt(w.GetPosition(), 10)+" for "+w.GetLine(), " for ")
 }

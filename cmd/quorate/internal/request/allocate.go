@@ -40,6 +40,10 @@ headroom.
 that fit are allocated, and the answer says how many. Several ranges take their steps together and have equally many, at
 most 64. A request with a range waits, preempts and is denied for its least amounts only.
 
+--or ends one alternative and begins the next, up to 8 in order of preference: the first that fits is allocated, and the
+answer says which. One that preempts others comes after all that do not. With --wait the request waits for all of them
+and gets the one that fits first.
+
 --item account asks for one free item, account=3 for three, account@dirty for one in another state, and account:a,b for
 these two; the item that has been in its state for longest comes first.
 
@@ -67,6 +71,7 @@ made.`,
                    --at cern:atlas/physics --amount cores=1
   quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
   quorate allocate --id job-5 --wait 1h --scale 4..16 --at cern:atlas/physics --amount cores=2
+  quorate allocate --id job-6 --wait 10m --at gpus:a100 --amount gpus=4 --or --at gpus:h100 --amount gpus=4
   quorate allocate --id job-4 --ttl 10m --wait 1h --at ci:tenants/web --item aws-account --amount cores=4
   quorate allocate --from quota-manager examples/quota-manager/job1.json`,
 		Args: cobra.MaximumNArgs(1),
@@ -208,6 +213,9 @@ func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error 
 // drawPlacements writes what would be held of ranges, the nodes where claims would be counted, if they differ from the
 // requested ones, and the allocations that would be preempted.
 func drawPlacements(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
+	if number := decision.GetAlternative(); number > 0 {
+		p.Linef("%s would be given", cli.AlternativeText(number))
+	}
 	for _, at := range decision.GetPlacements() {
 		if ranges := at.GetRangeAmounts(); len(ranges) > 0 {
 			p.Linef("%s would hold %s", cli.PlaceOf(at.GetTree(), at.GetNode()), u.FormatAmounts(at.GetTree(), ranges))

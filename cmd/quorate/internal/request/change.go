@@ -130,7 +130,7 @@ func (o *resizeOptions) runResize(ctx context.Context, id string) error {
 	if err := o.LearnUnits(ctx, quorate); err != nil {
 		return err
 	}
-	claims, err := o.buildMessages(o.Units)
+	claims, err := o.buildMessages(o.List, o.Units)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (o *splitOptions) runSplit(ctx context.Context, id, part string) error {
 	if err := o.LearnUnits(ctx, quorate); err != nil {
 		return err
 	}
-	claims, err := o.buildMessages(o.Units)
+	claims, err := o.buildMessages(o.List, o.Units)
 	if err != nil {
 		return err
 	}

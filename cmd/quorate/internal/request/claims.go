@@ -19,6 +19,8 @@ type Claims struct {
 	AmountsAreFixed bool
 	// Scale multiplies all amounts, see scaleFlag; nil for once.
 	Scale *scale
+	// ors are the lengths of List at which --or began another alternative.
+	ors []int
 }
 
 // TypedClaim is one claim of the command line.
@@ -83,11 +85,35 @@ func (f amountFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f amountFlag) Type() string { return "RESOURCE=AMOUNT" }
 
+// orFlag is --or, which ends one alternative and begins the next.
+type orFlag struct {
+	claims *Claims
+}
+
+// Set begins another alternative.
+func (f orFlag) Set(string) error {
+	n := len(f.claims.List)
+	if n == 0 || slices.Contains(f.claims.ors, n) {
+		return cli.Usagef("--or has no alternative before it: put --at TREE:node/path and its amounts there")
+	}
+	f.claims.ors = append(f.claims.ors, n)
+	return nil
+}
+
+// String is empty: there is no default.
+func (f orFlag) String() string { return "" }
+
+// Type is that of a flag without a value.
+func (f orFlag) Type() string { return "bool" }
+
 // checkClaims finds missing parts before a server is asked.
 func (c *Claims) checkClaims() error {
 	if len(c.List) == 0 {
 		return cli.Usagef("name what to allocate, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item " +
 			"RESOURCE")
+	}
+	if n := len(c.ors); n > 0 && c.ors[n-1] == len(c.List) {
+		return cli.Usagef("the last --or has no alternative after it: put --at TREE:node/path there")
 	}
 	for _, claim := range c.List {
 		if len(claim.amounts)+len(claim.Picks) == 0 {
@@ -98,10 +124,26 @@ func (c *Claims) checkClaims() error {
 	return nil
 }
 
-// buildMessages parses the amounts in the units of their trees.
-func (c *Claims) buildMessages(known cli.Units) ([]*quoratev1.Claim, error) {
+// addTo parses the amounts in the units of their trees, and adds the claims or the alternatives to a request.
+func (c *Claims) addTo(request *quoratev1.AllocateRequest, known cli.Units) error {
+	begin := 0
+	for _, end := range append(c.ors[:len(c.ors):len(c.ors)], len(c.List)) {
+		claims, err := c.buildMessages(c.List[begin:end], known)
+		if err != nil {
+			return err
+		}
+		if begin = end; len(c.ors) == 0 {
+			request.Claims = claims
+		} else {
+			request.AnyOf = append(request.AnyOf, &quoratev1.Alternative{Claims: claims})
+		}
+	}
+	return nil
+}
+
+func (c *Claims) buildMessages(list []TypedClaim, known cli.Units) ([]*quoratev1.Claim, error) {
 	var messages []*quoratev1.Claim
-	for _, claim := range c.List {
+	for _, claim := range list {
 		message, err := claim.buildMessage(known, c.Scale)
 		if err != nil {
 			return nil, err

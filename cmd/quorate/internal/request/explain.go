@@ -160,6 +160,9 @@ func groupText(tree string, g *quoratev1.HolderGroup) string {
 // drawRemedy writes the commands that would admit the request.
 func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
 	heading := "It would be granted after all of:"
+	if number := remedy.GetAlternative(); number > 0 {
+		heading = "Its " + cli.AlternativeText(number) + " would be granted after all of:"
+	}
 	if raises := remedy.GetRaises(); len(raises) > 0 {
 		p.Linef("\n%s", heading)
 		for _, r := range raises {

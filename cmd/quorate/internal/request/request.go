@@ -38,6 +38,8 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 		"multiply all amounts by the most of this range that fits, for example 4..16")
 	flags.Var(itemFlag{&o.Claims}, "item", "items to allocate there, for example account, account=2, account@dirty "+
 		"or account:a,b")
+	flags.Var(orFlag{&o.Claims}, "or", "allocate what follows if what is before it does not fit; may be repeated")
+	flags.Lookup("or").NoOptDefVal = "true"
 	flags.StringArrayVar(&o.labels, "label", nil, "label `name=value` to find the allocation by; may be repeated")
 	flags.StringVar(&o.user, "user", "", "user that the allocation belongs to, for user limits")
 	flags.StringArrayVar(&o.groups, "group", nil, "`name` of a group of the user; may be repeated")
@@ -61,13 +63,12 @@ func (o *Options) BuildMessage(
 	if err := c.LearnUnits(ctx, quorate); err != nil {
 		return nil, err
 	}
-	wanted, err := o.Claims.buildMessages(c.Units)
-	if err != nil {
-		return nil, err
-	}
 	request := &quoratev1.AllocateRequest{
-		Id: o.id, Claims: wanted, Labels: labels, Mode: o.allocateMode(), ReserveMs: o.reserve.Milliseconds(),
+		Id: o.id, Labels: labels, Mode: o.allocateMode(), ReserveMs: o.reserve.Milliseconds(),
 		Priority: o.priority, Type: o.kind, Unpreemptable: o.unpreemptable,
+	}
+	if err := o.Claims.addTo(request, c.Units); err != nil {
+		return nil, err
 	}
 	if o.user != "" || o.application != "" || len(o.groups) > 0 {
 		request.Principal = &quoratev1.Principal{User: o.user, Groups: o.groups, Application: o.application}
