@@ -94,7 +94,9 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 		trees: quoratev1connect.NewTreeServiceClient(client, url),
 		items: quoratev1connect.NewItemServiceClient(client, url),
 	}
-	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule, c.readHolds} {
+	for _, part := range []func(context.Context) error{
+		c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule, c.readHolds,
+	} {
 		if err := part(ctx); err != nil {
 			return State{}, err
 		}

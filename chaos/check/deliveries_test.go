@@ -32,7 +32,14 @@ func TestJudgeDeliveries(t *testing.T) {
 		"in a gap":   {Deliveries{From: 4, Events: both[:1], Gaps: []DeliveryGap{{5, 7}}}, ""},
 		"in another": {Deliveries{From: 4, Events: both[1:], Gaps: []DeliveryGap{{7, 9}}}, "a was granted with fence 1"},
 		"order":      {Deliveries{From: 4, Events: []Delivery{both[1], both[0]}}, "was first delivered after"},
-		"wrong":      {Deliveries{From: 4, Events: both, Wrong: []string{"signature"}}, "signature"},
+		"late":       {Deliveries{From: 4, Events: []Delivery{both[1], both[0]}, Gaps: []DeliveryGap{{4, 5}}}, ""},
+		"later": {
+			Deliveries{
+				From: 4, Events: []Delivery{delivered(8, 3), delivered(9, 4), both[0], both[1]}, Gaps: []DeliveryGap{{6, 8}},
+			},
+			"event 5.1 was first delivered after 9.1",
+		},
+		"wrong": {Deliveries{From: 4, Events: both, Wrong: []string{"signature"}}, "signature"},
 	} {
 		v := JudgeDeliveries(h, Finals{}, c.d)
 		if got := strings.Join(v.Messages, "; "); (c.says == "") != (got == "") || !strings.Contains(got, c.says) {

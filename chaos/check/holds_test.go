@@ -59,7 +59,9 @@ func TestLeakingHoldsAreFound(t *testing.T) {
 		"granted at a node on hold": {
 			treeScript().hold(2, 3, 2, "a").grant(4, 5, "x", "a", 1, 3, 1), "P1", "which is on hold",
 		},
-		"granted below": {treeScript().hold(2, 3, 2, "").grant(4, 5, "x", "a", 1, 3, 1), "P1", "t: or below, which is on hold"},
+		"granted below": {
+			treeScript().hold(2, 3, 2, "").grant(4, 5, "x", "a", 1, 3, 1), "P1", "t: or below, which is on hold",
+		},
 		"granted below, in no order": {
 			treeScript().hold(2, 3, 2, "").grant(4, 5, "x", "a", 1, 3, 1), "linearizable", "no order",
 		},

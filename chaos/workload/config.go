@@ -1,5 +1,5 @@
-// Package workload simulates clients of a cluster: they allocate, release, reserve, lease, wait, configure, read and
-// watch, driven by a seed, and record every call. It does not check anything.
+// Package workload simulates clients of a cluster: they allocate, release, reserve, lease, wait, configure, schedule,
+// hold, read and watch, driven by a seed, and record every call. It does not check anything.
 //
 // Clients use the public API only, and each call goes to one server and is made once: what a client library would
 // retry, the history shows as two calls with one id. The workload "joined" calls through package client, which joins
