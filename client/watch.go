@@ -111,7 +111,8 @@ func (w *watch) readStream(ctx context.Context, alive func()) error {
 		alive()
 		w.heard = time.Now()
 		message := stream.Msg()
-		if message.GetAllocation() != nil || message.GetCrossing() != nil || message.GetRevision() != nil {
+		if message.GetAllocation() != nil || message.GetCrossing() != nil || message.GetRevision() != nil ||
+			message.GetEvent() != nil {
 			if w.reportErr = w.report(message); w.reportErr != nil {
 				return w.reportErr
 			}

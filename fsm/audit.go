@@ -148,7 +148,7 @@ func AuditHold(e WatchEvent) audit.Record {
 	case ledger.FactGranted:
 		r.WallMs = a.GrantedWall
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
-		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared, ledger.FactConfigured:
+		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared, ledger.FactConfigured, ledger.FactNode:
 	}
 	if a.Owner != "" {
 		r.Detail += " of " + a.Owner

@@ -59,6 +59,8 @@ func (n *WatchEvent) digestNumber() uint64 {
 		return uint64(n.Crossing.Used)
 	case n.Revision != nil:
 		return n.Revision.Number
+	case n.Event != nil:
+		return n.Event.Number
 	}
 	return n.Allocation.Fence()
 }

@@ -431,6 +431,14 @@ type Event struct {
 	Crossing *Crossing
 }
 
+// NodePlace is the node of an event about a node; empty for other events.
+func (e *Event) NodePlace() (tree, node string) {
+	if e.Scheduled != nil {
+		return e.Scheduled.Limit.Tree, e.Scheduled.Limit.Node
+	}
+	return e.Tree, e.Node
+}
+
 // EventFilter selects remembered events; all given conditions must hold.
 type EventFilter struct {
 	// After selects events with a higher number.

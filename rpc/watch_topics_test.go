@@ -2,11 +2,14 @@ package rpc
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
@@ -98,6 +101,73 @@ func TestWatchTopics(t *testing.T) {
 		&quoratev1.WatchAllocationsRequest{Ids: []string{"x"}, Topics: []quoratev1.WatchTopic{thresholds}})
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument {
 		t.Errorf("thresholds of an id: %v", stream.Err())
+	}
+}
+
+// TestWatchNodes: scheduled limits and drains are watched at the node and above it, and by those who may see them.
+func TestWatchNodes(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(0)
+	begin := d.node.index
+	if _, err := d.trees().ScheduleLimits(t.Context(), lessHiggs()); err != nil {
+		t.Fatal(err)
+	}
+	d.node.applyAt(0, quota.HoldNode{Tree: "cern", Node: "physics/higgs", Drain: true})
+	for _, second := range []int64{10, 25, 40} {
+		d.startCivil(second)
+	}
+	for node, want := range map[string][]string{
+		"physics": {"LIMIT_SCHEDULED less", "DRAINED ", "LIMIT_STARTED less", "LIMIT_ENDING less", "LIMIT_ENDED less"},
+		"it":      {},
+	} {
+		stream := d.watch(t, &quoratev1.WatchAllocationsRequest{
+			AfterIndex: begin, Tree: "cern", Node: node,
+			Topics: []quoratev1.WatchTopic{quoratev1.WatchTopic_WATCH_TOPIC_NODES, thresholds, configuration},
+		})
+		got := []string{}
+		for stream.Receive() {
+			m := stream.Msg()
+			if e := m.GetEvent(); e != nil {
+				got = append(got, strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_")+" "+e.GetId())
+			} else if m.GetRevision() == nil { // the heartbeat behind everything
+				break
+			}
+			if len(want) > 0 && len(got) == len(want) {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at %s: %q, want %q (%v)", node, got, want, stream.Err())
+		}
+	}
+}
+
+// TestNodeEventsForWebhooks: they have types and the JSON of the watch.
+func TestNodeEventsForWebhooks(t *testing.T) {
+	d := oneNode(t)
+	d.startCivil(0)
+	begin := d.node.index
+	if _, err := d.trees().ScheduleLimits(t.Context(), lessHiggs()); err != nil {
+		t.Fatal(err)
+	}
+	d.node.applyAt(0, quota.HoldNode{Tree: "cern", Node: "physics/higgs", Drain: true})
+	page, err := d.node.ReadFeed(cluster.Position{Index: begin, Number: math.MaxUint32}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range page.Events {
+		text, err := EncodeEvent(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, EventType(e))
+		if e.Event != nil && !strings.Contains(string(text), `"event":{`) {
+			t.Errorf("%s is %s", EventType(e), text)
+		}
+	}
+	if want := []string{"limit.scheduled", "configuration.changed", "node.drained"}; !slices.Equal(got, want) {
+		t.Errorf("the types are %q, want %q", got, want)
 	}
 }
 

@@ -211,6 +211,10 @@ func (d *Deliverer) selects(spec quota.WebhookSpec, e cluster.WatchEvent) bool {
 	if r := e.Revision; r != nil {
 		return slices.ContainsFunc(r.Changes, func(c quota.Change) bool { return c.IsWithin(spec.Tree, spec.Node) })
 	}
+	if e.Event != nil {
+		tree, node := e.Event.NodePlace()
+		return tree == spec.Tree && quota.IsWithin(node, spec.Node)
+	}
 	return slices.ContainsFunc(e.Allocation.Info().Claims, func(c quota.ClaimInfo) bool {
 		return c.Tree == spec.Tree && (quota.IsWithin(c.Node, spec.Node) || quota.IsWithin(c.Placed, spec.Node))
 	})

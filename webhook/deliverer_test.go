@@ -214,3 +214,27 @@ func TestAGapIsDelivered(t *testing.T) {
 		t.Errorf("the webhook is %+v", w)
 	}
 }
+
+// TestNodeEventsAreSelected by their type and by the node that they are about.
+func TestNodeEventsAreSelected(t *testing.T) {
+	d := &Deliverer{config: Config{TypeOf: func(cluster.WatchEvent) string { return "limit.started" }}}
+	scheduled := quota.Event{Kind: quota.EventLimitStarted, Scheduled: &quota.ScheduledLimitEvent{
+		Limit: quota.ScheduledLimit{Tree: "t", Node: "a/b"},
+	}}
+	drained := quota.Event{Kind: quota.EventDrained, Tree: "t", Node: "a/b"}
+	for _, e := range []*quota.Event{&scheduled, &drained} {
+		event := cluster.WatchEvent{Fact: ledger.Fact{Kind: ledger.FactNode, Event: e}}
+		for spec, want := range map[[3]string]bool{
+			{"", "", ""}: true, {"t", "a", ""}: true, {"t", "a/b", "limit.started"}: true,
+			{"t", "a/c", ""}: false, {"u", "", ""}: false, {"t", "", "limit.ended"}: false,
+		} {
+			s := quota.WebhookSpec{Tree: spec[0], Node: spec[1]}
+			if spec[2] != "" {
+				s.Types = []string{spec[2]}
+			}
+			if is := d.selects(s, event); is != want {
+				t.Errorf("%v selects %v: %v", spec, e, is)
+			}
+		}
+	}
+}

@@ -77,9 +77,12 @@ func marshalEnvelope(name string, data any) []byte {
 	return body
 }
 
-// idOf is the id of the allocation of an event.
+// idOf is the id of the allocation or the scheduled limit of an event.
 func idOf(e cluster.WatchEvent) string {
-	if e.Allocation == nil {
+	switch {
+	case e.Event != nil:
+		return e.Event.ID
+	case e.Allocation == nil:
 		return ""
 	}
 	return e.Allocation.ID()

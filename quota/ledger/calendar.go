@@ -294,7 +294,7 @@ func (c *calendar) overAfter(s *scheduledLimit) []quota.Overuse {
 func (c *calendar) note(kind quota.EventKind, s *scheduledLimit, by string, over []quota.Overuse) {
 	is := s.info()
 	is.Windows, is.Skipped = is.Windows[:min(1, len(is.Windows))], nil
-	c.journal.noteEvent(quota.Event{
+	c.journal.noteNodeEvent(quota.Event{
 		Kind: kind, ID: s.ID, By: by, Scheduled: &quota.ScheduledLimitEvent{Limit: is, Over: over},
 	})
 }

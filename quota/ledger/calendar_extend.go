@@ -105,7 +105,7 @@ func (c *calendar) skip(s *scheduledLimit, skipped []quota.SkippedWindow) {
 	}
 	is := s.info()
 	is.Windows, is.Skipped = nil, skipped
-	c.journal.noteEvent(quota.Event{
+	c.journal.noteNodeEvent(quota.Event{
 		Kind: quota.EventLimitSkipped, ID: s.ID, By: quota.Calendar, Scheduled: &quota.ScheduledLimitEvent{Limit: is},
 	})
 }

@@ -118,7 +118,7 @@ func (l *Ledger) announceDrained() {
 		hold.Drained = !hold.Drained
 		l.setHold(n, &hold)
 		if hold.Drained {
-			l.journal.noteEvent(quota.Event{Kind: quota.EventDrained, Tree: n.treeName, Node: n.path})
+			l.journal.noteNodeEvent(quota.Event{Kind: quota.EventDrained, Tree: n.treeName, Node: n.path})
 		}
 	}
 	l.forest.drained = nil

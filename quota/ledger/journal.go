@@ -78,6 +78,12 @@ func (j *journal) noteEvent(e quota.Event) {
 	j.addEvent(&e)
 }
 
+// noteNodeEvent is noteEvent for what happens to a node, which watchers see too.
+func (j *journal) noteNodeEvent(e quota.Event) {
+	j.noteEvent(e)
+	j.facts = append(j.facts, Fact{Kind: FactNode, Event: j.events[len(j.events)-1]})
+}
+
 func (j *journal) addEvent(e *quota.Event) {
 	j.events = append(j.events, e)
 	j.bytes += eventSize(e)
@@ -130,8 +136,8 @@ func (l *Ledger) TakeChanges() []quota.Change {
 	return changes
 }
 
-// Fact is a change of state of one allocation or threshold, or of the configuration, for watchers. It is not part of
-// the state.
+// Fact is a change of state of one allocation, threshold or node, or of the configuration, for watchers. It is not
+// part of the state.
 type Fact struct {
 	Kind FactKind
 	// Allocation is the record after the change; nil for facts about something else.
@@ -140,6 +146,8 @@ type Fact struct {
 	Crossing *quota.Crossing
 	// Revision is set for FactConfigured, without what takes it back. It must not be changed.
 	Revision *quota.Revision
+	// Event is set for FactNode. It must not be changed.
+	Event *quota.Event
 	// Since is when a request that was granted from the queue had entered it; 0 otherwise.
 	Since quota.Instant
 }
@@ -153,6 +161,8 @@ func (f *Fact) Size() int64 {
 		return revisionSize(f.Revision)
 	case f.Crossing != nil:
 		return eventSize(&quota.Event{Crossing: f.Crossing})
+	case f.Event != nil:
+		return eventSize(f.Event)
 	}
 	return 0
 }
@@ -178,4 +188,7 @@ const (
 	FactCleared FactKind = 15
 	// FactConfigured: a revision has changed the configuration. Since LevelNine.
 	FactConfigured FactKind = 16
+	// FactNode: something has happened to a node that is no revision: a scheduled limit was made, begins, ends soon, has
+	// ended or skips windows, or the node is drained.
+	FactNode FactKind = 27
 )

@@ -284,6 +284,10 @@ func (r Reader) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
 // CivilTime is that of a View.
 func (r Reader) CivilTime() quota.CivilTime { return r.view.CivilTime() }
 
+// ShownNodeEvent reports whether an event about a node may be shown: a scheduled limit where the reader may read the
+// configuration, and others where it may read usage.
+func (r Reader) ShownNodeEvent(e *quota.Event) bool { return r.seesEvent(e) }
+
 // seesEvent is true for the denials of the caller's own requests, for what happened to holders that it may read, for
 // thresholds where it may read usage, and for scheduled limits where it may read the configuration.
 func (r Reader) seesEvent(e *quota.Event) bool {

@@ -162,6 +162,11 @@ func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.
 			return nil
 		}
 		m.Revision = wire.FromRevision(revision)
+	case n.Event != nil:
+		if !reader.ShownNodeEvent(n.Event) {
+			return nil
+		}
+		m.Event = wire.FromEvent(*n.Event)
 	default:
 		info, seen := reader.Shown(n.Allocation)
 		if !seen {
@@ -267,6 +272,10 @@ func (f watchFilter) matches(n *cluster.WatchEvent) bool {
 			(f.tree == "" || n.Crossing.Tree == f.tree && isBelow(n.Crossing.Node, f.node))
 	case n.Revision != nil:
 		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION)
+	case n.Event != nil:
+		tree, node := n.Event.NodePlace()
+		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_NODES) &&
+			(f.tree == "" || tree == f.tree && isBelow(node, f.node))
 	case n.Allocation != nil:
 		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS) &&
 			f.matchesAllocation(n.Allocation)

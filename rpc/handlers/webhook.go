@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -31,6 +32,13 @@ type WebhookService struct {
 // Types of events that are not about allocations.
 const crossedType, clearedType, configuredType = "limit.crossed", "limit.cleared", "configuration.changed"
 
+// nodeEventTypes are the types of events about nodes.
+var nodeEventTypes = map[quota.EventKind]string{
+	quota.EventLimitScheduled: "limit.scheduled", quota.EventLimitStarted: "limit.started",
+	quota.EventLimitEnding: "limit.ending", quota.EventLimitEnded: "limit.ended",
+	quota.EventLimitSkipped: "limit.skipped", quota.EventDrained: "node.drained",
+}
+
 // EventType is the type of an event for webhooks, such as "allocation.granted".
 func EventType(e cluster.WatchEvent) string {
 	switch e.Kind {
@@ -40,6 +48,8 @@ func EventType(e cluster.WatchEvent) string {
 		return clearedType
 	case ledger.FactConfigured:
 		return configuredType
+	case ledger.FactNode:
+		return nodeEventTypes[e.Event.Kind]
 	case ledger.FactWaiting, ledger.FactGranted, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactEnded,
 		ledger.FactRestored, ledger.FactShrunk, ledger.FactResized:
 	}
@@ -52,7 +62,7 @@ func eventTypeOf(change quoratev1.AllocationChange) string {
 
 // eventTypes are all types of events, sorted.
 func eventTypes() []string {
-	list := []string{crossedType, clearedType, configuredType}
+	list := append(slices.Collect(maps.Values(nodeEventTypes)), crossedType, clearedType, configuredType)
 	for _, change := range AllocationChanges {
 		list = append(list, eventTypeOf(change))
 	}
@@ -67,9 +77,12 @@ func EncodeEvent(e cluster.WatchEvent) ([]byte, error) {
 		return json.Marshal(crossingOf(e))
 	}
 	message := placeMessage(&e)
-	if e.Revision != nil {
+	switch {
+	case e.Revision != nil:
 		message.Revision = wire.FromRevision(*e.Revision)
-	} else {
+	case e.Event != nil:
+		message.Event = wire.FromEvent(*e.Event)
+	default:
 		info := e.Allocation.Info()
 		info.Data = nil
 		message = fromNews(e, info)

@@ -183,21 +183,26 @@ const (
 	WatchTopic_WATCH_TOPIC_THRESHOLDS WatchTopic = 2
 	// Changes of the configuration, where the caller may read it.
 	WatchTopic_WATCH_TOPIC_CONFIGURATION WatchTopic = 3
+	// What happens to nodes: scheduled limits that are made, begin, end soon, have ended or skip windows, where the caller
+	// may read the configuration, and drained nodes, where it may read usage.
+	WatchTopic_WATCH_TOPIC_NODES WatchTopic = 100
 )
 
 // Enum value maps for WatchTopic.
 var (
 	WatchTopic_name = map[int32]string{
-		0: "WATCH_TOPIC_UNSPECIFIED",
-		1: "WATCH_TOPIC_ALLOCATIONS",
-		2: "WATCH_TOPIC_THRESHOLDS",
-		3: "WATCH_TOPIC_CONFIGURATION",
+		0:   "WATCH_TOPIC_UNSPECIFIED",
+		1:   "WATCH_TOPIC_ALLOCATIONS",
+		2:   "WATCH_TOPIC_THRESHOLDS",
+		3:   "WATCH_TOPIC_CONFIGURATION",
+		100: "WATCH_TOPIC_NODES",
 	}
 	WatchTopic_value = map[string]int32{
 		"WATCH_TOPIC_UNSPECIFIED":   0,
 		"WATCH_TOPIC_ALLOCATIONS":   1,
 		"WATCH_TOPIC_THRESHOLDS":    2,
 		"WATCH_TOPIC_CONFIGURATION": 3,
+		"WATCH_TOPIC_NODES":         100,
 	}
 )
 
@@ -3492,8 +3497,8 @@ func (x *WatchAllocationsRequest) GetTopics() []WatchTopic {
 	return nil
 }
 
-// WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation, crossing and
-// revision.
+// WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation, crossing,
+// revision and event.
 type WatchAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of change.
@@ -3510,7 +3515,9 @@ type WatchAllocationsResponse struct {
 	Crossing *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	// The change of the configuration, as far as it is at the watched nodes and the caller may read it; unset for other
 	// changes.
-	Revision      *Revision `protobuf:"bytes,51,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision *Revision `protobuf:"bytes,51,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What has happened to a node; unset for other changes.
+	Event         *Event `protobuf:"bytes,100,opt,name=event,proto3" json:"event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3590,6 +3597,13 @@ func (x *WatchAllocationsResponse) GetCrossing() *ThresholdCrossing {
 func (x *WatchAllocationsResponse) GetRevision() *Revision {
 	if x != nil {
 		return x.Revision
+	}
+	return nil
+}
+
+func (x *WatchAllocationsResponse) GetEvent() *Event {
+	if x != nil {
+		return x.Event
 	}
 	return nil
 }
@@ -5353,7 +5367,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x03ids\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12E\n" +
-	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x15\xbaH\x0e\x92\x01\v\x10\x03\"\a\x82\x01\x04\x10\x01 \x00\xb0\xa0\x19\tR\x06topics\"\xc9\x02\n" +
+	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x15\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00\xb0\xa0\x19\tR\x06topics\"\xf2\x02\n" +
 	"\x18WatchAllocationsResponse\x124\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
 	"\n" +
@@ -5363,7 +5377,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06number\x18\x04 \x01(\rR\x06number\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x129\n" +
 	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x120\n" +
-	"\brevision\x183 \x01(\v2\x14.quorate.v1.RevisionR\brevision\"\xe2\x01\n" +
+	"\brevision\x183 \x01(\v2\x14.quorate.v1.RevisionR\brevision\x12'\n" +
+	"\x05event\x18d \x01(\v2\x11.quorate.v1.EventR\x05event\"\xe2\x01\n" +
 	"\x11ThresholdCrossing\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -5498,13 +5513,14 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x1aALLOCATION_STATE_CANCELLED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_STATE_WAITING\x10\a\x12\x1e\n" +
 	"\x1aALLOCATION_STATE_TIMED_OUT\x10\b\x12\x1e\n" +
-	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x81\x01\n" +
+	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x98\x01\n" +
 	"\n" +
 	"WatchTopic\x12\x1b\n" +
 	"\x17WATCH_TOPIC_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17WATCH_TOPIC_ALLOCATIONS\x10\x01\x12\x1a\n" +
 	"\x16WATCH_TOPIC_THRESHOLDS\x10\x02\x12\x1d\n" +
-	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03*\xad\x02\n" +
+	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03\x12\x15\n" +
+	"\x11WATCH_TOPIC_NODES\x10d*\xad\x02\n" +
 	"\x10AllocationChange\x12!\n" +
 	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
@@ -5733,79 +5749,80 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	10,  // 70: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
 	41,  // 71: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
 	81,  // 72: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	82,  // 73: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	83,  // 74: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	10,  // 75: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	46,  // 76: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	43,  // 77: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	20,  // 78: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	79,  // 79: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 80: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	80,  // 81: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	69,  // 82: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	79,  // 83: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 84: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 85: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	80,  // 86: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 87: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	10,  // 88: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 89: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	79,  // 90: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	76,  // 91: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 92: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	71,  // 93: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	80,  // 94: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 95: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	71,  // 96: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	76,  // 97: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	41,  // 98: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	84,  // 99: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	73,  // 100: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 101: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	79,  // 102: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	57,  // 103: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	80,  // 104: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 105: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	15,  // 106: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	21,  // 107: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	23,  // 108: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	42,  // 109: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	44,  // 110: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	18,  // 111: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	36,  // 112: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	39,  // 113: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	51,  // 114: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	53,  // 115: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	26,  // 116: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	29,  // 117: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	32,  // 118: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	55,  // 119: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	58,  // 120: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	47,  // 121: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	49,  // 122: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	14,  // 123: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	16,  // 124: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	22,  // 125: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	24,  // 126: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	43,  // 127: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	45,  // 128: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	19,  // 129: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	38,  // 130: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	40,  // 131: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	52,  // 132: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	54,  // 133: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	28,  // 134: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	31,  // 135: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	35,  // 136: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	56,  // 137: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	59,  // 138: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	48,  // 139: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	50,  // 140: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	123, // [123:141] is the sub-list for method output_type
-	105, // [105:123] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	57,  // 73: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
+	82,  // 74: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	83,  // 75: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	10,  // 76: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	46,  // 77: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	43,  // 78: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	20,  // 79: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	79,  // 80: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 81: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	80,  // 82: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	69,  // 83: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	79,  // 84: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 85: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 86: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	80,  // 87: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 88: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	10,  // 89: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 90: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	79,  // 91: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	76,  // 92: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 93: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	71,  // 94: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	80,  // 95: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 96: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	71,  // 97: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	76,  // 98: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	41,  // 99: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	84,  // 100: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	73,  // 101: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 102: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	79,  // 103: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	57,  // 104: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	80,  // 105: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 106: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	15,  // 107: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	21,  // 108: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	23,  // 109: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	42,  // 110: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	44,  // 111: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	18,  // 112: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	36,  // 113: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	39,  // 114: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	51,  // 115: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	53,  // 116: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	26,  // 117: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	29,  // 118: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	32,  // 119: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	55,  // 120: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	58,  // 121: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	47,  // 122: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	49,  // 123: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	14,  // 124: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	16,  // 125: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	22,  // 126: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	24,  // 127: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	43,  // 128: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	45,  // 129: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	19,  // 130: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	38,  // 131: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	40,  // 132: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	52,  // 133: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	54,  // 134: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	28,  // 135: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	31,  // 136: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	35,  // 137: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	56,  // 138: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	59,  // 139: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	48,  // 140: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	50,  // 141: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	124, // [124:142] is the sub-list for method output_type
+	106, // [106:124] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

@@ -36,7 +36,8 @@ end, one line per change, or with -o json one line of JSON. The first column is 
 --after continues from it, at any server. The servers keep the last 65,536 changes.
 
 With --topic thresholds it shows thresholds of limits (warn-at in a manifest) that are crossed and cleared, and with
---topic configuration changes of the configuration with their actor and reason, where you may read it.`,
+--topic configuration changes of the configuration with their actor and reason, where you may read it. With --topic nodes
+it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are drained.`,
 		Example: `  quorate watch --tree ci
   quorate watch --tree cern --node atlas --topic configuration,thresholds
   quorate watch --after 4711.2 -o json`,
@@ -58,6 +59,7 @@ var watchTopics = map[string]quoratev1.WatchTopic{
 	"allocations":   quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS,
 	"thresholds":    quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS,
 	"configuration": quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION,
+	"nodes":         quoratev1.WatchTopic_WATCH_TOPIC_NODES,
 }
 
 // errEnough ends a watch after --limit changes.
@@ -149,6 +151,9 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 	if r := m.GetRevision(); r != nil {
 		return "revision", revisionText(r)
 	}
+	if e := m.GetEvent(); e != nil {
+		return eventWord(e), o.nodeEventText(e)
+	}
 	a := m.GetAllocation()
 	words := []string{a.GetId(), o.Units.ClaimsText(a)}
 	for _, more := range []string{o.changeText(m), cli.WaitingText(a)} {
@@ -157,6 +162,19 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 		}
 	}
 	return strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")), strings.Join(words, "  ")
+}
+
+// eventWord is the kind of an event, as "quorate events --kind" has it.
+func eventWord(e *quoratev1.Event) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"), "_", "-"))
+}
+
+// nodeEventText says what has happened to a node.
+func (o *watchOptions) nodeEventText(e *quoratev1.Event) string {
+	if e.GetScheduled() == nil {
+		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
+	}
+	return e.GetId() + "  " + o.Units.ScheduledEventText(e.GetScheduled()) + " (by " + cmp.Or(e.GetBy(), "nobody") + ")"
 }
 
 // revisionText names the first changes of a revision; amounts are in base units, as in the history.

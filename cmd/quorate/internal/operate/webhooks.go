@@ -118,7 +118,8 @@ func newWebhooksSetCmd(c *cli.Env) *cobra.Command {
 continues where it is. SECRET is the name of a file in the webhook-secrets-dir of each server.
 
 Events have the types allocation.waiting, .granted, .confirmed, .revoked, .restored, .shrunk, .resized and .ended, and
-limit.crossed, limit.cleared and configuration.changed.`,
+limit.crossed, limit.cleared, limit.scheduled, limit.started, limit.ending, limit.ended, limit.skipped, node.drained and
+configuration.changed.`,
 		Example: `  quorate webhooks set pager https://hooks.example.org/quorate --secret pager \
     --type allocation.revoked --type allocation.ended
   quorate webhooks set atlas https://atlas.example.org/quota --secret atlas --node cern:atlas --retry-for 2d`,
