@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/quota"
 )
 
 // NodeStatus is the status of one node as reported by itself.
@@ -26,6 +27,8 @@ type NodeStatus struct {
 	FeatureLevel uint32
 	// Wall is the node's wall clock in milliseconds since 1970.
 	Wall int64
+	// CivilTime is civil time as of now, from a leader; 0 from another node, and from versions before 0.5.
+	CivilTime quota.CivilTime
 	// Instance identifies a node that has no state and was not admitted yet; empty otherwise. It changes with each start.
 	Instance string
 	// PromoteWhenStable is true for a node that the leader should promote to voter once it is stable.
@@ -58,7 +61,7 @@ func (n *Node) Status() NodeStatus {
 		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: n.wall(), Instance: n.joiner.waitingInstance(),
+		Wall: n.wall(), CivilTime: n.leaderCivilTime(), Instance: n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
 		Removed:           n.joiner.removed.Load(),
 

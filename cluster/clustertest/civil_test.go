@@ -165,6 +165,31 @@ func TestCivilTimeOfASingleServer(t *testing.T) {
 	})
 }
 
+// TestEveryNodeKnowsCivilTimeOfNow: also while nothing is written, after a restart, and behind another leader.
+func TestEveryNodeKnowsCivilTimeOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := civilCluster(t, 3, nil)
+		for _, change := range []func(){
+			func() {}, func() { c.Crash(c.Followers()[0].Status().ID) }, func() { c.Crash(c.Leader().Status().ID) },
+		} {
+			change()
+			c.StartMissing()
+			c.AwaitConverged()
+			time.Sleep(10 * time.Minute)
+			for _, n := range c.Nodes() {
+				if wrong := time.Until(time.UnixMilli(int64(n.CivilTime()))); wrong.Abs() > 1100*time.Millisecond {
+					t.Errorf("%s is wrong by %v", n.Status().ID, wrong)
+				}
+			}
+		}
+		c.Isolate("n1")
+		time.Sleep(time.Minute)
+		if at := time.UnixMilli(int64(c.Node("n1").CivilTime())); time.Since(at) < time.Minute {
+			t.Errorf("a node without a leader says that civil time is %v", at)
+		}
+	})
+}
+
 // TestTheLeaderShowsWrongClocks: relative to civil time, also its own.
 func TestTheLeaderShowsWrongClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

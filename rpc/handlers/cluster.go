@@ -41,13 +41,13 @@ func (s ClusterService) GetStatus(
 		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
 		ClusterName: s.ClusterName, Members: s.listMembers(ctx, own, r.GetLocal()), Problem: s.currentProblem(own),
 	}
+	answer.CivilTimeMs = int64(s.Node.CivilTime())
 	if leader, known := s.Node.Leader(); known {
 		answer.LeaderId = leader.ID
 	}
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		counts := v.Counts()
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
-		answer.CivilTimeMs = int64(v.CivilTime())
 		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
 		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
 	})

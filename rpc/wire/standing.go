@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // maxStateDigests is the number of state digests of another node that are read; further ones are ignored.
@@ -16,7 +17,8 @@ func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
 		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem, Warning: own.Warning,
 		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance,
-		Candidate: own.PromoteWhenStable, LeaderId: own.Leader,
+		CivilTimeMs: int64(own.CivilTime),
+		Candidate:   own.PromoteWhenStable, LeaderId: own.Leader,
 		ClusterLevel: own.ClusterLevel, RaftAddress: own.RaftAddr, HttpAddress: own.HTTPAddr,
 		ClusterName:     own.ClusterName,
 		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
@@ -35,6 +37,7 @@ func StandingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
 		AppliedIndex: wire.GetAppliedIndex(), LastIndex: wire.GetLastIndex(), Version: wire.GetVersion(),
 		FeatureLevel: wire.GetFeatureLevel(), Problem: wire.GetProblem(), Warning: wire.GetWarning(),
 		Wall:        wire.GetWallMs(),
+		CivilTime:   quota.CivilTime(wire.GetCivilTimeMs()),
 		LastContact: time.Duration(wire.GetLastContactMs()) * time.Millisecond,
 		Instance:    wire.GetInstance(), PromoteWhenStable: wire.GetCandidate(),
 		ClusterLevel: wire.GetClusterLevel(), RaftAddr: wire.GetRaftAddress(), HTTPAddr: wire.GetHttpAddress(),

@@ -365,8 +365,8 @@ type GetStatusResponse struct {
 	LedgerBytes int64 `protobuf:"varint,13,opt,name=ledger_bytes,json=ledgerBytes,proto3" json:"ledger_bytes,omitempty"`
 	// The bound of ledger_bytes: a request that would exceed it is refused with the reason FULL.
 	LedgerBytesLimit int64 `protobuf:"varint,14,opt,name=ledger_bytes_limit,json=ledgerBytesLimit,proto3" json:"ledger_bytes_limit,omitempty"`
-	// Civil time in milliseconds since 1970, as of the last entry that the serving node has applied; 0 until the members
-	// have agreed on it.
+	// Civil time as of now, in milliseconds since 1970: the last answer of the leader and what has passed since, or without
+	// one that of the last entry that the serving node has applied; 0 until the members have agreed on it.
 	CivilTimeMs   int64 `protobuf:"varint,15,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

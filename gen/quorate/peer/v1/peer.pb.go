@@ -196,7 +196,9 @@ type GetStandingResponse struct {
 	// The digest of the initial configuration that it would form; empty until it sees all of its nodes.
 	BootstrapIntent string `protobuf:"bytes,21,opt,name=bootstrap_intent,json=bootstrapIntent,proto3" json:"bootstrap_intent,omitempty"`
 	// How it stores its log: "wal" or "bolt".
-	LogStore      string `protobuf:"bytes,22,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	LogStore string `protobuf:"bytes,22,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	// Civil time as of now, in milliseconds since 1970, from a leader; 0 from another node.
+	CivilTimeMs   int64 `protobuf:"varint,100,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +385,13 @@ func (x *GetStandingResponse) GetLogStore() string {
 		return x.LogStore
 	}
 	return ""
+}
+
+func (x *GetStandingResponse) GetCivilTimeMs() int64 {
+	if x != nil {
+		return x.CivilTimeMs
+	}
+	return 0
 }
 
 // StateDigest is the digest of the state behind an entry of the log.
@@ -804,7 +813,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\xe2\x05\n" +
+	"\x12GetStandingRequest\"\x86\x06\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -829,7 +838,8 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\fcluster_name\x18\x13 \x01(\tR\vclusterName\x12)\n" +
 	"\x10bootstrap_expect\x18\x14 \x01(\rR\x0fbootstrapExpect\x12)\n" +
 	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\x12\x1b\n" +
-	"\tlog_store\x18\x16 \x01(\tR\blogStore\";\n" +
+	"\tlog_store\x18\x16 \x01(\tR\blogStore\x12\"\n" +
+	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\";\n" +
 	"\vStateDigest\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\"f\n" +
