@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,47 @@ func TestCommandsNeedTheirRights(t *testing.T) {
 	g.refused("anna", quota.RollBack{Revision: 1}, quota.Forbidden, "config.read")
 	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden, "with --at cern:atlas")
 	g.refused("hans", quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "none"}}}, quota.NotFound, "there is no none")
+}
+
+// TestAlternativesNeedTheirRights: a request needs the rights at the nodes of all its alternatives, and while it waits
+// those who may read or operate at some of them only do not see it.
+func TestAlternativesNeedTheirRights(t *testing.T) {
+	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
+	anyOf := func(id string, nodes ...string) quota.Allocate {
+		r := quota.Allocate{ID: id, Mode: quota.Wait}
+		for _, node := range nodes {
+			r.AnyOf = append(r.AnyOf, claimCores(id, node, 8).Claims)
+		}
+		return r
+	}
+	g.refused("hans", anyOf("h1", "atlas/physics/higgs", "cms"), quota.NotFound, "any_of[1].claims[0].node: there is no")
+	g.must("root", claimCores("full", "atlas/physics/higgs", 10))
+	g.must("root", claimCores("full2", "cms", 40))
+	for _, r := range []quota.Allocate{
+		anyOf("r1", "atlas/physics/higgs", "cms"), anyOf("r2", "atlas/physics/higgs", "atlas/physics/higgs"),
+	} {
+		if out := g.apply("root", r); out.Decision == nil || !out.Decision.Waiting {
+			t.Fatalf("%s does not wait: %+v", r.ID, out)
+		}
+	}
+	g.refused("anna", quota.Cancel{ID: "r1"}, quota.NotFound, `no allocation "r1" is held`)
+	g.refused("carl", quota.Cancel{ID: "r1"}, quota.NotFound, `no allocation "r1" is held`)
+	for user, seen := range map[string][]string{"anna": {"r2"}, "carl": nil, "root": {"r1", "r2"}} {
+		var got []string
+		for _, id := range []string{"r1", "r2"} {
+			reader, refused := g.ledger.View().At(wallNow).ReaderOf(callerOf(user))
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			if _, refused := reader.Allocation(id); refused == nil {
+				got = append(got, id)
+			}
+		}
+		if !slices.Equal(got, seen) {
+			t.Errorf("%s sees %v, want %v", user, got, seen)
+		}
+	}
+	g.refused("anna", quota.Cancel{ID: "r2"}, quota.Forbidden, "nor has the right hold.operate where it holds")
 }
 
 // TestOthersAllocationsDoNotExist: who may not operate an allocation learns nothing from its id.

@@ -280,29 +280,44 @@ func (l guard) permitPicks(claim quota.Claim, n *node, i int) *quota.Error {
 func (l guard) mayOperate(a *Allocation) bool { return l.mayAtClaims(access.HoldOperate, a) }
 
 // mayAtClaims is true if the caller has a verb at every claim of an allocation. Claims of one that has ended stand for
-// where they were.
+// where they were, and a request that waits has the claims of all its alternatives.
 func (l guard) mayAtClaims(verb access.Verb, a *Allocation) bool {
-	for i := range a.claims {
-		if !l.may(verb, l.claimedNode(a, i)) {
-			return false
-		}
-	}
-	return true
+	_, lacks := l.nodeWithout(verb, a)
+	return !lacks
 }
 
 // lackingAtClaims notes in a refusal which verb is missing at which of the nodes of an allocation.
 func (l guard) lackingAtClaims(err *quota.Error, verb access.Verb, a *Allocation) *quota.Error {
-	for i := range a.claims {
-		if n := l.claimedNode(a, i); !l.may(verb, n) {
-			return lackingVerb(err, verb, n)
-		}
+	if n, lacks := l.nodeWithout(verb, a); lacks {
+		return lackingVerb(err, verb, n)
 	}
 	return err
 }
 
+// nodeWithout is the first node of the claims of an allocation at which the caller lacks a verb; false if there is none.
+func (l guard) nodeWithout(verb access.Verb, a *Allocation) (*node, bool) {
+	if !a.isWaiting() {
+		return l.nodeOfClaimsWithout(verb, a, a.claims)
+	}
+	for _, alt := range l.queue.waiterOf(a).alternatives {
+		if n, lacks := l.nodeOfClaimsWithout(verb, a, alt.claims); lacks {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+func (l guard) nodeOfClaimsWithout(verb access.Verb, a *Allocation, claims []placedClaim) (*node, bool) {
+	for i := range claims {
+		if n := l.claimedNode(a, &claims[i]); !l.may(verb, n) {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
 // claimedNode is the node that a claim belongs to, or the nearest that exists.
-func (l guard) claimedNode(a *Allocation, i int) *node {
-	c := &a.claims[i]
+func (l guard) claimedNode(a *Allocation, c *placedClaim) *node {
 	if a.ended == nil && !a.isWaiting() {
 		return c.home()
 	}

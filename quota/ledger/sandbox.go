@@ -73,7 +73,7 @@ func (s Sandbox) explainID(
 		return quota.Decision{}, nil, nil, err
 	}
 	if a := s.ledger.allocations.findByID(id); a != nil {
-		if info := a.currentInfo(); sees(&info) {
+		if info := s.ledger.currentInfo(a); sees(&info) {
 			d, info := s.explainAllocation(a, sees)
 			return d, &info, nil, nil
 		}
