@@ -83,7 +83,8 @@ func (t *tally) addEvent(n cluster.WatchEvent) {
 		t.change.addChange(endCounts(n.Allocation.Fence(), state))
 		t.ended[state]++
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
-		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared, ledger.FactConfigured, ledger.FactNode:
+		ledger.FactResized, ledger.FactResizeWaits, ledger.FactResizeDropped, ledger.FactCrossed, ledger.FactCleared,
+		ledger.FactConfigured, ledger.FactNode:
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *changeDraft) addHolding(id, tree, node, text string) {
 var holdActions = map[ledger.FactKind]string{
 	ledger.FactWaiting: "waiting", ledger.FactGranted: "granted", ledger.FactConfirmed: "confirmed",
 	ledger.FactRevoked: "revoked", ledger.FactRestored: "restored", ledger.FactShrunk: "shrunk",
-	ledger.FactResized: "resized",
+	ledger.FactResized: "resized", ledger.FactResizeWaits: "resize-waiting", ledger.FactResizeDropped: "resize-dropped",
 }
 
 // endActions are the words for the ends.
@@ -140,7 +140,7 @@ func AuditHold(e WatchEvent) audit.Record {
 	a := e.Allocation.Info()
 	r := changeDraft{audit.Record{
 		Kind: audit.Hold, Index: e.Index, TimeMs: int64(e.At), Action: holdActions[e.Kind], Outcome: audit.Applied,
-		Detail: "allocation " + a.ID, ChangeCount: uint64(len(a.Claims)),
+		Detail: "allocation " + a.ID,
 	}}
 	switch e.Kind {
 	case ledger.FactEnded:
@@ -148,8 +148,13 @@ func AuditHold(e WatchEvent) audit.Record {
 	case ledger.FactGranted:
 		r.WallMs = a.GrantedWall
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk,
-		ledger.FactResized, ledger.FactCrossed, ledger.FactCleared, ledger.FactConfigured, ledger.FactNode:
+		ledger.FactResized, ledger.FactResizeWaits, ledger.FactResizeDropped, ledger.FactCrossed, ledger.FactCleared,
+		ledger.FactConfigured, ledger.FactNode:
 	}
+	if e.Kind == ledger.FactResizeWaits {
+		a.Claims = a.Resize.Claims // what it waits for
+	}
+	r.ChangeCount = uint64(len(a.Claims))
 	if a.Owner != "" {
 		r.Detail += " of " + a.Owner
 	}

@@ -126,6 +126,7 @@ func encodeCommand(c quota.Command) *logv1.Command {
 	case quota.Resize:
 		return &logv1.Command{Command: &logv1.Command_Resize{Resize: &logv1.Resize{
 			Id: c.ID, Fence: c.Fence, Generation: c.Generation, Claims: each(c.Claims, encodeClaimChange),
+			WaitMs: int64(c.WaitFor),
 		}}}
 	case quota.Transfer:
 		return &logv1.Command{Command: &logv1.Command_Transfer{Transfer: &logv1.Transfer{

@@ -66,7 +66,12 @@ func formatOf(c quota.Command) uint32 {
 		return seventhFormat
 	case quota.ChangeAccess, quota.AdoptAllocations, quota.ApproveRequest, quota.RejectRequest, quota.WithdrawRequest:
 		return seventhFormat
-	case quota.Resize, quota.Transfer, quota.Split:
+	case quota.Resize:
+		if c.WaitFor != 0 {
+			return ninthFormat
+		}
+		return eighthFormat
+	case quota.Transfer, quota.Split:
 		return eighthFormat
 	case quota.SetCivilOffset, quota.ScheduleLimits, quota.CancelScheduledLimit, quota.ExtendSchedule, quota.SetWebhook,
 		quota.ManageWebhook, quota.AdvanceWebhooks, quota.HoldNode, quota.ResumeNode:

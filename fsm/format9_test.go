@@ -20,6 +20,12 @@ func ninthSamples() map[string]quota.Command {
 		"declared": quota.Allocate{ID: "ci/declared", For: 3_600_000, Claims: []quota.Claim{
 			{Tree: "warned", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: 0}}},
 		}},
+		"waiting-resize": quota.Resize{
+			ID: "ci/grows", Fence: 3, Generation: 2, WaitFor: 60_000, Claims: []quota.ClaimChange{
+				{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 7}}},
+				{Tree: "resized", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}},
+			},
+		},
 		"set-webhook": quota.SetWebhook{
 			WebhookSpec: quota.WebhookSpec{
 				Name: "pager", URL: "https://pager.example/hook", Secret: "pager", Types: []string{"allocation.ended"}, Tree: "t",
@@ -85,6 +91,7 @@ func ninthFSM(t testing.TB) *FSM {
 	addRanges(t, f)
 	addReasons(t, f)
 	addAlternatives(t, f)
+	addWaitingResizes(t, f)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.SetCivilOffset{Offset: 1_790_000_000_000},
 		ninthSamples()["schedule-limits"])))
 	skipWindow(t, f)
@@ -226,6 +233,38 @@ func addReasons(t testing.TB, f *FSM) {
 	guest, _ := f.ledger.View().Allocation("ci/guest")
 	if len(list) != 1 || list[0].Reason.Kind != quota.ByPriority || guest.Reason.Kind != quota.ByShare {
 		t.Fatalf("the reasons are %v and %v", list, guest.Reason)
+	}
+}
+
+// addWaitingResizes leaves a resize that waits and one that waited in vain, of the same allocation.
+func addWaitingResizes(t testing.TB, f *FSM) {
+	t.Helper()
+	tree := quota.TreeSpec{
+		Name: "resized", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "open", Bindings: seventhBindings, Limits: []quota.ResourceLimit{
+				{Resource: "cpu", Limit: quota.AtMost(8)},
+			}},
+			{Path: "a"},
+			{Path: "b"},
+		},
+	}
+	hold := func(id string, amount quota.Amount) quota.Command {
+		return quota.Allocate{ID: id, Claims: []quota.Claim{
+			{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}},
+		}}
+	}
+	first, second := ninthSamples()["waiting-resize"].(quota.Resize), ninthSamples()["waiting-resize"].(quota.Resize)
+	first.Fence, second.Fence, second.Generation = 0, 0, 3
+	withdraw := quota.Resize{ID: first.ID, Claims: []quota.ClaimChange{
+		{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 5}}},
+	}}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/grows", 5), hold("ci/stays", 3), first, withdraw,
+		second)))
+	a, refused := f.ledger.View().Allocation("ci/grows")
+	if refused != nil || a.Resize == nil || a.Resize.Generation != 3 || a.Generation != 0 {
+		t.Fatalf("the allocation is %+v, %v", a, refused)
 	}
 }
 

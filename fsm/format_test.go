@@ -26,6 +26,7 @@ var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
 	"UpdateItems": {0, 0},
 	"ResetItems":  {0, 0}, "ItemSpec": {0, 0, 10, 10, 10, 10, 10}, "Turn": {0, 0}, "Leases": {0, 0},
 	"Policy": {0, 0, 0, 0, 0}, "AmountRange": {0, 0, 0, 0, 0, 0, 0, 0}, "ClaimList": {0, 0, 0, 0, 0, 0, 0, 0},
+	"Resize": {0, 0, 0, 0, 0, 0, 0, 4},
 }
 
 // formatOfMessage returns the first format that has all fields that are set in a message.

@@ -12,7 +12,7 @@ func decodeHoldingChange(c *logv1.Command) quota.Command {
 		r := c.Resize
 		return quota.Resize{
 			ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration(),
-			Claims: each(r.GetClaims(), decodeClaimChange),
+			Claims: each(r.GetClaims(), decodeClaimChange), WaitFor: quota.Span(r.GetWaitMs()),
 		}
 	case *logv1.Command_Transfer:
 		t := c.Transfer

@@ -149,9 +149,10 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 		Owner: a.Owner, Generation: a.Generation, First: each(a.First, encodeClaim), SplitFrom: a.SplitFrom,
 		EndReason: encodeReason(a.EndReason), RevokeReason: encodeReason(a.RevokeReason),
-		MadeRoom:      encodeMadeRoom(a.MadeRoom),
-		Alternative:   uint32(a.Alternative),
-		DeclaredEndMs: int64(a.DeclaredEnd),
+		MadeRoom:          encodeMadeRoom(a.MadeRoom),
+		Alternative:       uint32(a.Alternative),
+		DeclaredEndMs:     int64(a.DeclaredEnd),
+		DroppedGeneration: a.Dropped,
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -180,6 +181,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		MadeRoom:    decodeMadeRoom(r.GetMadeRoom()),
 		Alternative: int(r.GetAlternative()),
 		DeclaredEnd: quota.Instant(r.GetDeclaredEndMs()),
+		Dropped:     r.GetDroppedGeneration(),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
@@ -267,6 +269,7 @@ func encodeWaiting(w ledger.WaitingImage) *logv1.WaitingRecord {
 		Allocation: encodeAllocation(w.Allocation), Arrival: w.Arrival,
 		SinceMs: int64(w.Since.At), SinceWallMs: w.Since.Wall, UntilMs: int64(w.Until), KeepUntilMs: int64(w.KeepUntil),
 		Line: encodeLine(w.Line), HeadSinceMs: int64(w.HeadSince), Others: each(w.Others, encodeWaitingList),
+		Resizes: w.Resizes,
 	}
 }
 
@@ -306,7 +309,7 @@ func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
 		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
 		Line: decodeLine(r.GetLine()), HeadSince: quota.Instant(r.GetHeadSinceMs()),
-		Others: each(r.GetOthers(), decodeWaitingList),
+		Others: each(r.GetOthers(), decodeWaitingList), Resizes: r.GetResizes(),
 	}
 }
 

@@ -125,15 +125,24 @@ type ItemName struct {
 // Resize changes the amounts of a held allocation, in one step: lower amounts make room for higher ones, which must
 // fit. A level whose use does not rise is not checked, so a Resize that only lowers amounts is never denied. The fence
 // and the lease stay as they are.
+//
+// A Resize with WaitFor that does not fit now waits in the queue, and the allocation holds its present amounts until it
+// is carried out as a whole. It ends with its time, with the allocation, or with any other change of what that holds.
+// At most one waits for each allocation: a later Resize that waits, too, takes its place in the queue. A Resize to the
+// present amounts without a generation withdraws it.
 type Resize struct {
 	ID string
 	// Fence, if not 0, must be the fence of the allocation.
 	Fence uint64
 	// Generation orders the changes of one allocation, see [AllocationInfo.Generation]. With the present generation the
 	// command is a repetition, and with an earlier one it is refused. With 0 it is carried out whatever the generation is.
+	// With the generation of the Resize that waits it is a repetition, too, and with that of one that has waited in vain
+	// it is refused.
 	Generation uint64
 	// Claims are 1 to Bounds.Claims changes, at most one for each node.
 	Claims []ClaimChange
+	// WaitFor is how long the Resize may wait, 1 to MaxWait; 0 denies it at once if it does not fit. Since LevelNine.
+	WaitFor Span
 }
 
 // ClaimChange sets amounts at one node of an allocation. Resources that it does not name keep their amounts.

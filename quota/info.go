@@ -45,6 +45,8 @@ type AllocationInfo struct {
 	Priority int64
 	// Waiting is the place in the queue; nil unless the request waits.
 	Waiting *WaitingInfo
+	// Resize is the Resize that waits for the allocation; nil if none does.
+	Resize *WaitingResize
 	// Preempted are the allocations that its grant ended; PreemptedBy is the id of the allocation that ended it.
 	Preempted   []Preempted
 	PreemptedBy string
@@ -103,6 +105,16 @@ type WaitingPlace struct {
 	Claims   []ClaimInfo
 	Position int
 	Line     string
+}
+
+// WaitingResize is a Resize in the queue. Its allocation holds its present amounts meanwhile.
+type WaitingResize struct {
+	// Generation is that of the Resize; 0 if it named none.
+	Generation uint64
+	// Claims have the new amounts of the resources that the Resize names, with the places of the claims.
+	Claims []ClaimInfo
+	// Waiting is its place in the queue. KeepUntil is Until: the queue does not need its caller.
+	Waiting WaitingInfo
 }
 
 // ClaimInfo is one claim of an AllocationInfo.

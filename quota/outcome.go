@@ -30,13 +30,15 @@ type Effects struct {
 // QueueEffects is what a change of configuration would do at once to waiting requests, and to allocations that make
 // room for them.
 type QueueEffects struct {
-	// Granted are waiting requests that would be granted, in this order.
+	// Granted are waiting requests that would be granted, and the allocations whose waiting resizes would be, in this
+	// order.
 	Granted Affected
 	// Preempted are allocations that would end, each in favour of the request By.
 	Preempted Affected
 	// Revoked are leases with a grace span whose revocation would be announced, in favour of the request By.
 	Revoked Affected
-	// Cancelled are waiting requests that the configuration would refuse, so they would leave the queue.
+	// Cancelled are waiting requests that the configuration would refuse, so they would leave the queue, and allocations
+	// whose waiting resizes would.
 	Cancelled Affected
 }
 

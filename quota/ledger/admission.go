@@ -275,7 +275,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost []*placedClaim, tried []quot
 	for _, c := range lost {
 		all = append(all, c.inTheWay()...)
 	}
-	all = append(all, l.softOvertakeViolations(a)...)
+	all = append(all, l.askerFor(a).softOvertakeViolations(a.claims)...)
 	all = append(all, a.uncountableViolations()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)

@@ -38,15 +38,22 @@ func (l guard) adoptAllocations(c quota.AdoptAllocations, m mode) Outcome {
 // setOwner replaces the record of an allocation or a waiting request by one with an owner.
 func (l guard) setOwner(a *Allocation, owner string) {
 	if a.isWaiting() {
-		w := l.queue.waiterOf(a)
-		l.queue.replaceWaiting(w, *w.record.more.waiting)
-		w.record.owner = owner // the record is new, nobody else has it yet
-		l.queue.countOwner(owner, 1)
+		l.ownWaiter(l.queue.waiterOf(a), owner)
 		return
 	}
 	is := *a
 	is.owner = owner
 	l.allocations.replaceRecord(&is)
+	if resize := is.waitingResize(); resize != nil {
+		l.ownWaiter(l.queue.waiterOf(resize), owner)
+	}
+}
+
+// ownWaiter gives an owner to a waiter that has none.
+func (l guard) ownWaiter(w *waiter, owner string) {
+	l.queue.replaceWaiting(w, *w.record.more.waiting)
+	w.record.owner = owner // the record is new, nobody else has it yet
+	l.queue.countOwner(owner, 1)
 }
 
 func (l guard) checkAdoption(c quota.AdoptAllocations) *quota.Error {
@@ -127,7 +134,7 @@ func (r Reader) UnownedWaiting(
 			return ids, &last, nil
 		}
 		looked, last = looked+1, quota.QueueTurn(w.turn)
-		if f.matches(w.record) {
+		if !w.isResize() && f.matches(w.record) {
 			ids = append(ids, w.record.id)
 		}
 	}
@@ -158,7 +165,7 @@ func (v View) CountUnowned(most int) (count int, more bool) {
 		if looked++; looked > most {
 			return count, true
 		}
-		if w.record.owner == "" {
+		if w.record.owner == "" && !w.isResize() {
 			count++
 		}
 	}

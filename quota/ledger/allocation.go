@@ -73,7 +73,9 @@ type details struct {
 	priority      int64
 	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
 	waiting *waiting
-	lease   *lease // nil for most
+	// resize is the record in the queue of the Resize that waits for the allocation; nil for most.
+	resize *Allocation
+	lease  *lease // nil for most
 	// declared is the time that the request declared, endsAt the end of it; 0 if there is none, and endsAt until the
 	// allocation is held. A part that was split off has only the end.
 	declared quota.Span
@@ -263,6 +265,9 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 		info.MadeRoom, info.For = m.room, m.declared
 		m.addQueueTo(&info)
+		if m.resize != nil && a.ended == nil {
+			info.Resize = m.resize.resizeInfo()
+		}
 	}
 	b := a.lease()
 	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed,

@@ -412,19 +412,15 @@ func (p *player) allocation(a quota.AllocationInfo) {
 	if a.Fence == 0 {
 		text = a.ID + ":"
 	}
-	for _, c := range a.Claims {
-		text += " " + quota.Place(c.Tree, c.Node)
-		for _, component := range c.Amounts {
-			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
-		}
-		text += pickWords(c.Picks)
-	}
-	text += labelWords(a.Labels)
+	text += claimWords(a) + labelWords(a.Labels)
 	if a.Fence > 0 {
 		text += ", granted " + moment(a.GrantedAt, a.GrantedWall)
 	}
 	if a.Waiting != nil {
 		text += waits(a)
+	}
+	if a.Resize != nil {
+		text += ", " + resizeWords(*a.Resize)
 	}
 	text += p.particulars(a) + leaseWords(a)
 	if a.Ended {
@@ -433,6 +429,18 @@ func (p *player) allocation(a quota.AllocationInfo) {
 	p.say("%s", text)
 	p.placed(a)
 	p.holds(a)
+}
+
+func claimWords(a quota.AllocationInfo) string {
+	text := ""
+	for _, c := range a.Claims {
+		text += " " + quota.Place(c.Tree, c.Node)
+		for _, component := range c.Amounts {
+			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
+		}
+		text += pickWords(c.Picks)
+	}
+	return text
 }
 
 // particulars are what only some allocations have.

@@ -184,6 +184,14 @@ func (pl planner) requeueWaiters(changed map[string]bool) {
 	}
 }
 
+// claimsFrom is true if an alternative claims in one of some trees, or the allocation of a waiting resize does.
+func (pl planner) claimsFrom(alt *alternative, trees map[string]bool) bool {
+	a, isHeld := pl.allocations.held.Get(alt.of.resizes)
+	return claimFromAny(alt.wanted, trees) || isHeld && slices.ContainsFunc(a.claims, func(c placedClaim) bool {
+		return trees[c.at.treeName]
+	})
+}
+
 // unassignWaiters removes an alternative from its queue without another becoming the head.
 func (q *waitQueue) unassignWaiters(alt *alternative) {
 	bq := alt.blockedIn
@@ -204,7 +212,7 @@ func (pl planner) followMoves(w *waiter, changed map[string]bool) {
 	var kept, dropped []*alternative
 	moved := false
 	for _, alt := range w.alternatives {
-		isConcerned := claimFromAny(alt.wanted, changed)
+		isConcerned := pl.claimsFrom(alt, changed)
 		if isConcerned && !pl.followMove(alt) {
 			dropped = append(dropped, alt)
 			continue
@@ -228,16 +236,15 @@ func (pl planner) followMoves(w *waiter, changed map[string]bool) {
 
 // followMove updates the paths of the nodes of an alternative; false if one was removed, or it would be refused.
 func (pl planner) followMove(alt *alternative) bool {
+	if alt.of.isResize() {
+		return pl.followResize(alt)
+	}
 	request := alt.asked()
 	request.Claims = slices.Clone(request.Claims)
 	for i := range alt.claims {
-		n := alt.claims[i].at
-		if t := pl.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
+		path, exists := pl.presentPath(alt, i)
+		if !exists {
 			return false
-		}
-		path := n.path
-		if alt.unconfiguredPaths != nil && alt.unconfiguredPaths[i] != "" {
-			path = quota.ChildPath(path, alt.unconfiguredPaths[i])
 		}
 		request.Claims[i].Node = path
 	}
@@ -252,6 +259,18 @@ func (pl planner) followMove(alt *alternative) bool {
 		alt.placeAt(a, request.Claims)
 	}
 	return true
+}
+
+// presentPath is where a claim of a waiter is now; false if its node was removed.
+func (pl planner) presentPath(alt *alternative, i int) (string, bool) {
+	n := alt.claims[i].at
+	if t := pl.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
+		return "", false
+	}
+	if alt.unconfiguredPaths != nil && alt.unconfiguredPaths[i] != "" {
+		return quota.ChildPath(n.path, alt.unconfiguredPaths[i]), true
+	}
+	return n.path, true
 }
 
 // requeueTrees is requeueWaiters after a change of the configuration.

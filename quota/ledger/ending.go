@@ -201,6 +201,10 @@ func (l *Ledger) keepEnded(a *Allocation, end ending) *Allocation {
 	t.forgetData()
 	t.forgetItems()
 	t.forgetUndo()
+	if resize := a.waitingResize(); resize != nil {
+		l.queue.removeWaiter(l.queue.waiterOf(resize))
+		t.more = t.withResize(nil, resize.generation()).more
+	}
 	t.updateAddresses()
 	l.deadlines.drop(dueKey{dueAllocation, a.fence})
 	if a.State() == quota.Reserved {

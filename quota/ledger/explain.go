@@ -13,8 +13,8 @@ const maxTrials = 100
 // change.
 type search struct {
 	ledger *Ledger
-	// place finds the nodes of the request.
-	place  func() (*Allocation, *quota.Error)
+	// place finds the nodes of the request, or of the resize.
+	place  func() (tx, *quota.Error)
 	trials int // decisions so far
 }
 
@@ -22,17 +22,18 @@ type search struct {
 type placer struct {
 	// number is that of the list among the alternatives of the request; 0 if it has none.
 	number int
-	place  func() (*Allocation, *quota.Error)
+	place  func() (tx, *quota.Error)
 }
 
 // placersOf are the placers of the lists of a new request.
 func (s Sandbox) placersOf(c quota.Allocate) []placer {
+	l := s.ledger
 	if len(c.AnyOf) == 0 {
-		return []placer{{0, func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(c) }}}
+		return []placer{{0, func() (tx, *quota.Error) { return l.placedTx(l.placeClaims(c)) }}}
 	}
 	var list []placer
 	for i := range c.AnyOf {
-		list = append(list, placer{i + 1, func() (*Allocation, *quota.Error) { return s.ledger.placeList(c, i+1, 0) }})
+		list = append(list, placer{i + 1, func() (tx, *quota.Error) { return l.placedTx(l.placeList(c, i+1, 0)) }})
 	}
 	return list
 }
@@ -41,7 +42,7 @@ func (s Sandbox) placersOf(c quota.Allocate) []placer {
 func (w *waiter) placers(l *Ledger) []placer {
 	var list []placer
 	for _, alt := range w.alternatives {
-		list = append(list, placer{alt.number, func() (*Allocation, *quota.Error) { return l.placeAlternative(alt) }})
+		list = append(list, placer{alt.number, func() (tx, *quota.Error) { return l.txOf(alt) }})
 	}
 	return list
 }
@@ -65,7 +66,7 @@ func (s Sandbox) findRemedyOfAny(violations []quota.Violation, lists []placer) *
 
 // findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
 // A request that must not overtake others has no remedy, and neither has one that a hold is in the way of.
-func (s Sandbox) findRemedy(place func() (*Allocation, *quota.Error), violations []quota.Violation) *quota.Remedy {
+func (s Sandbox) findRemedy(place func() (tx, *quota.Error), violations []quota.Violation) *quota.Remedy {
 	if slices.ContainsFunc(violations, func(v quota.Violation) bool { return v.Kind == quota.OfHold }) {
 		return &quota.Remedy{}
 	}
@@ -81,11 +82,16 @@ func (s *search) ask() quota.Decision {
 	if s.trials++; s.trials > maxTrials {
 		return quota.Decision{}
 	}
-	a, refused := s.place()
+	t, refused := s.place()
 	if refused != nil {
 		return quota.Decision{}
 	}
-	t := s.ledger.beginTx(a)
+	if t.change != nil {
+		d := t.change.decide()
+		t.rollback()
+		return d
+	}
+	t = s.ledger.beginTx(t.allocation)
 	d := t.decide()
 	if d.Granted && !t.hasRoom() {
 		d = quota.Decision{}
@@ -109,6 +115,9 @@ func (r *releaseSearch) findCandidates() {
 	for _, a := range r.ledger.allocations.held.Backward() {
 		if len(newest) == scanned {
 			break
+		}
+		if a.fence == r.own {
+			continue
 		}
 		newest = append(newest, a)
 		r.add([]*Allocation{a})
@@ -298,7 +307,7 @@ func (r *releaseSearch) leaveOutOwn() bool {
 	}
 	before := len(r.candidates)
 	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool {
-		return slices.ContainsFunc(c.as, func(a *Allocation) bool { return a.sharesApplication(request) })
+		return slices.ContainsFunc(c.as, func(a *Allocation) bool { return a.sharesApplication(request.allocation) })
 	})
 	return len(r.candidates) < before
 }

@@ -20,6 +20,8 @@ type releaseSearch struct {
 	violations []quota.Violation
 	missing    []quota.Amount
 	candidates []candidate
+	// own is the fence of the allocation for which a resize waits; 0 for a request.
+	own uint64
 }
 
 // releases are the ids of held allocations whose end would admit the request, by fence: the smallest single one that
@@ -29,6 +31,9 @@ func (s *search) releases(violations []quota.Violation) []string {
 	r := &releaseSearch{search: s, violations: violations[:min(len(violations), maxEventViolations)]}
 	for _, v := range r.violations {
 		r.missing = append(r.missing, v.Missing())
+	}
+	if t, refused := s.place(); refused == nil && t.change != nil {
+		r.own = t.change.was.fence
 	}
 	r.findCandidates()
 	chosen := r.single()
@@ -197,10 +202,10 @@ func (r *releaseSearch) fewestOfNewest() []*Allocation {
 	for _, v := range r.violations {
 		violated[v.Tree] = true
 	}
-	for _, c := range request.claims {
+	for _, c := range request.allocation.claims {
 		requested[c.at.treeName] = true
 	}
-	foreign := func(a *Allocation) bool { return !a.sharesApplication(request) }
+	foreign := func(a *Allocation) bool { return !a.sharesApplication(request.allocation) }
 	anyone := func(*Allocation) bool { return true }
 	chosen := r.fewestOf(r.newestInTrees(violated, foreign))
 	if chosen == nil {
@@ -219,6 +224,9 @@ func (r *releaseSearch) newestInTrees(trees map[string]bool, suits func(*Allocat
 	for _, a := range r.ledger.allocations.held.Backward() {
 		if seen++; seen > scanned || len(list) == maxReleases {
 			break
+		}
+		if a.fence == r.own {
+			continue
 		}
 		inside := slices.ContainsFunc(a.claims, func(c placedClaim) bool { return trees[c.at.treeName] })
 		if inside && suits(a) {

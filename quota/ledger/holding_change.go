@@ -26,6 +26,8 @@ type holdingChange struct {
 	toPlace  []claimRef
 	inTheWay []quota.Violation
 	levels   *levelsBefore
+	// growth is by how many bytes the records of the ledger grow.
+	growth int64
 }
 
 // changeHolding gives an allocation the wanted claims, if they fit.
@@ -41,6 +43,9 @@ func (l *Ledger) changeHolding(want *wantedHolding, generation uint64, m mode) O
 		return Outcome{Refused: refused}
 	}
 	h, refused := l.newHoldingChange(want, generation)
+	if refused == nil {
+		refused = l.checkRequestGrowth(h.growth)
+	}
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
@@ -50,10 +55,12 @@ func (l *Ledger) changeHolding(want *wantedHolding, generation uint64, m mode) O
 		decision.Placements = h.requester().currentInfo().Claims
 		h.rollback()
 		return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces()}
+	case !decision.Granted && want.resizes != nil && h.mayWait(decision):
+		return l.enqueueResize(h, *want.resizes, decision, m)
 	case !decision.Granted:
 		return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces()}
 	}
-	return Outcome{Decision: newDecision(decision), Allocation: h.commit(), Parts: h.parts}
+	return Outcome{Decision: newDecision(decision), Allocation: h.commit(0), Parts: h.parts}
 }
 
 // repeatedChange is the answer to a change that was carried out before.
@@ -65,8 +72,10 @@ func repeatedChange(a *Allocation, parts []*Allocation) Outcome {
 func (w *wantedHolding) repeats(generation uint64) (bool, *quota.Error) {
 	is := w.of.generation()
 	switch {
-	case generation == 0 || generation > is:
-		return w.isDone && generation == 0, nil
+	case generation == 0:
+		return w.isDone, nil
+	case generation > is:
+		return false, w.of.checkLater(generation)
 	case generation < is:
 		return false, quota.Errorf(quota.GenerationMismatch, "generation",
 			"allocation %q was changed with generation %d already, and %d is earlier; look at what it holds, and name a "+
@@ -77,6 +86,22 @@ func (w *wantedHolding) repeats(generation uint64) (bool, *quota.Error) {
 			w.of.id, is)
 	}
 	return true, nil
+}
+
+// checkLater refuses a generation that is not later than those of resizes that wait, or have waited in vain.
+func (a *Allocation) checkLater(generation uint64) *quota.Error {
+	known := a.knownGeneration()
+	switch resize := a.waitingResize(); {
+	case generation > known:
+		return nil
+	case resize != nil && known == resize.generation():
+		return quota.Errorf(quota.GenerationMismatch, "generation",
+			"a resize of allocation %q waits with generation %d, and %d is not later; look at what it waits for, and name a "+
+				"later generation", a.id, known, generation)
+	}
+	return quota.Errorf(quota.GenerationMismatch, "generation",
+		"a resize of allocation %q waited with generation %d and was not carried out, and %d is not later; ask again with "+
+			"a later generation", a.id, known, generation)
 }
 
 // newHoldingChange checks the form of the wanted claims and finds their nodes. It changes nothing.
@@ -103,8 +128,12 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 	is.more.resized = &resized{
 		generation: max(generation, a.generation()), first: a.firstClaims(), splitFrom: a.splitFrom(),
 		anyOf: a.anyOf(), given: a.given(),
+		dropped: a.knownGeneration(),
 	}
-	growth := l.countedSize(is) - l.countedSize(a)
+	if is.more.resized.dropped <= is.more.resized.generation {
+		is.more.resized.dropped = 0
+	}
+	h.growth = l.countedSize(is) - l.countedSize(a)
 	for i, part := range want.parts {
 		p, refused := h.newRecord(part.claims)
 		if refused == nil {
@@ -115,10 +144,7 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 		}
 		h.beginPart(p, part.id, i)
 		h.parts = append(h.parts, p)
-		growth += l.countedSize(p)
-	}
-	if refused := l.checkRequestGrowth(growth); refused != nil {
-		return nil, refused
+		h.growth += l.countedSize(p)
 	}
 	if refused := l.forest.checkDynamicNodes(h.made); refused != nil {
 		return nil, refused
@@ -158,6 +184,7 @@ func (h *holdingChange) newRecord(want []wantedClaim) (*Allocation, *quota.Error
 	if is.more != nil {
 		more = *is.more
 	}
+	more.resize = nil
 	is.more, is.claims = &more, make([]placedClaim, len(want))
 	for i, w := range want {
 		c, refused := h.newClaim(w)
@@ -252,6 +279,9 @@ func (h *holdingChange) movedClaim(w wantedClaim) (placedClaim, *quota.Error) {
 	refused := placeFor(w, func() *quota.Error { return h.ledger.forest.placeClaim(h.made, request, i) })
 	if refused != nil {
 		return *c, refused
+	}
+	if w.asked != nil {
+		c.asked = w.asked
 	}
 	if isItems {
 		c.amounts = from.amounts

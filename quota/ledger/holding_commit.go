@@ -11,26 +11,41 @@ func (h *holdingChange) records() []*Allocation { return append([]*Allocation{h.
 
 // decide makes the change, and takes it back if a level would exceed its limit.
 func (h *holdingChange) decide() quota.Decision {
-	behind := h.ledger.softOvertakeViolations(&Allocation{more: h.is.more, claims: h.rising})
+	behind := h.asker().softOvertakeViolations(h.rising)
 	if violations := slices.Concat(h.holdViolations(), h.uncountable(), behind); len(violations) > 0 {
 		return quota.Decision{Violations: violations}
 	}
 	h.levels = h.ledger.measureLevels(h.records())
 	h.exchange()
 	violations := h.placeSoft()
+	if len(violations) == 0 && h.endsItself() {
+		violations = h.inTheWay
+	}
 	if len(violations) == 0 {
-		violations = h.levels.violations(h.ledger.askerFor(h.is))
+		violations = h.levels.violations(h.asker())
 	}
 	if len(violations) > 0 {
 		h.rollback()
 		return quota.Decision{Violations: violations}
 	}
-	if len(h.findRevocations()) > 0 { // a change does not wait for leases to end
+	if told := h.findRevocations(); len(told) > 0 { // only a change in the queue has them revoked
 		h.rollback()
-		return quota.Decision{Violations: h.inTheWay}
+		return quota.Decision{Violations: h.inTheWay, Preempted: told}
 	}
 	return quota.Decision{Granted: true, Preempted: h.preempted}
 }
+
+// endsItself is true if a new claim has preempted another one of the same allocation, or of a part of it. That can only
+// be one that is held regardless of limits: of others, an allocation has one in a tree.
+func (h *holdingChange) endsItself() bool {
+	return slices.ContainsFunc(h.victims, func(v *Allocation) bool {
+		return slices.ContainsFunc(h.records(), func(a *Allocation) bool { return a.fence == v.fence })
+	})
+}
+
+// asker is the turn of the change: that of the resize that waits for the allocation, so that it does not stand in its
+// own way.
+func (h *holdingChange) asker() asker { return h.ledger.askerFor(h.was) }
 
 // uncountable returns a violation for each tree that would hold more of a resource than MaxAmount. It must be asked
 // before anything is charged.
@@ -70,7 +85,7 @@ func (h *holdingChange) exchange() {
 		h.onUndo(func() { l.allocations.chargeClaim(h.was, i) })
 	}
 	l.allocations.held.Set(h.is.fence, h.is)
-	h.onUndo(func() { l.allocations.held.Set(h.was.fence, h.was) })
+	h.onUndo(func() { l.allocations.replaceRecord(h.was) }) // a move of its claims has replaced it in both maps
 	for _, p := range h.parts {
 		l.allocations.held.Set(p.fence, p)
 		h.onUndo(func() { l.allocations.held.Delete(p.fence) })
@@ -116,23 +131,30 @@ func (h *holdingChange) placeSoft() []quota.Violation {
 	return nil
 }
 
-// commit makes the change final and ends its victims. It returns the record of the allocation.
-func (h *holdingChange) commit() *Allocation {
+// commit makes the change final and ends its victims, and a resize that waits for the allocation. since is when the
+// change entered the queue, 0 if it did not. It returns the record of the allocation.
+func (h *holdingChange) commit(since quota.Instant) *Allocation {
 	l := h.ledger
+	if resize := h.was.waitingResize(); resize != nil {
+		l.queue.removeWaiter(l.queue.waiterOf(resize))
+	}
 	l.allocations.fence += uint64(len(h.parts))
 	is := h.requester()
 	if len(h.preempted) > 0 {
 		is.more.noteVictims(h.preempted)
 	}
+	if since > 0 {
+		is.more.noteVictims(h.was.waitingResize().more.preempted)
+	}
+	l.allocations.byID.Put(is) // before the end of victims, which look up who had them revoked
 	h.commitVictims(is.id)
 	for _, v := range h.victims {
 		l.inventory.announceReturned(v)
 		l.forest.markChangedBy(v)
 	}
-	l.allocations.byID.Put(is)
 	l.forest.markChangedBy(h.was)
 	l.forest.markChangedBy(is)
-	l.journal.noteFact(FactResized, is)
+	l.journal.facts = append(l.journal.facts, Fact{Kind: FactResized, Allocation: is, Since: since})
 	for i, p := range h.parts {
 		h.parts[i], _ = l.allocations.held.Get(p.fence)
 		h.commitPart(h.parts[i])

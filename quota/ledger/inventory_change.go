@@ -306,7 +306,7 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end end
 	l.shrinkAllocation(a, is)
 	l.inventory.announceReturned(a)
 	l.journal.noteFact(FactShrunk, is)
-	return is
+	return l.recheckResize(is)
 }
 
 // shrinkAllocation replaces an allocation by a smaller record and refunds the difference.

@@ -191,4 +191,8 @@ const (
 	// FactNode: something has happened to a node that is no revision: a scheduled limit was made, begins, ends soon, has
 	// ended or skips windows, or the node is drained.
 	FactNode FactKind = 27
+	// FactResizeWaits: a Resize of the allocation waits. FactResizeDropped: it has ended without being carried out. Since
+	// LevelNine.
+	FactResizeWaits   FactKind = 50
+	FactResizeDropped FactKind = 51
 )

@@ -162,7 +162,7 @@ func (l *Ledger) renewLease(c quota.Renew, m mode) Outcome {
 		l.queue.touch(w)
 		return Outcome{Allocation: w.record}
 	}
-	return Outcome{Allocation: l.replaceLease(l.applyRenewal(a, c))}
+	return Outcome{Allocation: l.recheckResize(l.replaceLease(l.applyRenewal(a, c)))}
 }
 
 // checkRenewal returns the allocation to renew, and refuses an invalid renewal; it changes nothing.

@@ -44,6 +44,9 @@ type waiter struct {
 	record *Allocation
 	// request is the original request. The claims that it waits for are those of the alternatives.
 	request quota.Allocate
+	// resizes is the fence of the allocation for which the waiter is a resize, 0 for a request. The claims of its only
+	// alternative are then the changes.
+	resizes uint64
 	turn    rankqueue.Rank
 	// alternatives are the lists of claims that may be granted, in order, at least one. Most requests have one.
 	alternatives []*alternative
@@ -59,13 +62,17 @@ type waiting struct {
 // endsAt is when the request leaves the queue unless it is granted or touched.
 func (w *waiting) endsAt() quota.Instant { return min(w.until, w.keepUntil) }
 
-// queueTurn is the place of a request in the order of the queue. A new request is the last of its priority.
+// queueTurn is the place of a request in the order of the queue, or of the resize that waits for an allocation. A new
+// request is the last of its priority.
 func (a *Allocation) queueTurn() rankqueue.Rank {
 	t := rankqueue.Rank{Arrival: 1<<64 - 1}
 	if a.more != nil {
 		t.Priority = a.more.priority
-		if a.more.waiting != nil {
+		switch {
+		case a.more.waiting != nil:
 			t.Arrival = a.more.waiting.arrival
+		case a.more.resize != nil:
+			t.Arrival = a.more.resize.more.waiting.arrival
 		}
 	}
 	return t
@@ -81,14 +88,26 @@ func (q *waitQueue) addWaiter(w *waiter) {
 	}
 	place := w.record.more.waiting
 	q.byArrival[place.arrival] = w
-	q.bytes += q.countedSize(w)
+	q.bytes += q.sizeOf(w)
 	q.countOwner(w.record.owner, 1)
 	q.all.Insert(w.turn, 0, w)
-	q.allocations.byID.Put(w.record)
+	if !w.isResize() {
+		q.allocations.byID.Put(w.record)
+	}
 	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
-// removeWaiter removes a request from its blocker queues and from the wait queue, and frees its id.
+// sizeOf is the counted size of a waiter. That of a resize counts as a whole, so that there is room for what the
+// allocation grows by when it is granted.
+func (q *waitQueue) sizeOf(w *waiter) int64 {
+	if w.isResize() {
+		return w.size()
+	}
+	return q.countedSize(w)
+}
+
+// removeWaiter removes a request from its blocker queues and from the wait queue, and frees its id. The caller removes
+// a resize from the record of its allocation.
 func (q *waitQueue) removeWaiter(w *waiter) {
 	for _, alt := range w.alternatives {
 		q.leaveQueue(alt)
@@ -96,9 +115,11 @@ func (q *waitQueue) removeWaiter(w *waiter) {
 	q.all.Remove(w.turn)
 	place := w.record.more.waiting
 	delete(q.byArrival, place.arrival)
-	q.bytes -= q.countedSize(w)
+	q.bytes -= q.sizeOf(w)
 	q.countOwner(w.record.owner, -1)
-	q.allocations.byID.Remove(w.record)
+	if !w.isResize() {
+		q.allocations.byID.Remove(w.record)
+	}
 	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
 }
 
@@ -118,14 +139,8 @@ func (q *waitQueue) countOwner(owner string, n int) {
 // enqueue lets a denied request wait for some of its lists of claims, each in the queue of its first blocker.
 func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Decision, m mode) Outcome {
 	a := lists[0].tx.allocation
-	if l.queue.all.Len() >= l.bounds.Waiting {
-		return Outcome{Refused: l.queue.tooManyWait()}
-	}
-	share := max(1, l.bounds.Waiting/quota.WaitingPerUser)
-	if n := l.queue.byOwner[a.owner]; n >= share && l.guard().hasShare() {
-		return Outcome{Refused: quota.Errorf(quota.Full, "mode",
-			"%d requests of %s wait, and the share of one user is %d of the %d that may; ask again when some of them have "+
-				"ended, or do not wait", n, a.owner, share, l.bounds.Waiting)}
+	if refused := l.checkQueueShare(a.owner); refused != nil {
+		return Outcome{Refused: refused}
 	}
 	w := &waiter{record: a, request: request}
 	if err := l.checkRequestGrowth(l.countedSize(w)); err != nil {
@@ -152,6 +167,20 @@ func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Dec
 		l.revokeFor(w, &lists[i].tx)
 	}
 	return Outcome{Decision: waitingDecision(d), Allocation: w.record}
+}
+
+// checkQueueShare refuses another waiter of an owner if as many wait as may.
+func (l *Ledger) checkQueueShare(owner string) *quota.Error {
+	if l.queue.all.Len() >= l.bounds.Waiting {
+		return l.queue.tooManyWait()
+	}
+	share := max(1, l.bounds.Waiting/quota.WaitingPerUser)
+	if n := l.queue.byOwner[owner]; n >= share && l.guard().hasShare() {
+		return quota.Errorf(quota.Full, "mode",
+			"%d requests of %s wait, and the share of one user is %d of the %d that may; ask again when some of them have "+
+				"ended, or do not wait", n, owner, share, l.bounds.Waiting)
+	}
+	return nil
 }
 
 func (q *waitQueue) tooManyWait() *quota.Error {
@@ -240,14 +269,23 @@ func (q *waitQueue) replaceWaiting(w *waiter, place waiting) {
 }
 
 func (q *waitQueue) replaceRecord(w *waiter, is *Allocation) {
-	q.bytes -= q.countedSize(w)
+	q.bytes -= q.sizeOf(w)
 	w.record = is
-	q.bytes += q.countedSize(w)
-	q.allocations.byID.Put(is)
+	q.bytes += q.sizeOf(w)
+	if !w.isResize() {
+		q.allocations.byID.Put(is)
+		return
+	}
+	a, _ := q.allocations.held.Get(w.resizes)
+	q.allocations.replaceRecord(a.withResize(is, 0))
 }
 
-// dropWaiter ends a waiting request.
+// dropWaiter ends a waiting request, or a waiting resize.
 func (l *Ledger) dropWaiter(w *waiter, end ending) *Allocation {
+	if w.isResize() {
+		a, _ := l.allocations.held.Get(w.resizes)
+		return l.dropResize(a)
+	}
 	l.queue.removeWaiter(w)
 	is, more := *w.record, *w.record.more
 	more.waiting = nil
@@ -282,8 +320,11 @@ func (m *details) addQueueTo(info *quota.AllocationInfo) {
 // currentInfo is the present state of a record, with its place in the queue if it waits.
 func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
 	info := a.currentInfo()
-	if a.isWaiting() {
+	switch resize := a.waitingResize(); {
+	case a.isWaiting():
 		l.queue.waiterOf(a).addPlacesTo(info.Waiting)
+	case resize != nil:
+		l.queue.waiterOf(resize).addPlacesTo(&info.Resize.Waiting)
 	}
 	return info
 }

@@ -20,15 +20,16 @@ import (
 // which fence, and on who waits where and why.
 func TestQueueAgainstOracle(t *testing.T) {
 	t.Parallel()
-	verify.Check(t, agreeOnQueue)
+	verify.Check(t, func(t *rapid.T) { agreeOnQueue(t, 6) })
 }
 
-func agreeOnQueue(t *rapid.T) {
+// agreeOnQueue draws resizes with a weight, beside 40 for everything else.
+func agreeOnQueue(t *rapid.T, resizes int) {
 	bounds := quota.DefaultBounds()
 	bounds.TombstoneSpan = 0 // the oracle knows nothing of tombstones
 	q := &queuePair{
 		bounds: bounds, ledger: ledger.New(bounds), frozen: ledger.New(bounds),
-		stamp: quota.Stamp{At: 1}, oracle: &queueOracle{now: 1, trees: map[string]quota.TreeSpec{}},
+		stamp: quota.Stamp{At: 1}, oracle: &queueOracle{now: 1, trees: map[string]quota.TreeSpec{}}, resizes: resizes,
 	}
 	for _, name := range []string{"t", "u"} {
 		q.configure(t, name)
@@ -44,11 +45,17 @@ type queuePair struct {
 	ledger, frozen *ledger.Ledger
 	oracle         *queueOracle
 	stamp          quota.Stamp
+	// resizes is the weight of resizes.
+	resizes int
 }
 
 func die(t *rapid.T, n int) int { return quotatest.Die(t, n, "die") }
 
 func (q *queuePair) step(t *rapid.T) {
+	if die(t, 40+q.resizes) >= 40 {
+		q.resize(t)
+		return
+	}
 	switch n := die(t, 40); {
 	case n < 20:
 		q.allocate(t)
@@ -245,6 +252,9 @@ func stateOfQueue(v ledger.Sandbox) string {
 	}
 	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting
+		if w.Allocation.Resize != nil {
+			info = &w.Allocation.Resize.Waiting
+		}
 		fmt.Fprintf(&text, "%s waits until %d or %d: %s\n", w.Allocation.ID, info.Until, info.KeepUntil,
 			inOrder(w.Decision.Violations))
 		places := info.Alternatives

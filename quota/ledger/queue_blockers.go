@@ -197,6 +197,10 @@ func (bq *blockerQueue) capacity() quota.Amount {
 	return bq.node.capacityFor(bq.resource.index)
 }
 
+// ignoresLimits is true in a tree under maintenance, where waiters need less than a sum that can be counted, and the
+// limits that the capacity is computed from do not apply.
+func (bq *blockerQueue) ignoresLimits() bool { return bq.tree != nil && bq.tree.settings.Maintenance }
+
 // holderCapacity returns what a user or group can still get at the node; h is nil if it holds nothing.
 func (bq *blockerQueue) holderCapacity(h *holder) quota.Amount {
 	var at *holding

@@ -62,7 +62,7 @@ func (q *waitQueue) nextCandidate(bq *blockerQueue) *alternative {
 	if bq.isHold && bq.node.hold != nil {
 		return nil
 	}
-	if bq.retryAll {
+	if bq.retryAll || q.level >= quota.LevelNine && bq.ignoresLimits() {
 		return bq.within(quota.MaxAmount, bq.from)
 	}
 	next := bq.within(bq.capacity(), bq.from)
@@ -86,7 +86,7 @@ func (l *Ledger) tryAdmit(alt *alternative) {
 		l.grantWaiter(alt.of, &t)
 	case !l.queue.isStillBlocked(alt, t.allocation, d.Violations):
 		key := l.queue.blockerOf(t.allocation, d.Violations)
-		l.queue.changeQueue(alt, key, key.amountNeeded(t.allocation))
+		l.queue.changeQueue(alt, key, t.amountNeeded(key))
 		l.revokeFor(alt.of, &t)
 	default:
 		l.revokeFor(alt.of, &t)
@@ -97,6 +97,9 @@ func (l *Ledger) tryAdmit(alt *alternative) {
 // full is true if only a bound of the ledger blocks it. If it is granted, the caller must commit or roll back, as after
 // decide.
 func (l *Ledger) judgeAlternative(alt *alternative) (t tx, d quota.Decision, full bool) {
+	if alt.of.isResize() {
+		return l.judgeResize(alt)
+	}
 	a, refused := l.placeAlternative(alt)
 	if refused != nil {
 		return tx{ledger: l}, quota.Decision{}, true
@@ -145,6 +148,10 @@ func (q *waitQueue) changeQueue(alt *alternative, key blocker, need quota.Amount
 func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	a := t.allocation
 	since := max(1, w.record.more.waiting.since.At) // 0 means never
+	if t.change != nil {
+		t.change.commit(since)
+		return
+	}
 	l.queue.removeWaiter(w)
 	a.more.waiting = nil
 	a.markUnclaimed(l.now, keepSpan(w.request))
@@ -225,6 +232,9 @@ func (a *Allocation) itemBlocker(t *tree, v quota.Violation) blocker {
 func (q *waitQueue) isStillBlocked(alt *alternative, a *Allocation, violations []quota.Violation) bool {
 	if alt.blockedIn == &q.unassigned {
 		return false
+	}
+	if alt.of.isResize() && alt.blockedIn.capacity() < alt.need {
+		return true
 	}
 	key := alt.blockedIn.blocker
 	if key.tree == nil && q.allocations.held.Len() >= q.bounds.Held {
@@ -334,7 +344,14 @@ func (q *waitQueue) countRevocation(a *Allocation, sign int) {
 	if q.revokedFor[by] += sign; q.revokedFor[by] == 0 {
 		delete(q.revokedFor, by)
 	}
-	if preemptor := q.allocations.byID.Find(by); preemptor != nil && preemptor.isWaiting() {
+	preemptor := q.allocations.byID.Find(by)
+	if preemptor == nil || preemptor.ended != nil {
+		return
+	}
+	if resize := preemptor.waitingResize(); resize != nil {
+		preemptor = resize
+	}
+	if preemptor.isWaiting() {
 		q.markAwaiting(q.waiterOf(preemptor))
 	}
 }

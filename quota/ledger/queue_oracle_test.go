@@ -30,6 +30,9 @@ type queued struct {
 	ends           *queueEnds
 	line           spotInLine
 	headSince      quota.Instant
+	// of is the held job for which this is a resize that waits, with its changes; nil for a request.
+	of      *queued
+	changes []quota.ClaimChange
 }
 
 // queueEnds are the instants at which a request leaves the queue.
@@ -138,6 +141,9 @@ func (o *queueOracle) others(s spotInLine, j *queued) (n int) {
 // blocks lists what is in the way of a job: claims in order, levels upwards, resources by name.
 func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 	seen := map[spotInLine]bool{}
+	if j.of != nil {
+		return o.blocksResize(j)
+	}
 	for _, c := range j.request.Claims {
 		for _, path := range quotatest.Upwards(c.Node) {
 			for _, r := range o.trees[c.Tree].Resources {
@@ -186,6 +192,9 @@ func (o *queueOracle) try(j *queued) bool {
 	o.noteHeads()
 	list := o.blocks(j)
 	switch {
+	case len(list) == 0 && j.of != nil:
+		o.leave(j.request.ID)
+		j.of.request.Claims = j.request.Claims
 	case len(list) == 0:
 		o.leave(j.request.ID)
 		o.grant(j)
@@ -245,7 +254,7 @@ func (o *queueOracle) find(id string) (held *queued, waiting []*queued) {
 		}
 	}
 	for _, j := range o.waiting {
-		if j.request.ID == id {
+		if j.request.ID == id && j.of == nil {
 			waiting = append(waiting, j)
 		}
 	}
@@ -293,14 +302,18 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	o.arrival += uint64(len(lists))
 	possible[0].ends.until = o.now + quota.Instant(cmp.Or(r.WaitFor, quota.MaxWait))
 	o.sign(possible[0])
-	o.waiting = append(o.waiting, possible...)
+	o.enter(possible...)
+	return "waits: " + inOrder(list)
+}
+
+func (o *queueOracle) enter(lists ...*queued) {
+	o.waiting = append(o.waiting, lists...)
 	slices.SortFunc(o.waiting, func(a, b *queued) int {
 		if a.before(b) {
 			return -1
 		}
 		return 1
 	})
-	return "waits: " + inOrder(list)
 }
 
 // listsOf makes a list of each alternative of a request, or one if it has none.
@@ -376,6 +389,9 @@ func (o *queueOracle) state() string {
 	for i, j := range o.waiting {
 		if i == 0 || !j.isList(o.waiting[i-1]) {
 			_, lists := o.find(j.request.ID)
+			if j.of != nil {
+				lists = []*queued{j}
+			}
 			fmt.Fprintf(&text, "%s waits until %d or %d: %s\n", j.request.ID, j.ends.until, j.ends.keepUntil,
 				inOrder(o.blockAll(lists)))
 		}

@@ -54,11 +54,10 @@ func (by asker) appendOvertaking(violations []quota.Violation, n *node, r *resou
 
 // softOvertakeViolations returns, for every claim with soft borrowing, the requests that it must not overtake on its
 // path.
-func (e *environment) softOvertakeViolations(a *Allocation) []quota.Violation {
+func (by asker) softOvertakeViolations(claims []placedClaim) []quota.Violation {
 	var violations []quota.Violation
-	by := e.askerFor(a)
-	for i := range a.claims {
-		c := &a.claims[i]
+	for i := range claims {
+		c := &claims[i]
 		if !c.isSoft() || len(c.at.tree.queues) == 0 {
 			continue
 		}

@@ -54,6 +54,9 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 	for range 50 {
 		stamp.At += quota.Instant(die(t, 3))
 		c := patient(t, commands.Draw(t, "command"))
+		if resize, ok := resizeOfHeld(t, a); ok && die(t, 5) == 0 {
+			c = resize
+		}
 		t.Logf("at %d: %s", stamp.At, brief(c))
 		before := wholeQueue(a.Sandbox())
 		a.Sandbox().DryRun(c)
@@ -94,6 +97,32 @@ func patient(t *rapid.T, c quota.Command) quota.Command {
 	r.Mode, r.ReserveFor, r.Priority = quota.Wait, 0, int64(die(t, 6)/4)
 	r.WaitFor = quota.Span(die(t, 3) * die(t, 20))
 	return r
+}
+
+// resizeOfHeld changes amounts of some allocation that is held; false if none is.
+func resizeOfHeld(t *rapid.T, l *ledger.Ledger) (quota.Resize, bool) {
+	page, refused := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	if refused != nil || len(page.Allocations) == 0 {
+		return quota.Resize{}, false
+	}
+	a := page.Allocations[die(t, len(page.Allocations))]
+	c := quota.Resize{ID: a.ID, Generation: []uint64{0, 0, a.Generation + 1}[die(t, 3)], WaitFor: quota.Span(die(t, 30))}
+	if r := a.Resize; r != nil && die(t, 3) == 0 {
+		c.Generation = r.Generation // the same again, or something else
+	}
+	claims := a.Claims
+	if die(t, 3) == 0 {
+		claims = page.Allocations[die(t, len(page.Allocations))].Claims // perhaps at other nodes
+	}
+	for _, claim := range claims[:1+die(t, len(claims))] {
+		change := quota.ClaimChange{Tree: claim.Tree, Node: claim.Node}
+		for _, component := range claim.Amounts {
+			component.Amount = max(0, component.Amount+quota.Amount(die(t, 7)-2))
+			change.Amounts = append(change.Amounts, component)
+		}
+		c.Claims = append(c.Claims, change)
+	}
+	return c, true
 }
 
 // cohortCommands are claims, and changes of limits and bounds, in trees whose nodes lend each other.
@@ -156,6 +185,9 @@ func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 			w := earlier.Allocation
 			if w.ID == g.ID || w.Priority < g.Priority {
 				break
+			}
+			if w.Resize != nil {
+				continue // it wants something else
 			}
 			if now, refused := l.View().Allocation(w.ID); refused == nil && now.Waiting != nil &&
 				now.Waiting.Since == w.Waiting.Since && wants(w) == wants(g) {

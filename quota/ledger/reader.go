@@ -183,6 +183,9 @@ func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 		return info
 	}
 	info.Data = nil
+	if info.Resize != nil && !r.id.Is(info.Owner) && !r.mayAtClaims(access.HoldersRead, info.Resize.Claims) {
+		info.Resize = nil
+	}
 	readsHolders := r.mayAtClaims(access.HoldersRead, info.Claims)
 	if !readsHolders {
 		info.Preempted, info.RevokedBy = r.hiddenVictims(info.Preempted), hiddenName(info.RevokedBy)

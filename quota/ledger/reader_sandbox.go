@@ -56,8 +56,12 @@ func (s SandboxReader) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max 
 	}
 	var seen []quota.QueuedInfo
 	for _, q := range page.Requests {
-		if s.sees(&q.Allocation) {
-			q.Allocation, q.Decision = s.redacted(q.Allocation), s.redactDecision(q.Decision)
+		isResize := q.Allocation.Resize != nil
+		if !s.sees(&q.Allocation) {
+			continue
+		}
+		q.Allocation, q.Decision = s.redacted(q.Allocation), s.redactDecision(q.Decision)
+		if !isResize || q.Allocation.Resize != nil {
 			seen = append(seen, q)
 		}
 	}

@@ -21,6 +21,8 @@ type resized struct {
 	given int
 	// splitFrom is the id of the allocation that this one was a part of; empty for most.
 	splitFrom string
+	// dropped is the highest generation of a resize that waited and was not carried out.
+	dropped uint64
 }
 
 // generation is that of the last change that named one.
@@ -62,6 +64,8 @@ type wantedClaim struct {
 	tree, node string
 	// isMoved is true unless the claim stays at the node where it is.
 	isMoved bool
+	// asked is where a new claim was asked for, if that is not where it is placed; else nil.
+	asked   *address
 	amounts quota.Vector
 	// field names it in refusals, and nodeField its node in that.
 	field, nodeField string
@@ -81,11 +85,16 @@ type wantedHolding struct {
 	parts  []wantedPart
 	// isDone is true if the allocation holds exactly this.
 	isDone bool
+	// resizes is the command if that may wait; else nil.
+	resizes *quota.Resize
 }
 
 // resizeAllocation changes amounts of an allocation.
 func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 	a, refused := l.allocations.checkChange(c.ID, c.Fence)
+	if refused == nil {
+		refused = checkResizeWait(c.WaitFor)
+	}
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
@@ -104,6 +113,12 @@ func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 					quota.Place(change.Tree, change.Node), j)}
 			}
 		}
+	}
+	if out, done := l.answerWaiting(&want, c, m); done {
+		return out
+	}
+	if c.WaitFor > 0 {
+		want.resizes = &c
 	}
 	return l.changeHolding(&want, c.Generation, m)
 }

@@ -94,8 +94,12 @@ func (s Sandbox) explainID(
 func (s Sandbox) explainAllocation(
 	a *Allocation, sees func(*quota.AllocationInfo) bool,
 ) (quota.Decision, quota.AllocationInfo) {
-	if a.isWaiting() {
-		d, info := s.queued(s.ledger.queue.waiterOf(a), true)
+	waits := a
+	if resize := a.waitingResize(); a.ended == nil && resize != nil {
+		waits = resize
+	}
+	if waits.isWaiting() {
+		d, info := s.queued(s.ledger.queue.waiterOf(waits), true)
 		d.Holders = s.holdersInTheWay(d.Violations, sees)
 		return d, info
 	}
@@ -143,12 +147,16 @@ func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 	return page, nil
 }
 
-// queued returns a waiting request with what blocks it.
+// queued returns a waiting request, or the allocation of a waiting resize, with what blocks it.
 func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.AllocationInfo) {
 	l := s.ledger
 	decision := *waitingDecision(l.previewWaiter(w))
 	if remedy {
 		decision.Remedy = s.findRemedyOfAny(decision.Violations, w.placers(l))
+	}
+	if w.isResize() {
+		a, _ := l.allocations.held.Get(w.resizes)
+		return decision, l.currentInfo(a)
 	}
 	return decision, l.currentInfo(w.record)
 }

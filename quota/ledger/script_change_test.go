@@ -9,7 +9,7 @@ import (
 
 // change reads a change of what an allocation holds.
 func (p *parser) change(word string, args, body []string) quota.Command {
-	id, fence, generation := args[0], uint64(0), uint64(0)
+	id, fence, generation, wait := args[0], uint64(0), uint64(0), quota.Span(0)
 	var rest []string
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
@@ -18,13 +18,15 @@ func (p *parser) change(word string, args, body []string) quota.Command {
 			fence = uint64(p.amount(value))
 		case "@generation":
 			generation = uint64(p.amount(value))
+		case "@wait":
+			wait = p.span(value)
 		default:
 			rest = append(rest, arg)
 		}
 	}
 	switch word {
 	case "resize":
-		return quota.Resize{ID: id, Fence: fence, Generation: generation, Claims: p.claimChanges(rest)}
+		return quota.Resize{ID: id, Fence: fence, Generation: generation, Claims: p.claimChanges(rest), WaitFor: wait}
 	case "transfer":
 		c := quota.Transfer{ID: id, Fence: fence, Generation: generation}
 		for at := range slices.Chunk(rest, 2) {

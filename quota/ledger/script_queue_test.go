@@ -47,7 +47,11 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 		}
 		for _, q := range page.Requests {
 			info, _ := v.Allocation(q.Allocation.ID)
-			p.say("%s, %s: %s", q.Allocation.ID, claimPlace(info), q.Decision.Explain())
+			if info.Resize != nil {
+				p.say("%s, %s: %s", q.Allocation.ID, resizeWords(*info.Resize), q.Decision.Explain())
+				continue
+			}
+			p.say("%s, %s: %s", q.Allocation.ID, claimPlace(*info.Waiting), q.Decision.Explain())
 		}
 		if after = page.Next; after == nil {
 			return
@@ -56,16 +60,35 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 }
 
 // claimPlace says where a request waits.
-func claimPlace(a quota.AllocationInfo) string {
+func claimPlace(w quota.WaitingInfo) string {
 	var places []string
-	for _, at := range a.Waiting.Alternatives {
+	for _, at := range w.Alternatives {
 		places = append(places, fmt.Sprintf("alternative %d is number %d in the line for %s", at.Alternative, at.Position,
 			at.Line))
 	}
 	if len(places) > 0 {
 		return strings.Join(places, ", ")
 	}
-	return fmt.Sprintf("number %d in the line for %s", a.Waiting.Position, a.Waiting.Line)
+	return fmt.Sprintf("number %d in the line for %s", w.Position, w.Line)
+}
+
+// resizeWords says what a waiting resize asks for, and where it waits.
+func resizeWords(r quota.WaitingResize) string {
+	text := "resize"
+	if r.Generation > 0 {
+		text += fmt.Sprintf(" %d", r.Generation)
+	}
+	for _, c := range r.Claims {
+		text += " " + quota.Place(c.Tree, c.Node)
+		for _, component := range c.Amounts {
+			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
+		}
+	}
+	if r.Waiting.Line == "" {
+		return text
+	}
+	return text + " waits since " + sinceBegin(r.Waiting.Since) + ", until " + sinceBegin(r.Waiting.Until) + ", " +
+		claimPlace(r.Waiting)
 }
 
 // waits says how a request that is in the queue waits.
@@ -73,7 +96,7 @@ func waits(a quota.AllocationInfo) string {
 	w := a.Waiting
 	return fmt.Sprintf(", waits since %s, until %s, kept until %s, %s",
 		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until),
-		sinceBegin(w.KeepUntil), claimPlace(a))
+		sinceBegin(w.KeepUntil), claimPlace(*w))
 }
 
 func sinceBegin(at quota.Instant) string { return (time.Duration(at) * time.Millisecond).String() }
@@ -81,8 +104,11 @@ func sinceBegin(at quota.Instant) string { return (time.Duration(at) * time.Mill
 // happened says what a command did to others in the queue, and whose leases it has revoked.
 func (p *player) happened(c quota.Command) {
 	own := ""
-	if a, ok := c.(quota.Allocate); ok {
-		own = a.ID
+	switch c := c.(type) {
+	case quota.Allocate:
+		own = c.ID
+	case quota.Resize:
+		own = c.ID
 	}
 	for _, f := range p.ledger.TakeFacts() {
 		if f.Crossing != nil {
@@ -98,6 +124,11 @@ func (p *player) happened(c quota.Command) {
 			p.say("  granted to %s, fence %d%s%s", a.ID, a.Fence, alternativeWords(a.Alternative), leaseWords(a))
 			p.placed(a)
 			p.ranges(a)
+		case f.Kind == ledger.FactResized && f.Since > 0:
+			p.say("  resized %s%s", a.ID, claimWords(a))
+			p.placed(a)
+		case f.Kind == ledger.FactResizeDropped && a.ID != own:
+			p.say("  the resize of %s waits no more", a.ID)
 		case f.Kind == ledger.FactRevoked:
 			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, leaseWords(a))
 		case f.Kind == ledger.FactEnded && a.Fence == 0:

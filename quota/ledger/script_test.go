@@ -41,7 +41,7 @@ import (
 //	update                             change items, with the same lines
 //	reset TREE RESOURCE STATE TO [@idle=DURATION]
 //	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
-//	resize ID [AT AMOUNTS…]… [CHANGE]
+//	resize ID [AT AMOUNTS…]… [CHANGE] [@wait=DURATION]
 //	transfer ID [AT PATH]… [CHANGE]    the claim at AT goes to PATH
 //	split ID [CHANGE]                  with indented lines: part ID, then AT PATH AMOUNTS for each claim
 //	civil DURATION                     make civil time so much more than ledger time

@@ -366,7 +366,7 @@ func (v verifier) checkSizes() error {
 		is.Ended += v.countedSize(a)
 	}
 	for w := range v.queue.all.All() {
-		is.Waiting += v.countedSize(w)
+		is.Waiting += v.queue.sizeOf(w)
 	}
 	for _, it := range v.inventory.items.All() {
 		is.Items += v.countedSize(it)

@@ -127,6 +127,8 @@ type AllocationImage struct {
 	SplitFrom  string
 	// Alternative is the number of the list of Request.AnyOf that the claims of Request are from; 0 if it has none.
 	Alternative int
+	// Dropped is the highest generation of a Resize that waited and was not carried out; 0 for none.
+	Dropped uint64 `json:",omitzero"`
 }
 
 // LimitRequests are the requests for limits by number. They must not be changed.
@@ -168,6 +170,8 @@ type WaitingImage struct {
 	HeadSince quota.Instant
 	// Others are the alternatives that it waits for beside that of Allocation, in order; nil if it has none.
 	Others []AlternativeImage
+	// Resizes is the fence of the allocation for which this is a Resize, 0 for a request. The claims are then its changes.
+	Resizes uint64 `json:",omitzero"`
 }
 
 // AlternativeImage is a list of claims of a waiting request.
@@ -316,6 +320,7 @@ func (m *details) addTo(image *AllocationImage) {
 	if r := m.resized; r != nil {
 		image.Generation, image.First, image.SplitFrom = r.generation, r.first, r.splitFrom
 		image.Request.AnyOf, image.Alternative = r.anyOf, r.given
+		image.Dropped = r.dropped
 	}
 	image.Undo = m.undo.image()
 	for _, d := range m.displaced {
@@ -372,6 +377,8 @@ type snapshotWaiter struct {
 	record *Allocation
 	first  snapshotAlternative
 	others []snapshotAlternative
+	// resizes is that of the waiter.
+	resizes uint64
 }
 
 // snapshotAlternative is an alternative of a waiting request as of the snapshot.
@@ -385,7 +392,7 @@ type snapshotAlternative struct {
 func (q *waitQueue) snapshot() []snapshotWaiter {
 	list := make([]snapshotWaiter, 0, q.all.Len())
 	for w := range q.all.All() {
-		is := snapshotWaiter{record: w.record}
+		is := snapshotWaiter{record: w.record, resizes: w.resizes}
 		for i, alt := range w.alternatives {
 			of := snapshotAlternative{alt.number, alt.claims, alt.blockedIn.blocker, alt.headSince}
 			if i == 0 {
@@ -424,7 +431,7 @@ func (w snapshotWaiter) image() WaitingImage {
 	image := WaitingImage{
 		Allocation: w.record.image(), Arrival: place.arrival, Since: place.since, Until: place.until,
 		KeepUntil: place.keepUntil,
-		Line:      w.first.queue.image(), HeadSince: w.first.headSince,
+		Line:      w.first.queue.image(), HeadSince: w.first.headSince, Resizes: w.resizes,
 	}
 	for i := range w.others {
 		image.Others = append(image.Others, w.others[i].image())
@@ -457,8 +464,11 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 		return err
 	}
 	last := image.Arrival + uint64(r.ListCount()) - 1
+	held, _ := l.allocations.held.Get(image.Resizes)
 	switch {
-	case isLive(l.allocations.byID.Find(a.id)):
+	case image.Resizes != 0 && (held == nil || held.id != a.id || held.waitingResize() != nil):
+		return fmt.Errorf("a resize of %q waits, but there is no such allocation, or two wait for it", a.id)
+	case image.Resizes == 0 && isLive(l.allocations.byID.Find(a.id)):
 		return fmt.Errorf("request %q is there twice", a.id)
 	case r.Mode != quota.Wait || image.Arrival == 0 || last < image.Arrival || last > l.queue.arrival ||
 		l.queue.byArrival[image.Arrival] != nil:
@@ -469,7 +479,7 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 		arrival: image.Arrival, since: image.Since, until: image.Until,
 		keepUntil: image.KeepUntil,
 	}
-	w := &waiter{record: a, request: r, turn: a.queueTurn()}
+	w := &waiter{record: a, request: r, turn: a.queueTurn(), resizes: image.Resizes}
 	if err := ld.addAlternative(w, a, first); err != nil {
 		return err
 	}
@@ -492,6 +502,9 @@ func (ld *Restorer) AddWaiting(image WaitingImage) error {
 		}
 	}
 	l.queue.addWaiter(w)
+	if w.isResize() {
+		l.allocations.replaceRecord(held.withResize(a, 0))
+	}
 	return nil
 }
 
@@ -517,7 +530,7 @@ func (ld *Restorer) addAlternative(w *waiter, a *Allocation, image AlternativeIm
 		wanted[i] = quota.Claim{
 			Tree: info.Tree, Node: path, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing,
 		}
-		if a.hasRanges() {
+		if a.hasRanges() && !w.isResize() {
 			wanted[i].Ranges = a.more.resized.first[i].Ranges
 		}
 	}
@@ -557,18 +570,34 @@ func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 	return key, nil
 }
 
+// txOf prepares what a waiter asks for, without deciding it.
+func (l *Ledger) txOf(alt *alternative) (tx, *quota.Error) {
+	if !alt.of.isResize() {
+		return l.placedTx(l.placeAlternative(alt))
+	}
+	h, refused := l.placeResize(alt)
+	if refused != nil {
+		return tx{}, refused
+	}
+	return h.asTx(), nil
+}
+
+func (l *Ledger) placedTx(a *Allocation, refused *quota.Error) (tx, *quota.Error) {
+	return tx{ledger: l, allocation: a}, refused
+}
+
 // requeueAll adds the requests to their queues, after all held allocations are known.
 func (ld *Restorer) requeueAll() error {
 	l := ld.ledger
 	for i, alt := range ld.waiting {
-		a, refused := l.placeAlternative(alt)
+		t, refused := l.txOf(alt)
 		if refused != nil && refused.Kind != quota.Full {
 			return errors.New("request " + alt.of.record.id + " waits for what is refused: " + refused.Error())
 		}
 		key := ld.blockers[i]
 		need := quota.Amount(0)
-		if a != nil {
-			need = key.amountNeeded(a)
+		if refused == nil {
+			need = t.amountNeeded(key)
 		}
 		headSince := alt.headSince
 		l.queue.joinQueue(alt, key, need)

@@ -32,6 +32,8 @@ type tx struct {
 	// basic is Allocation.isBasic when the transaction began: decide and commit then skip everything else.
 	basic  bool
 	staged *staged
+	// change is set for a resize in the queue; then allocation is the record after it.
+	change *holdingChange
 }
 
 // beginTx prepares an allocation that has its claims to be held under the next fence.
@@ -80,7 +82,7 @@ func (t *tx) decideLimits() quota.Decision {
 	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
 		return quota.Decision{Granted: true}
 	}
-	if behind := l.softOvertakeViolations(a); len(behind) > 0 {
+	if behind := l.askerFor(a).softOvertakeViolations(a.claims); len(behind) > 0 {
 		return quota.Decision{Violations: l.everyViolation(a, nil, behind)}
 	}
 	t.staged = l.beginStaged(a)

@@ -96,6 +96,8 @@ func (v verifier) checkHeld(sums tallies) error {
 			return fmt.Errorf("allocation %q is held but cannot be found by its id", a.id)
 		case a.granted.At > v.now.At:
 			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.now.At)
+		case a.waitingResize() != nil && v.queue.byArrival[a.waitingResize().more.waiting.arrival] == nil:
+			return fmt.Errorf("a resize of allocation %q waits, but not in the queue", a.id)
 		}
 		for _, c := range a.claims {
 			sums.add(c)
@@ -228,6 +230,11 @@ func (v verifier) checkEnded() error {
 		last, youngest[a.id] = a.ended.At, a
 	}
 	ids := v.allocations.held.Len() + v.queue.all.Len()
+	for w := range v.queue.all.All() {
+		if w.isResize() {
+			ids-- // that of its allocation
+		}
+	}
 	for id, a := range youngest {
 		switch known := v.allocations.byID.Find(id); {
 		case known == a:

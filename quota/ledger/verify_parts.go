@@ -379,8 +379,10 @@ func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 	case !last.Before(w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.queue.arrival ||
 		a.more.priority != w.turn.Priority:
 		return fmt.Errorf("request %q is not in its place in the queue", a.id)
-	case v.allocations.byID.Find(a.id) != a || v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
-		return fmt.Errorf("request %q cannot be found by its id or arrival, or holds something", a.id)
+	case w.isResize() && !v.isResizeOf(w) || !w.isResize() && v.allocations.byID.Find(a.id) != a:
+		return fmt.Errorf("request %q cannot be found by its id, or its allocation does not know it", a.id)
+	case v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
+		return fmt.Errorf("request %q cannot be found by its arrival, or holds something", a.id)
 	case place.since.At > v.now.At:
 		return fmt.Errorf("I9: request %q waits since a future time", a.id)
 	case len(w.alternatives) == 0 || a.more.resized != w.alternatives[0].resized ||
@@ -415,11 +417,17 @@ func (v verifier) checkAlternative(alt *alternative) error {
 	case !v.queue.isStillBlocked(alt, b, d.Violations) && !alt.heldUp(d.Violations) && !v.blockedThere(alt) &&
 		!alt.blockedBelow(d.Violations):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", id, alt.blockedIn)
-	case alt.blockedIn.amountNeeded(b) != alt.need:
-		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", id, alt.blockedIn.amountNeeded(b),
-			alt.blockedIn, alt.need)
+	case t.amountNeeded(alt.blockedIn.blocker) != alt.need:
+		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", id,
+			t.amountNeeded(alt.blockedIn.blocker), alt.blockedIn, alt.need)
 	}
 	return nil
+}
+
+// isResizeOf is true if the allocation of a waiting resize refers to it.
+func (v verifier) isResizeOf(w *waiter) bool {
+	a, held := v.allocations.held.Get(w.resizes)
+	return held && a.id == w.record.id && a.waitingResize() == w.record && a.owner == w.record.owner
 }
 
 // heldUp is true if a request must not overtake another in a tree with soft borrowing: then it is not tried there, and
@@ -449,6 +457,9 @@ func (v verifier) blockedThere(alt *alternative) bool {
 	if alt.blockedIn.tree == nil {
 		return false
 	}
+	if alt.of.isResize() {
+		return v.blocksResizeThere(alt)
+	}
 	request := alt.asked()
 	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims),
 		func(c quota.Claim) bool { return c.Tree != alt.blockedIn.tree.name })
@@ -461,6 +472,20 @@ func (v verifier) blockedThere(alt *alternative) bool {
 	d := t.decide()
 	t.rollback()
 	return !d.Granted && v.queue.isStillBlocked(alt, a, d.Violations)
+}
+
+// blocksResizeThere is blockedThere for a resize.
+func (v verifier) blocksResizeThere(alt *alternative) bool {
+	part := *alt
+	part.claims, part.wanted = nil, nil
+	for i, c := range alt.claims {
+		if c.at.tree == alt.blockedIn.tree {
+			part.claims, part.wanted = append(part.claims, c), append(part.wanted, alt.wanted[i])
+		}
+	}
+	t, d, full := v.judgeResize(&part)
+	t.rollback()
+	return !full && !d.Granted && v.queue.isStillBlocked(alt, t.allocation, d.Violations)
 }
 
 // checkBlockerQueues verifies that exactly the queues with waiters exist, and that they are listed wherever they should

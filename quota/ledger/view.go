@@ -297,7 +297,7 @@ func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.Waiti
 		for i, wanted := range first.wanted {
 			at := first.claims[i].at
 			list = append(list, quota.WaitingClaim{
-				Tree: at.treeName, Node: at.path, Amounts: wanted.Amounts, Picks: wanted.Picks,
+				Tree: at.treeName, Node: at.path, Amounts: v.ledger.awaitedAmounts(first, i), Picks: wanted.Picks,
 			})
 		}
 	}

@@ -139,13 +139,13 @@ func (h holdersSeen) queueEffects(l *Ledger, facts []Fact) *quota.QueueEffects {
 // listOf is the list that a fact belongs to, and the request in whose favour it happened; nil if it belongs to none.
 func listOf(e *quota.QueueEffects, f Fact) (list *quota.Affected, by string) {
 	switch a := f.Allocation; {
-	case f.Kind == FactGranted:
+	case f.Kind == FactGranted, f.Kind == FactResized && f.Since > 0:
 		return &e.Granted, ""
 	case f.Kind == FactRevoked:
 		return &e.Revoked, a.lease().revokedBy
 	case f.Kind == FactEnded && a.ended.state == quota.WasPreempted:
 		return &e.Preempted, a.ended.by
-	case f.Kind == FactEnded && a.ended.state == quota.Cancelled:
+	case f.Kind == FactEnded && a.ended.state == quota.Cancelled, f.Kind == FactResizeDropped:
 		return &e.Cancelled, ""
 	}
 	return nil, ""

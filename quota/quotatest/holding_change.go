@@ -28,6 +28,9 @@ func holdingChange(t *rapid.T, id string) quota.Command {
 		return c
 	}
 	c := quota.Resize{ID: id, Generation: generation}
+	if Die(t, 2, "waits") == 0 {
+		c.WaitFor = quota.Span(1 + Die(t, 40, "wait"))
+	}
 	for range 1 + Die(t, 2, "claims") {
 		c.Claims = append(c.Claims, quota.ClaimChange{
 			Tree: TreeNames[Die(t, 2, "tree")], Node: path(t), Amounts: amounts(t, 7),

@@ -1952,11 +1952,13 @@ func (x *ExtendSchedule) GetWindows() []*CivilWindow {
 
 // Resize changes amounts of an allocation. Since format 8.
 type Resize struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Fence         uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
-	Claims        []*ClaimChange         `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Id         string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Fence      uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Generation uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Claims     []*ClaimChange         `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	// How long it may wait. Since format 9.
+	WaitMs        int64 `protobuf:"varint,95,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2017,6 +2019,13 @@ func (x *Resize) GetClaims() []*ClaimChange {
 		return x.Claims
 	}
 	return nil
+}
+
+func (x *Resize) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
 }
 
 // ClaimChange sets amounts at one node. Since format 8.
@@ -5571,14 +5580,15 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"W\n" +
 	"\x0eExtendSchedule\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x125\n" +
-	"\awindows\x18\x02 \x03(\v2\x1b.quorate.log.v1.CivilWindowR\awindows\"\x83\x01\n" +
+	"\awindows\x18\x02 \x03(\v2\x1b.quorate.log.v1.CivilWindowR\awindows\"\x9c\x01\n" +
 	"\x06Resize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x123\n" +
-	"\x06claims\x18\x04 \x03(\v2\x1b.quorate.log.v1.ClaimChangeR\x06claims\"g\n" +
+	"\x06claims\x18\x04 \x03(\v2\x1b.quorate.log.v1.ClaimChangeR\x06claims\x12\x17\n" +
+	"\await_ms\x18_ \x01(\x03R\x06waitMs\"g\n" +
 	"\vClaimChange\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +

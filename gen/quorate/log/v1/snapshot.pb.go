@@ -1762,7 +1762,10 @@ type WaitingRecord struct {
 	// Ledger time at which it first became the head of a wait queue; 0 if it has not.
 	HeadSinceMs int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
 	// The lists in any_of that it waits for beside that of the allocation, in order. Since format 9.
-	Others        []*WaitingListRecord `protobuf:"bytes,90,rep,name=others,proto3" json:"others,omitempty"`
+	Others []*WaitingListRecord `protobuf:"bytes,90,rep,name=others,proto3" json:"others,omitempty"`
+	// Since format 9. For a resize that waits, the fence of its allocation. Its claims are the changes, its generation is
+	// that of the resize.
+	Resizes       uint64 `protobuf:"varint,95,opt,name=resizes,proto3" json:"resizes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1858,6 +1861,13 @@ func (x *WaitingRecord) GetOthers() []*WaitingListRecord {
 		return x.Others
 	}
 	return nil
+}
+
+func (x *WaitingRecord) GetResizes() uint64 {
+	if x != nil {
+		return x.Resizes
+	}
+	return 0
 }
 
 // WaitingListRecord is a list of claims that a request waits for.
@@ -2872,6 +2882,8 @@ type AllocationRecord struct {
 	SplitFrom string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	// The number of the list in any_of of the request that its claims are from, from 1; 0 if it has none. Since format 9.
 	Alternative uint32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// Since format 9. The highest generation of a resize that waited and was not carried out.
+	DroppedGeneration uint64 `protobuf:"varint,95,opt,name=dropped_generation,json=droppedGeneration,proto3" json:"dropped_generation,omitempty"`
 	// Since format 9. Why it ended, and why its lease was revoked.
 	EndReason    *ReasonRecord `protobuf:"bytes,110,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	RevokeReason *ReasonRecord `protobuf:"bytes,111,opt,name=revoke_reason,json=revokeReason,proto3" json:"revoke_reason,omitempty"`
@@ -3112,6 +3124,13 @@ func (x *AllocationRecord) GetSplitFrom() string {
 func (x *AllocationRecord) GetAlternative() uint32 {
 	if x != nil {
 		return x.Alternative
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetDroppedGeneration() uint64 {
+	if x != nil {
+		return x.DroppedGeneration
 	}
 	return 0
 }
@@ -4596,7 +4615,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0fexpires_wall_ms\x18\n" +
 	" \x01(\x03R\rexpiresWallMs\x12)\n" +
 	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x12\x18\n" +
-	"\aleaving\x18\f \x01(\bR\aleaving\"\xf8\x02\n" +
+	"\aleaving\x18\f \x01(\bR\aleaving\"\x92\x03\n" +
 	"\rWaitingRecord\x12@\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2 .quorate.log.v1.AllocationRecordR\n" +
@@ -4608,7 +4627,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\rkeep_until_ms\x18\x06 \x01(\x03R\vkeepUntilMs\x12.\n" +
 	"\x04line\x18\a \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
 	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\x129\n" +
-	"\x06others\x18Z \x03(\v2!.quorate.log.v1.WaitingListRecordR\x06others\"\xc4\x01\n" +
+	"\x06others\x18Z \x03(\v2!.quorate.log.v1.WaitingListRecordR\x06others\x12\x18\n" +
+	"\aresizes\x18_ \x01(\x04R\aresizes\"\xc4\x01\n" +
 	"\x11WaitingListRecord\x12 \n" +
 	"\valternative\x18\x01 \x01(\rR\valternative\x12\x16\n" +
 	"\x06placed\x18\x02 \x03(\x04R\x06placed\x12!\n" +
@@ -4704,7 +4724,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
 	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xc7\t\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xf6\t\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -4741,7 +4761,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05first\x18\x1b \x03(\v2\x15.quorate.log.v1.ClaimR\x05first\x12\x1d\n" +
 	"\n" +
 	"split_from\x18\x1c \x01(\tR\tsplitFrom\x12 \n" +
-	"\valternative\x18Z \x01(\rR\valternative\x12;\n" +
+	"\valternative\x18Z \x01(\rR\valternative\x12-\n" +
+	"\x12dropped_generation\x18_ \x01(\x04R\x11droppedGeneration\x12;\n" +
 	"\n" +
 	"end_reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\tendReason\x12A\n" +
 	"\rrevoke_reason\x18o \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\frevokeReason\x12;\n" +
