@@ -107,7 +107,9 @@ func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsReque
 func (o *revocationWatcher) handleChange(m *quoratev1.WatchAllocationsResponse) error {
 	switch m.GetChange() {
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK, quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED:
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK, quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
 		o.renewer.renewNow(m.GetAllocation().GetId())
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,

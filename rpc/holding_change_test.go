@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -81,3 +83,62 @@ func heldCores(a *quoratev1.Allocation) int64 { return a.GetClaims()[0].GetAmoun
 
 // second is the error of a call.
 func second[T any](_ T, err error) error { return err }
+
+// TestResizesThatWait: a resize waits in the queue while its allocation holds, a call waits for it, and its end without
+// being carried out is an error.
+func TestResizesThatWait(t *testing.T) {
+	client := oneNode(t).allocations()
+	for _, id := range []string{"grows", "fills"} {
+		if _, err := client.Allocate(t.Context(), request(id, "cern:physics", 8)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits := resizeTo("grows", 1, 16)
+	waits.WaitMs = time.Hour.Milliseconds()
+	first, err := client.Resize(t.Context(), waits)
+	if err != nil || first.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING ||
+		heldCores(first.GetAllocation()) != 8 || first.GetAllocation().GetResize().GetGeneration() != 1 ||
+		first.GetAllocation().GetResize().GetWaiting().GetPosition() != 1 {
+		t.Fatalf("waiting: %v, %v", first, err)
+	}
+	queue, err := client.ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{})
+	if err != nil || len(queue.GetRequests()) != 1 || queue.GetRequests()[0].GetAllocation().GetResize() == nil {
+		t.Errorf("the queue: %v, %v", queue, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		waits.PollMs = time.Minute.Milliseconds()
+		answer, err := client.Resize(t.Context(), waits)
+		if err == nil && (answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
+			heldCores(answer.GetAllocation()) != 16) {
+			err = fmt.Errorf("the answer to a call that waits: %v", answer)
+		}
+		done <- err
+	}()
+	if _, err := client.Release(t.Context(), &quoratev1.ReleaseRequest{Id: "fills"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Allocate(t.Context(), request("again", "cern:physics", 2)); err != nil {
+		t.Fatal(err)
+	}
+	more := resizeTo("grows", 2, 20)
+	more.WaitMs = time.Hour.Milliseconds()
+	if _, err := client.Resize(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		more.PollMs = time.Minute.Milliseconds()
+		_, err := client.Resize(t.Context(), more)
+		done <- err
+	}()
+	if _, err := client.Resize(t.Context(), resizeTo("grows", 0, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; connect.CodeOf(err) != connect.CodeAborted ||
+		problemOf(t, err).GetReason() != "GENERATION_MISMATCH" {
+		t.Errorf("a resize that was withdrawn while a call waited: %v", err)
+	}
+}

@@ -299,8 +299,8 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 
 func TestAllChangesHaveAWord(t *testing.T) {
 	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
-	for kind := ledger.FactWaiting; kind <= ledger.FactResized; kind++ {
-		seen[handlers.AllocationChanges[kind]] = true
+	for _, change := range handlers.AllocationChanges {
+		seen[change] = true
 	}
 	if len(seen) != len(quoratev1.AllocationChange_name) {
 		t.Errorf("%d changes of %d", len(seen), len(quoratev1.AllocationChange_name))

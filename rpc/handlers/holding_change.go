@@ -11,13 +11,24 @@ import (
 
 // Resize changes amounts of an allocation.
 func (s AllocationService) Resize(ctx context.Context, r *quoratev1.ResizeRequest) (*quoratev1.ResizeResponse, error) {
+	polls := r.GetPollMs() > 0 && !r.GetDryRun()
+	if polls { // before anything is done
+		leave, err := s.Limiters.WaitInside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
 	o, index, err := s.changeHolding(ctx, wire.ToResize(r), r.GetDryRun())
+	if err == nil && o.Decision.Waiting && polls {
+		o, index, err = s.awaitResize(ctx, r, o, index)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &quoratev1.ResizeResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
-		Index: index, LedgerTimeMs: int64(o.Now),
+		Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Decision: changeDecision(o),
+		Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now),
 	}, nil
 }
 
@@ -65,14 +76,18 @@ func (s AllocationService) changeHolding(
 		return ledger.Outcome{}, 0, err
 	case o.Refused != nil:
 		return ledger.Outcome{}, 0, wire.RefusalError(o.Refused)
-	case !o.Decision.Granted:
+	case !o.Decision.Granted && !o.Decision.Waiting:
 		return ledger.Outcome{}, 0, wire.DenialError(*o.Decision, index)
 	}
 	return o, index, nil
 }
 
-// changeDecision is the decision of a granted change, with the nodes where the claims are counted.
+// changeDecision is the decision of a granted change, with the nodes where the claims are counted, or of one that
+// waits.
 func changeDecision(o ledger.Outcome) *quoratev1.Decision {
+	if o.Decision.Waiting {
+		return wire.FromDecision(*o.Decision, nil)
+	}
 	if o.Decision.Placements != nil {
 		return wire.FromDecision(*o.Decision, o.Decision.Placements)
 	}

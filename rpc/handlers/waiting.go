@@ -29,7 +29,8 @@ func (s AllocationService) awaitGrant(
 ) (*quoratev1.AllocateResponse, error) {
 	followed, stop := s.FollowCredential(ctx)
 	defer stop()
-	within, cancel := context.WithTimeout(followed, pollTime(ctx, r))
+	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
+	within, cancel := context.WithTimeout(followed, pollTime(ctx, min(pollSpan(r), keep*2/3)))
 	defer cancel()
 	for ended := false; !ended && within.Err() == nil; {
 		part, end := context.WithTimeout(within, rightsInterval)
@@ -82,11 +83,60 @@ func (s AllocationService) checkWaiter(ctx context.Context, r *quoratev1.Allocat
 	return lost
 }
 
-// pollTime is the wait that the caller requested, but it ends before the caller's deadline, and before the request
-// would leave the queue for want of a heartbeat, so that the caller can repeat it in time.
-func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
-	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
-	most := min(time.Duration(r.GetPollMs())*time.Millisecond, keep*2/3)
+// awaitResize waits until a queued resize is carried out or has ended, for as long as its caller requested, as
+// awaitGrant does for a request. It returns the outcome that repeating the resize would have then.
+func (s AllocationService) awaitResize(
+	ctx context.Context, r *quoratev1.ResizeRequest, first ledger.Outcome, index uint64,
+) (ledger.Outcome, uint64, error) {
+	followed, stop := s.FollowCredential(ctx)
+	defer stop()
+	within, cancel := context.WithTimeout(followed, pollTime(ctx, pollSpan(r)))
+	defer cancel()
+	for waits := true; waits && within.Err() == nil; {
+		part, end := context.WithTimeout(within, rightsInterval)
+		s.Grants.waitFor(part, r.GetId(), func() bool { return !s.isResizeWaiting(ctx, r) })
+		end()
+		if err := identify.EndOfCredential(followed); err != nil {
+			return ledger.Outcome{}, 0, err
+		}
+		waits = s.isResizeWaiting(ctx, r)
+		if !waits || s.Node.Book().Mode() == access.Guarded || within.Err() != nil {
+			now, at, err := s.tryStale(ctx, wire.ToResize(r))
+			switch {
+			case err != nil: // what cannot be read now is looked at again
+			case now.Refused != nil:
+				return ledger.Outcome{}, 0, wire.RefusalError(now.Refused)
+			case !now.Repeated:
+				return ledger.Outcome{}, 0, wire.RefusalError(quota.Errorf(quota.Ended, "id",
+					"the resize of allocation %q waits no more and the allocation holds other amounts: it was not carried out, or "+
+						"what it holds was changed again; look at it, and ask again", r.GetId()))
+			default:
+				now.Repeated = first.Repeated
+				first, index = now, at
+			}
+		}
+	}
+	return first, index, nil
+}
+
+// isResizeWaiting reports whether the resize is in the queue in the state of this node.
+func (s AllocationService) isResizeWaiting(ctx context.Context, r *quoratev1.ResizeRequest) bool {
+	waits := false
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		info, unknown := v.Allocation(r.GetId())
+		waits = unknown == nil && info.Resize != nil && info.Resize.Generation == r.GetGeneration()
+	})
+	return err == nil && waits
+}
+
+// pollSpan is how long a call asks to wait inside the server.
+func pollSpan(r interface{ GetPollMs() int64 }) time.Duration {
+	return time.Duration(r.GetPollMs()) * time.Millisecond
+}
+
+// pollTime is the wait that the caller requested, but it ends before the caller's deadline, and a request asks for less
+// than the span in which it must be repeated, so that the caller can repeat it in time.
+func pollTime(ctx context.Context, most time.Duration) time.Duration {
 	if deadline, limited := ctx.Deadline(); limited {
 		left := time.Until(deadline)
 		most = min(most, left-min(left/5, pollMargin))
@@ -110,6 +160,20 @@ func (s AllocationService) currentOutcome(
 	ctx context.Context, r *quoratev1.AllocateRequest,
 ) (ledger.Outcome, uint64, error) {
 	command := wire.ToAllocate(r)
+	outcome, at, err := s.tryStale(ctx, command)
+	if err != nil {
+		return ledger.Outcome{}, 0, err
+	}
+	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
+		if claimed, index, err := s.proposeOne(ctx, command); err == nil {
+			return claimed, index, nil
+		}
+	}
+	return outcome, at, nil
+}
+
+// tryStale decides a command of the caller on the state of this node, and changes nothing.
+func (s AllocationService) tryStale(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	var outcome ledger.Outcome
 	from := ledger.Origin{Caller: identify.CallerOf(ctx)}
 	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox,
@@ -121,27 +185,24 @@ func (s AllocationService) currentOutcome(
 			outcome.Now = v.Now()
 			return nil
 		})
-	if err != nil {
-		return ledger.Outcome{}, 0, err
-	}
-	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
-		if claimed, index, err := s.proposeOne(ctx, command); err == nil {
-			return claimed, index, nil
-		}
-	}
-	return outcome, info.GetIndex(), nil
+	return outcome, info.GetIndex(), err
 }
 
-// withQueuePlace returns the record of an outcome for an answer. A waiting request gets its position in the queue,
-// which only the state has.
+// withQueuePlace returns the record of an outcome for an answer. A waiting request or resize gets its position in the
+// queue, which only the state has.
 func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
 	info := a.Info()
-	if info.Waiting == nil {
+	if info.Waiting == nil && info.Resize == nil {
 		return info
 	}
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
-		if now, unknown := v.Allocation(info.ID); unknown == nil && now.Waiting != nil {
+		now, unknown := v.Allocation(info.ID)
+		switch {
+		case unknown != nil:
+		case now.Waiting != nil && info.Waiting != nil:
 			info = now
+		case now.Resize != nil && info.Resize != nil:
+			info.Resize = now.Resize
 		}
 	})
 	if err != nil {

@@ -226,6 +226,9 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
 	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
 	ledger.FactResized:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
+
+	ledger.FactResizeWaits:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
+	ledger.FactResizeDropped: quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED,
 }
 
 // tooSlowError ends the stream of a slow caller while the feed still has its position.

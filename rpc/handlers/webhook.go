@@ -51,7 +51,7 @@ func EventType(e cluster.WatchEvent) string {
 	case ledger.FactNode:
 		return nodeEventTypes[e.Event.Kind]
 	case ledger.FactWaiting, ledger.FactGranted, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactEnded,
-		ledger.FactRestored, ledger.FactShrunk, ledger.FactResized:
+		ledger.FactRestored, ledger.FactShrunk, ledger.FactResized, ledger.FactResizeWaits, ledger.FactResizeDropped:
 	}
 	return eventTypeOf(AllocationChanges[e.Kind])
 }

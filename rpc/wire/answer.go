@@ -178,8 +178,8 @@ func FromAllocationParts(
 		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
 		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
 		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom), Alternative: int32(a.Alternative),
-		Owner: a.Owner,
 		ForMs: int64(a.For), EndsLedgerMs: int64(a.EndsAt),
+		Owner: a.Owner, Resize: fromResize(a.Resize),
 	}
 	if a.Fence != 0 {
 		wire.GrantedAt = fromWall(a.GrantedWall)
@@ -203,6 +203,20 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 	for _, at := range w.Alternatives {
 		wire.Alternatives = append(wire.Alternatives, &quoratev1.WaitingAlternative{
 			Alternative: int32(at.Alternative), Claims: FromClaims(at.Claims), Position: int64(at.Position), Line: at.Line,
+		})
+	}
+	return wire
+}
+
+// fromResize is nil if no resize waits.
+func fromResize(r *quota.WaitingResize) *quoratev1.WaitingResize {
+	if r == nil {
+		return nil
+	}
+	wire := &quoratev1.WaitingResize{Generation: r.Generation, Waiting: fromWaiting(&r.Waiting)}
+	for _, c := range r.Claims {
+		wire.Claims = append(wire.Claims, &quoratev1.ClaimChange{
+			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts),
 		})
 	}
 	return wire

@@ -215,7 +215,9 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 
 // ToResize converts changes of amounts.
 func ToResize(r *quoratev1.ResizeRequest) quota.Resize {
-	c := quota.Resize{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+	c := quota.Resize{
+		ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration(), WaitFor: quota.Span(r.GetWaitMs()),
+	}
 	for _, change := range r.GetClaims() {
 		c.Claims = append(c.Claims, quota.ClaimChange{
 			Tree: change.GetTree(), Node: change.GetNode(), Amounts: toVector(change.GetAmounts()),

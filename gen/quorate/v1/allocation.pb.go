@@ -255,31 +255,39 @@ const (
 	AllocationChange_ALLOCATION_CHANGE_SHRUNK AllocationChange = 7
 	// Its claims have changed by Resize, Transfer or Split.
 	AllocationChange_ALLOCATION_CHANGE_RESIZED AllocationChange = 8
+	// A resize of it waits in the queue.
+	AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING AllocationChange = 50
+	// A resize that waited has ended and was not carried out.
+	AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED AllocationChange = 51
 )
 
 // Enum value maps for AllocationChange.
 var (
 	AllocationChange_name = map[int32]string{
-		0: "ALLOCATION_CHANGE_UNSPECIFIED",
-		1: "ALLOCATION_CHANGE_WAITING",
-		2: "ALLOCATION_CHANGE_GRANTED",
-		3: "ALLOCATION_CHANGE_CONFIRMED",
-		4: "ALLOCATION_CHANGE_REVOKED",
-		5: "ALLOCATION_CHANGE_ENDED",
-		6: "ALLOCATION_CHANGE_RESTORED",
-		7: "ALLOCATION_CHANGE_SHRUNK",
-		8: "ALLOCATION_CHANGE_RESIZED",
+		0:  "ALLOCATION_CHANGE_UNSPECIFIED",
+		1:  "ALLOCATION_CHANGE_WAITING",
+		2:  "ALLOCATION_CHANGE_GRANTED",
+		3:  "ALLOCATION_CHANGE_CONFIRMED",
+		4:  "ALLOCATION_CHANGE_REVOKED",
+		5:  "ALLOCATION_CHANGE_ENDED",
+		6:  "ALLOCATION_CHANGE_RESTORED",
+		7:  "ALLOCATION_CHANGE_SHRUNK",
+		8:  "ALLOCATION_CHANGE_RESIZED",
+		50: "ALLOCATION_CHANGE_RESIZE_WAITING",
+		51: "ALLOCATION_CHANGE_RESIZE_DROPPED",
 	}
 	AllocationChange_value = map[string]int32{
-		"ALLOCATION_CHANGE_UNSPECIFIED": 0,
-		"ALLOCATION_CHANGE_WAITING":     1,
-		"ALLOCATION_CHANGE_GRANTED":     2,
-		"ALLOCATION_CHANGE_CONFIRMED":   3,
-		"ALLOCATION_CHANGE_REVOKED":     4,
-		"ALLOCATION_CHANGE_ENDED":       5,
-		"ALLOCATION_CHANGE_RESTORED":    6,
-		"ALLOCATION_CHANGE_SHRUNK":      7,
-		"ALLOCATION_CHANGE_RESIZED":     8,
+		"ALLOCATION_CHANGE_UNSPECIFIED":    0,
+		"ALLOCATION_CHANGE_WAITING":        1,
+		"ALLOCATION_CHANGE_GRANTED":        2,
+		"ALLOCATION_CHANGE_CONFIRMED":      3,
+		"ALLOCATION_CHANGE_REVOKED":        4,
+		"ALLOCATION_CHANGE_ENDED":          5,
+		"ALLOCATION_CHANGE_RESTORED":       6,
+		"ALLOCATION_CHANGE_SHRUNK":         7,
+		"ALLOCATION_CHANGE_RESIZED":        8,
+		"ALLOCATION_CHANGE_RESIZE_WAITING": 50,
+		"ALLOCATION_CHANGE_RESIZE_DROPPED": 51,
 	}
 )
 
@@ -966,7 +974,9 @@ type Allocation struct {
 	// The declared time of the request; 0 if it declared none.
 	ForMs int64 `protobuf:"varint,112,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
 	// Ledger time at which its declared time is over; 0 if it declared none or does not hold yet.
-	EndsLedgerMs  int64 `protobuf:"varint,113,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
+	EndsLedgerMs int64 `protobuf:"varint,113,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
+	// The resize that waits for it; unset if none does.
+	Resize        *WaitingResize `protobuf:"bytes,95,opt,name=resize,proto3" json:"resize,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1190,6 +1200,77 @@ func (x *Allocation) GetEndsLedgerMs() int64 {
 	return 0
 }
 
+func (x *Allocation) GetResize() *WaitingResize {
+	if x != nil {
+		return x.Resize
+	}
+	return nil
+}
+
+// WaitingResize is a resize in the queue. Its allocation holds its present amounts meanwhile.
+type WaitingResize struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The generation of the resize; 0 if it named none.
+	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The new amounts, as the resize names them.
+	Claims []*ClaimChange `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Its position in the queue. It stays there without being repeated.
+	Waiting       *Waiting `protobuf:"bytes,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingResize) Reset() {
+	*x = WaitingResize{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingResize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingResize) ProtoMessage() {}
+
+func (x *WaitingResize) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingResize.ProtoReflect.Descriptor instead.
+func (*WaitingResize) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WaitingResize) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *WaitingResize) GetClaims() []*ClaimChange {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *WaitingResize) GetWaiting() *Waiting {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
 // Waiting is the position of a request in the queue.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1215,7 +1296,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1308,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1321,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Waiting) GetSinceLedgerMs() int64 {
@@ -1308,7 +1389,7 @@ type WaitingAlternative struct {
 
 func (x *WaitingAlternative) Reset() {
 	*x = WaitingAlternative{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1401,7 @@ func (x *WaitingAlternative) String() string {
 func (*WaitingAlternative) ProtoMessage() {}
 
 func (x *WaitingAlternative) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1414,7 @@ func (x *WaitingAlternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingAlternative.ProtoReflect.Descriptor instead.
 func (*WaitingAlternative) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WaitingAlternative) GetAlternative() int32 {
@@ -1396,7 +1477,7 @@ type HeldClaim struct {
 
 func (x *HeldClaim) Reset() {
 	*x = HeldClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1489,7 @@ func (x *HeldClaim) String() string {
 func (*HeldClaim) ProtoMessage() {}
 
 func (x *HeldClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1502,7 @@ func (x *HeldClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldClaim.ProtoReflect.Descriptor instead.
 func (*HeldClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HeldClaim) GetTree() string {
@@ -1523,7 +1604,7 @@ type AllocateResponse struct {
 
 func (x *AllocateResponse) Reset() {
 	*x = AllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1616,7 @@ func (x *AllocateResponse) String() string {
 func (*AllocateResponse) ProtoMessage() {}
 
 func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1629,7 @@ func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateResponse.ProtoReflect.Descriptor instead.
 func (*AllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AllocateResponse) GetAllocation() *Allocation {
@@ -1605,7 +1686,7 @@ type BatchAllocateRequest struct {
 
 func (x *BatchAllocateRequest) Reset() {
 	*x = BatchAllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1698,7 @@ func (x *BatchAllocateRequest) String() string {
 func (*BatchAllocateRequest) ProtoMessage() {}
 
 func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1711,7 @@ func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateRequest.ProtoReflect.Descriptor instead.
 func (*BatchAllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchAllocateRequest) GetRequests() []*AllocateRequest {
@@ -1651,7 +1732,7 @@ type BatchAllocateResponse struct {
 
 func (x *BatchAllocateResponse) Reset() {
 	*x = BatchAllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1744,7 @@ func (x *BatchAllocateResponse) String() string {
 func (*BatchAllocateResponse) ProtoMessage() {}
 
 func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1757,7 @@ func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateResponse.ProtoReflect.Descriptor instead.
 func (*BatchAllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BatchAllocateResponse) GetOutcomes() []*AllocateOutcome {
@@ -1702,7 +1783,7 @@ type AllocateOutcome struct {
 
 func (x *AllocateOutcome) Reset() {
 	*x = AllocateOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1795,7 @@ func (x *AllocateOutcome) String() string {
 func (*AllocateOutcome) ProtoMessage() {}
 
 func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1808,7 @@ func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateOutcome.ProtoReflect.Descriptor instead.
 func (*AllocateOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AllocateOutcome) GetOutcome() isAllocateOutcome_Outcome {
@@ -1794,7 +1875,7 @@ type AllocateStreamRequest struct {
 
 func (x *AllocateStreamRequest) Reset() {
 	*x = AllocateStreamRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1887,7 @@ func (x *AllocateStreamRequest) String() string {
 func (*AllocateStreamRequest) ProtoMessage() {}
 
 func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1900,7 @@ func (x *AllocateStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamRequest.ProtoReflect.Descriptor instead.
 func (*AllocateStreamRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AllocateStreamRequest) GetNumber() uint64 {
@@ -1915,7 +1996,7 @@ type AllocateStreamResponse struct {
 
 func (x *AllocateStreamResponse) Reset() {
 	*x = AllocateStreamResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2008,7 @@ func (x *AllocateStreamResponse) String() string {
 func (*AllocateStreamResponse) ProtoMessage() {}
 
 func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2021,7 @@ func (x *AllocateStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStreamResponse.ProtoReflect.Descriptor instead.
 func (*AllocateStreamResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AllocateStreamResponse) GetNumber() uint64 {
@@ -2042,7 +2123,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2135,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2148,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Failure) GetCode() string {
@@ -2118,7 +2199,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2211,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2224,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewRequest) GetId() string {
@@ -2196,7 +2277,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2289,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2302,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RenewResponse) GetAllocation() *Allocation {
@@ -2256,7 +2337,7 @@ type BatchRenewRequest struct {
 
 func (x *BatchRenewRequest) Reset() {
 	*x = BatchRenewRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2349,7 @@ func (x *BatchRenewRequest) String() string {
 func (*BatchRenewRequest) ProtoMessage() {}
 
 func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2362,7 @@ func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewRequest.ProtoReflect.Descriptor instead.
 func (*BatchRenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BatchRenewRequest) GetRenewals() []*RenewRequest {
@@ -2302,7 +2383,7 @@ type BatchRenewResponse struct {
 
 func (x *BatchRenewResponse) Reset() {
 	*x = BatchRenewResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2395,7 @@ func (x *BatchRenewResponse) String() string {
 func (*BatchRenewResponse) ProtoMessage() {}
 
 func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2408,7 @@ func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRenewResponse.ProtoReflect.Descriptor instead.
 func (*BatchRenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BatchRenewResponse) GetOutcomes() []*RenewOutcome {
@@ -2353,7 +2434,7 @@ type RenewOutcome struct {
 
 func (x *RenewOutcome) Reset() {
 	*x = RenewOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2446,7 @@ func (x *RenewOutcome) String() string {
 func (*RenewOutcome) ProtoMessage() {}
 
 func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2459,7 @@ func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewOutcome.ProtoReflect.Descriptor instead.
 func (*RenewOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RenewOutcome) GetOutcome() isRenewOutcome_Outcome {
@@ -2437,14 +2518,20 @@ type ResizeRequest struct {
 	// The changes, at most one for each node.
 	Claims []*ClaimChange `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Decide without changing anything.
-	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// How long it may wait in the queue, in milliseconds of ledger time, at most a week; 0 denies it at once if it does not
+	// fit. A resize that exceeds a limit on its own is denied at once.
+	WaitMs int64 `protobuf:"varint,95,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// How long this call waits until the resize is carried out, in milliseconds, before it returns that it waits; at most a
+	// minute, and until shortly before the caller's deadline. It needs wait_ms.
+	PollMs        int64 `protobuf:"varint,96,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResizeRequest) Reset() {
 	*x = ResizeRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2543,7 @@ func (x *ResizeRequest) String() string {
 func (*ResizeRequest) ProtoMessage() {}
 
 func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2556,7 @@ func (x *ResizeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResizeRequest) GetId() string {
@@ -2507,6 +2594,20 @@ func (x *ResizeRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ResizeRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *ResizeRequest) GetPollMs() int64 {
+	if x != nil {
+		return x.PollMs
+	}
+	return 0
+}
+
 // ClaimChange sets amounts at one node of an allocation.
 type ClaimChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2523,7 +2624,7 @@ type ClaimChange struct {
 
 func (x *ClaimChange) Reset() {
 	*x = ClaimChange{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2636,7 @@ func (x *ClaimChange) String() string {
 func (*ClaimChange) ProtoMessage() {}
 
 func (x *ClaimChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2649,7 @@ func (x *ClaimChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimChange.ProtoReflect.Descriptor instead.
 func (*ClaimChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClaimChange) GetTree() string {
@@ -2572,10 +2673,10 @@ func (x *ClaimChange) GetAmounts() map[string]int64 {
 	return nil
 }
 
-// ResizeResponse is a granted change.
+// ResizeResponse is a granted change, or one that waits.
 type ResizeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The allocation after the change; in a dry run as it is.
+	// The allocation after the change; in a dry run, and while the change waits, as it is.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -2591,7 +2692,7 @@ type ResizeResponse struct {
 
 func (x *ResizeResponse) Reset() {
 	*x = ResizeResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2704,7 @@ func (x *ResizeResponse) String() string {
 func (*ResizeResponse) ProtoMessage() {}
 
 func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2717,7 @@ func (x *ResizeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeResponse.ProtoReflect.Descriptor instead.
 func (*ResizeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResizeResponse) GetAllocation() *Allocation {
@@ -2674,7 +2775,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2787,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2800,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TransferRequest) GetId() string {
@@ -2752,7 +2853,7 @@ type ClaimMove struct {
 
 func (x *ClaimMove) Reset() {
 	*x = ClaimMove{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2865,7 @@ func (x *ClaimMove) String() string {
 func (*ClaimMove) ProtoMessage() {}
 
 func (x *ClaimMove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2878,7 @@ func (x *ClaimMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimMove.ProtoReflect.Descriptor instead.
 func (*ClaimMove) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ClaimMove) GetTree() string {
@@ -2820,7 +2921,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2933,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2946,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TransferResponse) GetAllocation() *Allocation {
@@ -2903,7 +3004,7 @@ type SplitRequest struct {
 
 func (x *SplitRequest) Reset() {
 	*x = SplitRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +3016,7 @@ func (x *SplitRequest) String() string {
 func (*SplitRequest) ProtoMessage() {}
 
 func (x *SplitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3029,7 @@ func (x *SplitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitRequest.ProtoReflect.Descriptor instead.
 func (*SplitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SplitRequest) GetId() string {
@@ -2979,7 +3080,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3092,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3105,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Part) GetId() string {
@@ -3038,7 +3139,7 @@ type PartClaim struct {
 
 func (x *PartClaim) Reset() {
 	*x = PartClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3151,7 @@ func (x *PartClaim) String() string {
 func (*PartClaim) ProtoMessage() {}
 
 func (x *PartClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3164,7 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
 func (*PartClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PartClaim) GetTree() string {
@@ -3115,7 +3216,7 @@ type SplitResponse struct {
 
 func (x *SplitResponse) Reset() {
 	*x = SplitResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3228,7 @@ func (x *SplitResponse) String() string {
 func (*SplitResponse) ProtoMessage() {}
 
 func (x *SplitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3241,7 @@ func (x *SplitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitResponse.ProtoReflect.Descriptor instead.
 func (*SplitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SplitResponse) GetAllocation() *Allocation {
@@ -3206,7 +3307,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3319,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3332,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListWaitingRequest) GetTree() string {
@@ -3279,7 +3380,7 @@ func (x *ListWaitingRequest) GetRead() *ReadOptions {
 // WaitingRequest is one waiting request with the reason why it does not fit now.
 type WaitingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The record.
+	// The record. That of a held allocation stands for the resize that waits for it.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The limits that it would exceed now.
 	Decision      *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -3289,7 +3390,7 @@ type WaitingRequest struct {
 
 func (x *WaitingRequest) Reset() {
 	*x = WaitingRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3402,7 @@ func (x *WaitingRequest) String() string {
 func (*WaitingRequest) ProtoMessage() {}
 
 func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3415,7 @@ func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
 func (*WaitingRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WaitingRequest) GetAllocation() *Allocation {
@@ -3349,7 +3450,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3361,7 +3462,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3374,7 +3475,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
@@ -3427,7 +3528,7 @@ type WatchAllocationsRequest struct {
 
 func (x *WatchAllocationsRequest) Reset() {
 	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3540,7 @@ func (x *WatchAllocationsRequest) String() string {
 func (*WatchAllocationsRequest) ProtoMessage() {}
 
 func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3553,7 @@ func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
@@ -3524,7 +3625,7 @@ type WatchAllocationsResponse struct {
 
 func (x *WatchAllocationsResponse) Reset() {
 	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3637,7 @@ func (x *WatchAllocationsResponse) String() string {
 func (*WatchAllocationsResponse) ProtoMessage() {}
 
 func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3650,7 @@ func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchAllocationsResponse) GetChange() AllocationChange {
@@ -3632,7 +3733,7 @@ type ThresholdCrossing struct {
 
 func (x *ThresholdCrossing) Reset() {
 	*x = ThresholdCrossing{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3745,7 @@ func (x *ThresholdCrossing) String() string {
 func (*ThresholdCrossing) ProtoMessage() {}
 
 func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3758,7 @@ func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThresholdCrossing.ProtoReflect.Descriptor instead.
 func (*ThresholdCrossing) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ThresholdCrossing) GetTree() string {
@@ -3731,7 +3832,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3844,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3857,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3795,7 +3896,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3807,7 +3908,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3820,7 +3921,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -3855,7 +3956,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3867,7 +3968,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3880,7 +3981,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -3901,7 +4002,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3913,7 +4014,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4027,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -3952,7 +4053,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4065,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4078,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -4036,7 +4137,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4149,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4162,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -4091,7 +4192,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4204,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4217,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -4167,7 +4268,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4179,7 +4280,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4192,7 +4293,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -4297,7 +4398,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4410,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4423,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -4364,7 +4465,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4477,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4490,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -4414,7 +4515,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4426,7 +4527,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4439,7 +4540,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -4474,7 +4575,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4486,7 +4587,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4499,7 +4600,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -4526,7 +4627,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4639,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4652,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -4600,7 +4701,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4713,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4726,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -4695,7 +4796,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4707,7 +4808,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4720,7 +4821,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -4785,7 +4886,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4797,7 +4898,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4810,7 +4911,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -4921,7 +5022,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4933,7 +5034,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4946,7 +5047,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{53}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -5016,7 +5117,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5028,7 +5129,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5041,7 +5142,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{54}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -5132,7 +5233,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
 	"\vAlternative\x125\n" +
 	"\x06claims\x18\x01 \x03(\v2\x11.quorate.v1.ClaimB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xca\t\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xfd\t\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -5167,13 +5268,20 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
 	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
 	"\x06for_ms\x18p \x01(\x03R\x05forMs\x12$\n" +
-	"\x0eends_ledger_ms\x18q \x01(\x03R\fendsLedgerMs\x1a9\n" +
+	"\x0eends_ledger_ms\x18q \x01(\x03R\fendsLedgerMs\x121\n" +
+	"\x06resize\x18_ \x01(\v2\x19.quorate.v1.WaitingResizeR\x06resize\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb0\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8f\x01\n" +
+	"\rWaitingResize\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12/\n" +
+	"\x06claims\x18\x02 \x03(\v2\x17.quorate.v1.ClaimChangeR\x06claims\x12-\n" +
+	"\awaiting\x18\x03 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\"\xb0\x02\n" +
 	"\aWaiting\x12&\n" +
 	"\x0fsince_ledger_ms\x18\x01 \x01(\x03R\rsinceLedgerMs\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12&\n" +
@@ -5265,7 +5373,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\fRenewOutcome\x125\n" +
 	"\arenewed\x18\x01 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xc2\x01\n" +
+	"\aoutcome\"\x98\x02\n" +
 	"\rResizeRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5274,7 +5382,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x12;\n" +
 	"\x06claims\x18\x04 \x03(\v2\x17.quorate.v1.ClaimChangeB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"\xe0\x01\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12*\n" +
+	"\await_ms\x18_ \x01(\x03B\x11\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00\xb0\xa0\x19\tR\x06waitMs\x12(\n" +
+	"\apoll_ms\x18` \x01(\x03B\x0f\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00\xb0\xa0\x19\tR\x06pollMs\"\xe0\x01\n" +
 	"\vClaimChange\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12X\n" +
@@ -5520,7 +5631,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17WATCH_TOPIC_ALLOCATIONS\x10\x01\x12\x1a\n" +
 	"\x16WATCH_TOPIC_THRESHOLDS\x10\x02\x12\x1d\n" +
 	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03\x12\x15\n" +
-	"\x11WATCH_TOPIC_NODES\x10d*\xad\x02\n" +
+	"\x11WATCH_TOPIC_NODES\x10d*\xf9\x02\n" +
 	"\x10AllocationChange\x12!\n" +
 	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
@@ -5530,7 +5641,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b*\xd0\x03\n" +
+	"\x19ALLOCATION_CHANGE_RESIZED\x10\b\x12$\n" +
+	" ALLOCATION_CHANGE_RESIZE_WAITING\x102\x12$\n" +
+	" ALLOCATION_CHANGE_RESIZE_DROPPED\x103*\xd0\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5587,7 +5700,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                        // 0: quorate.v1.Mode
 	(AllocationState)(0),             // 1: quorate.v1.AllocationState
@@ -5600,229 +5713,233 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*AllocateRequest)(nil),          // 8: quorate.v1.AllocateRequest
 	(*Alternative)(nil),              // 9: quorate.v1.Alternative
 	(*Allocation)(nil),               // 10: quorate.v1.Allocation
-	(*Waiting)(nil),                  // 11: quorate.v1.Waiting
-	(*WaitingAlternative)(nil),       // 12: quorate.v1.WaitingAlternative
-	(*HeldClaim)(nil),                // 13: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),         // 14: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),     // 15: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),    // 16: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),          // 17: quorate.v1.AllocateOutcome
-	(*AllocateStreamRequest)(nil),    // 18: quorate.v1.AllocateStreamRequest
-	(*AllocateStreamResponse)(nil),   // 19: quorate.v1.AllocateStreamResponse
-	(*Failure)(nil),                  // 20: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 21: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 22: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 23: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 24: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 25: quorate.v1.RenewOutcome
-	(*ResizeRequest)(nil),            // 26: quorate.v1.ResizeRequest
-	(*ClaimChange)(nil),              // 27: quorate.v1.ClaimChange
-	(*ResizeResponse)(nil),           // 28: quorate.v1.ResizeResponse
-	(*TransferRequest)(nil),          // 29: quorate.v1.TransferRequest
-	(*ClaimMove)(nil),                // 30: quorate.v1.ClaimMove
-	(*TransferResponse)(nil),         // 31: quorate.v1.TransferResponse
-	(*SplitRequest)(nil),             // 32: quorate.v1.SplitRequest
-	(*Part)(nil),                     // 33: quorate.v1.Part
-	(*PartClaim)(nil),                // 34: quorate.v1.PartClaim
-	(*SplitResponse)(nil),            // 35: quorate.v1.SplitResponse
-	(*ListWaitingRequest)(nil),       // 36: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 37: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 38: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 39: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 40: quorate.v1.WatchAllocationsResponse
-	(*ThresholdCrossing)(nil),        // 41: quorate.v1.ThresholdCrossing
-	(*ReleaseRequest)(nil),           // 42: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 43: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 44: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 45: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 46: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 47: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 48: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 49: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 50: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 51: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 52: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 53: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 54: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 55: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 56: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 57: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 58: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 59: quorate.v1.ListEventsResponse
-	nil,                              // 60: quorate.v1.Claim.AmountsEntry
-	nil,                              // 61: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 62: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 63: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 64: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 65: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 66: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 67: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 68: quorate.v1.PartClaim.AmountsEntry
-	nil,                              // 69: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 70: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 71: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 72: quorate.v1.Preempted
-	(*EndReason)(nil),                // 73: quorate.v1.EndReason
-	(*MadeRoom)(nil),                 // 74: quorate.v1.MadeRoom
-	(*HeldItem)(nil),                 // 75: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 76: quorate.v1.Decision
-	(*Problem)(nil),                  // 77: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 78: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 79: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 80: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 81: quorate.v1.Revision
-	(*Limit)(nil),                    // 82: quorate.v1.Limit
-	(*ItemName)(nil),                 // 83: quorate.v1.ItemName
-	(*ScheduledLimitEvent)(nil),      // 84: quorate.v1.ScheduledLimitEvent
+	(*WaitingResize)(nil),            // 11: quorate.v1.WaitingResize
+	(*Waiting)(nil),                  // 12: quorate.v1.Waiting
+	(*WaitingAlternative)(nil),       // 13: quorate.v1.WaitingAlternative
+	(*HeldClaim)(nil),                // 14: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),         // 15: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),     // 16: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),    // 17: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),          // 18: quorate.v1.AllocateOutcome
+	(*AllocateStreamRequest)(nil),    // 19: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),   // 20: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                  // 21: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 22: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 23: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 24: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 25: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 26: quorate.v1.RenewOutcome
+	(*ResizeRequest)(nil),            // 27: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),              // 28: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),           // 29: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),          // 30: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),                // 31: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),         // 32: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),             // 33: quorate.v1.SplitRequest
+	(*Part)(nil),                     // 34: quorate.v1.Part
+	(*PartClaim)(nil),                // 35: quorate.v1.PartClaim
+	(*SplitResponse)(nil),            // 36: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),       // 37: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 38: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 39: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 40: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 41: quorate.v1.WatchAllocationsResponse
+	(*ThresholdCrossing)(nil),        // 42: quorate.v1.ThresholdCrossing
+	(*ReleaseRequest)(nil),           // 43: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 44: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 45: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 46: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 47: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 48: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 49: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 50: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 51: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 52: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 53: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 54: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 55: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 56: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 57: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 58: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 59: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 60: quorate.v1.ListEventsResponse
+	nil,                              // 61: quorate.v1.Claim.AmountsEntry
+	nil,                              // 62: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 63: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 64: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 65: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 66: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 67: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 68: quorate.v1.ClaimChange.AmountsEntry
+	nil,                              // 69: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 70: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 71: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 72: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 73: quorate.v1.Preempted
+	(*EndReason)(nil),                // 74: quorate.v1.EndReason
+	(*MadeRoom)(nil),                 // 75: quorate.v1.MadeRoom
+	(*HeldItem)(nil),                 // 76: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 77: quorate.v1.Decision
+	(*Problem)(nil),                  // 78: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 79: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 80: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 81: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 82: quorate.v1.Revision
+	(*Limit)(nil),                    // 83: quorate.v1.Limit
+	(*ItemName)(nil),                 // 84: quorate.v1.ItemName
+	(*ScheduledLimitEvent)(nil),      // 85: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	60,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	70,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	61,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	71,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
 	7,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
 	6,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,   // 4: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	61,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	62,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
 	5,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	62,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	63,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
 	9,   // 8: quorate.v1.AllocateRequest.any_of:type_name -> quorate.v1.Alternative
 	6,   // 9: quorate.v1.Alternative.claims:type_name -> quorate.v1.Claim
-	13,  // 10: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	63,  // 11: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	14,  // 10: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	64,  // 11: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
 	1,   // 12: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	71,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	71,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	72,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	72,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
 	5,   // 15: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	72,  // 16: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	64,  // 17: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	11,  // 18: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	73,  // 19: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
-	74,  // 20: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
-	71,  // 21: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	12,  // 22: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
-	13,  // 23: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
-	65,  // 24: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	75,  // 25: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	70,  // 26: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 27: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	10,  // 28: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	76,  // 29: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 30: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	17,  // 31: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	14,  // 32: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	20,  // 33: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 34: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	42,  // 35: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	21,  // 36: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	14,  // 37: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	43,  // 38: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	22,  // 39: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	20,  // 40: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	76,  // 41: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	77,  // 42: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	66,  // 43: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	78,  // 44: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	10,  // 45: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	21,  // 46: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	25,  // 47: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	22,  // 48: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	20,  // 49: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	27,  // 50: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	67,  // 51: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	10,  // 52: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	76,  // 53: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	30,  // 54: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	10,  // 55: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	76,  // 56: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	33,  // 57: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	34,  // 58: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	68,  // 59: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	10,  // 60: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	76,  // 61: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 62: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	79,  // 63: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 64: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	76,  // 65: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	37,  // 66: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	80,  // 67: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 68: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 69: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	10,  // 70: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	41,  // 71: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	81,  // 72: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	57,  // 73: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
-	82,  // 74: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	83,  // 75: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	10,  // 76: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	46,  // 77: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	43,  // 78: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	20,  // 79: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	79,  // 80: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 81: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	80,  // 82: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	69,  // 83: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	79,  // 84: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 85: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 86: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	80,  // 87: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 88: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	10,  // 89: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 90: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	79,  // 91: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	76,  // 92: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 93: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	71,  // 94: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	80,  // 95: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 96: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	71,  // 97: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	76,  // 98: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	41,  // 99: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	84,  // 100: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	73,  // 101: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 102: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	79,  // 103: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	57,  // 104: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	80,  // 105: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 106: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	15,  // 107: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	21,  // 108: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	23,  // 109: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	42,  // 110: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	44,  // 111: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	18,  // 112: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	36,  // 113: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	39,  // 114: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	51,  // 115: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	53,  // 116: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	26,  // 117: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	29,  // 118: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	32,  // 119: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	55,  // 120: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	58,  // 121: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	47,  // 122: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	49,  // 123: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	14,  // 124: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	16,  // 125: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	22,  // 126: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	24,  // 127: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	43,  // 128: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	45,  // 129: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	19,  // 130: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	38,  // 131: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	40,  // 132: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	52,  // 133: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	54,  // 134: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	28,  // 135: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	31,  // 136: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	35,  // 137: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	56,  // 138: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	59,  // 139: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	48,  // 140: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	50,  // 141: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	124, // [124:142] is the sub-list for method output_type
-	106, // [106:124] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	73,  // 16: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	65,  // 17: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	12,  // 18: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	74,  // 19: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
+	75,  // 20: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
+	11,  // 21: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
+	28,  // 22: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
+	12,  // 23: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
+	72,  // 24: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	13,  // 25: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
+	14,  // 26: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
+	66,  // 27: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	76,  // 28: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	71,  // 29: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 30: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	10,  // 31: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	77,  // 32: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 33: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	18,  // 34: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	15,  // 35: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	21,  // 36: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 37: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	43,  // 38: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	22,  // 39: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	15,  // 40: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	44,  // 41: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	23,  // 42: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 43: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	77,  // 44: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	78,  // 45: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	67,  // 46: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	79,  // 47: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	10,  // 48: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	22,  // 49: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	26,  // 50: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	23,  // 51: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 52: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	28,  // 53: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	68,  // 54: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	10,  // 55: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	77,  // 56: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	31,  // 57: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	10,  // 58: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	77,  // 59: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	34,  // 60: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	35,  // 61: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	69,  // 62: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	10,  // 63: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	77,  // 64: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 65: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	80,  // 66: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 67: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	77,  // 68: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	38,  // 69: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	81,  // 70: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,   // 71: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 72: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	10,  // 73: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	42,  // 74: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	82,  // 75: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	58,  // 76: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
+	83,  // 77: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	84,  // 78: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	10,  // 79: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	47,  // 80: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	44,  // 81: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	21,  // 82: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	80,  // 83: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 84: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	81,  // 85: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	70,  // 86: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	80,  // 87: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 88: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 89: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	81,  // 90: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 91: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	10,  // 92: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 93: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	80,  // 94: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	77,  // 95: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 96: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 97: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	81,  // 98: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	4,   // 99: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	72,  // 100: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	77,  // 101: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	42,  // 102: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	85,  // 103: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	74,  // 104: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 105: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	80,  // 106: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	58,  // 107: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	81,  // 108: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 109: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	16,  // 110: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	22,  // 111: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	24,  // 112: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	43,  // 113: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	45,  // 114: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	19,  // 115: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	37,  // 116: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	40,  // 117: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	52,  // 118: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	54,  // 119: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	27,  // 120: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	30,  // 121: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	33,  // 122: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	56,  // 123: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	59,  // 124: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	48,  // 125: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	50,  // 126: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	15,  // 127: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	17,  // 128: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	23,  // 129: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	25,  // 130: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	44,  // 131: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	46,  // 132: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	20,  // 133: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	39,  // 134: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	41,  // 135: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	53,  // 136: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	55,  // 137: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	29,  // 138: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	32,  // 139: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	36,  // 140: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	57,  // 141: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	60,  // 142: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	49,  // 143: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	51,  // 144: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	127, // [127:145] is the sub-list for method output_type
+	109, // [109:127] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -5838,30 +5955,30 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
-	file_quorate_v1_allocation_proto_msgTypes[12].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[14].OneofWrappers = []any{
 		(*AllocateStreamRequest_Allocate)(nil),
 		(*AllocateStreamRequest_Release)(nil),
 		(*AllocateStreamRequest_Renew)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[14].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[15].OneofWrappers = []any{
 		(*AllocateStreamResponse_Granted)(nil),
 		(*AllocateStreamResponse_Released)(nil),
 		(*AllocateStreamResponse_Renewed)(nil),
 		(*AllocateStreamResponse_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[20].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[21].OneofWrappers = []any{
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[41].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[42].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[50].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[51].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -5871,7 +5988,7 @@ func file_quorate_v1_allocation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

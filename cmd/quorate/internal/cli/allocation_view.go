@@ -24,7 +24,7 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	if until := a.GetReservedUntilLedgerMs(); until > 0 && reserved {
 		p.Linef("reserved for %v from its grant", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
 	}
-	for _, text := range []string{u.LeaseText(a, nowMs), WaitingText(a)} {
+	for _, text := range []string{u.LeaseText(a, nowMs), WaitingText(a), u.ResizeText(a)} {
 		if text != "" {
 			p.Linef("%s", text)
 		}
@@ -198,8 +198,28 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 }
 
 // WaitingText is the position of a waiting request; empty if it does not wait.
-func WaitingText(a *quoratev1.Allocation) string {
-	w := a.GetWaiting()
+func WaitingText(a *quoratev1.Allocation) string { return QueueText(a.GetWaiting()) }
+
+// ResizeText is what a waiting resize asks for, and its position; empty if none waits.
+func (u Units) ResizeText(a *quoratev1.Allocation) string {
+	r := a.GetResize()
+	if r == nil {
+		return ""
+	}
+	return u.ResizeClaims(r) + " " + cmp.Or(QueueText(r.GetWaiting()), "waits")
+}
+
+// ResizeClaims is what a waiting resize asks for.
+func (u Units) ResizeClaims(r *quoratev1.WaitingResize) string {
+	var claims []string
+	for _, c := range r.GetClaims() {
+		claims = append(claims, PlaceOf(c.GetTree(), c.GetNode()).String()+" "+u.FormatAmounts(c.GetTree(), c.GetAmounts()))
+	}
+	return "resize to " + strings.Join(claims, ", ")
+}
+
+// QueueText says that something waits at a position; empty if it does not wait.
+func QueueText(w *quoratev1.Waiting) string {
 	if w.GetPosition() == 0 { // not in the queue, or not yet assigned a position
 		return ""
 	}

@@ -94,10 +94,13 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 	rows := [][]string{{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION", "BLOCKED BY"}}
 	for _, r := range requests {
 		a := r.GetAllocation()
+		waiting, asks := a.GetWaiting(), u.ClaimsText(a)
+		if resize := a.GetResize(); resize != nil {
+			waiting, asks = resize.GetWaiting(), u.ResizeClaims(resize)
+		}
 		row := []string{
-			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()),
-			u.ClaimsText(a),
-			cli.PositionText(a.GetWaiting()), "",
+			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(waiting.GetSince()), asks,
+			cli.PositionText(waiting), "",
 		}
 		for i, v := range r.GetDecision().GetViolations() {
 			if i > 0 {

@@ -156,7 +156,7 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 	}
 	a := m.GetAllocation()
 	words := []string{a.GetId(), o.Units.ClaimsText(a)}
-	for _, more := range []string{o.changeText(m), cli.WaitingText(a)} {
+	for _, more := range []string{o.changeText(m), cli.WaitingText(a), o.Units.ResizeText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")
 		}
@@ -208,7 +208,9 @@ func (o *watchOptions) changeText(m *quoratev1.WatchAllocationsResponse) string 
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED, quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED:
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
+		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -84,6 +85,9 @@ func (o *changeOptions) onlyClaim(ctx context.Context, quorate *client.Client, i
 type resizeOptions struct {
 	changeOptions
 	Claims
+
+	wait  time.Duration
+	async bool
 }
 
 func newResizeCmd(c *cli.Env) *cobra.Command {
@@ -100,13 +104,21 @@ claim one is added. An amount of 0 gives up the resource, and a claim without an
 
 If a limit forbids it, nothing changes, standard error names every such limit, and the exit code is 3. Repeating the
 command is safe. Callers that change one allocation again and again number their changes with --generation, so that an
-earlier one that arrives late is refused.`,
+earlier one that arrives late is refused.
+
+With --wait a resize that does not fit now waits in the queue, and the allocation holds its present amounts until all of
+the resize fits. With --async the command ends at once with exit code 9 and the resize stays in the queue; repeat it to
+see what has become of it. It ends with its time, with the allocation, and with any other change of the allocation. A
+later resize with --wait takes its place, and one to the present amounts withdraws it.`,
 		Example: `  quorate resize job-1 --amount cores=40
+  quorate resize job-1 --amount cores=400 --wait 10m
   quorate resize job-1 --at cern:atlas/physics --amount cores=0 --at cern:cms --amount cores=8 --generation 2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runResize(cmd.Context(), args[0]) },
 	}
 	o.addFlags(cmd)
+	cmd.Flags().DurationVar(&o.wait, "wait", 0, "wait in the queue for so long if it does not fit (default: do not wait)")
+	cmd.Flags().BoolVar(&o.async, "async", false, "with --wait: do not stay until it is done")
 	o.PlaceIsOptional, o.AmountsAreFixed = true, true
 	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "new amount at the node before it; may be repeated")
@@ -117,6 +129,13 @@ func (o *resizeOptions) runResize(ctx context.Context, id string) error {
 	if err := o.checkClaims(); err != nil {
 		return err
 	}
+	switch {
+	case o.wait < 0 || o.wait > 0 && o.wait < time.Millisecond:
+		return cli.Usagef("--wait must be at least 1ms, not %v", o.wait)
+	case o.async && o.wait == 0:
+		return cli.Usagef("--async needs --wait")
+	}
+	unlimited := ctx
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
@@ -134,17 +153,59 @@ func (o *resizeOptions) runResize(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	request := &quoratev1.ResizeRequest{Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun}
+	request := &quoratev1.ResizeRequest{
+		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun, WaitMs: o.wait.Milliseconds(),
+	}
 	for _, claim := range claims {
 		request.Claims = append(request.Claims, &quoratev1.ClaimChange{
 			Tree: claim.GetTree(), Node: claim.GetNode(), Amounts: claim.GetAmounts(),
 		})
 	}
-	answer, err := quorate.Allocations.Resize(ctx, request)
-	if err != nil {
+	answer, err := o.sendResize(unlimited, ctx, quorate, request)
+	switch {
+	case err != nil:
 		return PrintDenial(o.Env, err)
+	case answer.GetDecision().GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING:
+		return o.printWaiting(answer)
+	case o.blocks():
+		answer.Repeated = false
 	}
 	return o.print(answer, "resized")
+}
+
+// blocks is true if the command stays until a waiting resize is done.
+func (o *resizeOptions) blocks() bool { return o.wait > 0 && !o.async && !o.dryRun }
+
+// sendResize makes the request. One that waits may take longer than one call.
+func (o *resizeOptions) sendResize(
+	ctx, limited context.Context, quorate *client.Client, request *quoratev1.ResizeRequest,
+) (*quoratev1.ResizeResponse, error) {
+	if !o.blocks() {
+		return quorate.Allocations.Resize(limited, request)
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.wait+o.Timeout)
+	defer cancel()
+	line := NewWaitingLine(o.Env)
+	defer line.Close()
+	return quorate.Resize(waiting, request, client.WithProgress(line.ReportProgress))
+}
+
+// printWaiting prints the position of a resize that stays in the queue, and what blocks it.
+func (o *resizeOptions) printWaiting(answer *quoratev1.ResizeResponse) error {
+	err := o.Print(answer, func(p *cli.Page) error {
+		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
+			return err
+		}
+		for _, v := range answer.GetDecision().GetViolations() {
+			p.Linef("  %s", o.Units.ViolationText(v))
+		}
+		return nil
+	})
+	if err != nil || o.dryRun {
+		return err
+	}
+	return &cli.WaitingError{Message: "the resize is in the queue and the allocation holds its present amounts: repeat " +
+		"the command to see what has become of it"}
 }
 
 func newTransferCmd(c *cli.Env) *cobra.Command {

@@ -99,6 +99,10 @@ func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Clie
 func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {
 	decision := answer.GetDecision()
 	switch {
+	case answer.GetAllocation().GetResize() != nil:
+		if err := u.DrawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs()); err != nil {
+			return err
+		}
 	case answer.GetAllocation() != nil:
 		return u.DrawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs())
 	case decision.GetOutcome() == quoratev1.Outcome_OUTCOME_GRANTED:

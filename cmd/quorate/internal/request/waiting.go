@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -98,6 +99,7 @@ func progressText(u cli.Units, at client.Progress) string {
 	for _, v := range at.Decision.GetViolations() {
 		blocks = append(blocks, u.ViolationText(v))
 	}
-	stands := strings.TrimPrefix(cli.WaitingText(at.Allocation), "waits ")
+	waiting := cmp.Or(at.Allocation.GetWaiting(), at.Allocation.GetResize().GetWaiting())
+	stands := strings.TrimPrefix(cli.QueueText(waiting), "waits ")
 	return strings.TrimSuffix(stands+": "+strings.Join(blocks, "; "), ": ")
 }

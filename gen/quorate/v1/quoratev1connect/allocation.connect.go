@@ -144,6 +144,12 @@ type AllocationServiceClient interface {
 	// use rises are checked, by the difference, so a resize that only lowers amounts is never denied. The fence and the
 	// lease stay as they are.
 	//
+	// With wait_ms a resize that does not fit now waits in the queue, and the allocation holds its present amounts until
+	// it is carried out as a whole: the decision is then waiting, which is not an error. At most one waits for each
+	// allocation. A later resize that waits too takes its place in the queue; any change that is granted ends it, and so do
+	// its time and the end of the allocation. To withdraw it, resize to the present amounts. With poll_ms the call itself
+	// waits; repeat it to continue.
+	//
 	// Idempotent: repeating it changes nothing. With a generation, an earlier change that arrives late is refused. Errors:
 	// resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed); not_found for an unknown
 	// id, tree, node or resource; failed_precondition when the allocation has ended, waits or is only reserved; aborted
@@ -527,6 +533,12 @@ type AllocationServiceHandler interface {
 	// Resize changes amounts of a held allocation in one step: lower amounts make room for higher ones. Only levels whose
 	// use rises are checked, by the difference, so a resize that only lowers amounts is never denied. The fence and the
 	// lease stay as they are.
+	//
+	// With wait_ms a resize that does not fit now waits in the queue, and the allocation holds its present amounts until
+	// it is carried out as a whole: the decision is then waiting, which is not an error. At most one waits for each
+	// allocation. A later resize that waits too takes its place in the queue; any change that is granted ends it, and so do
+	// its time and the end of the allocation. To withdraw it, resize to the present amounts. With poll_ms the call itself
+	// waits; repeat it to continue.
 	//
 	// Idempotent: repeating it changes nothing. With a generation, an earlier change that arrives late is refused. Errors:
 	// resource_exhausted with a Decision detail when a limit would be exceeded (nothing changed); not_found for an unknown
