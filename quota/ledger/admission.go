@@ -89,13 +89,7 @@ func (t *tx) conclude(d quota.Decision, m mode) Outcome {
 // deny lets a denied request wait for those of its lists that waiting could help, or ends it.
 func (l *Ledger) deny(request quota.Allocate, d quota.Decision, lists []deniedList, m mode) Outcome {
 	if request.Mode == quota.Wait {
-		var waiting []deniedList
-		for i := range lists {
-			if lists[i].couldWait(&l.forest) {
-				waiting = append(waiting, lists[i])
-			}
-		}
-		if len(waiting) > 0 {
+		if waiting := l.forest.listsToWait(lists); len(waiting) > 0 {
 			return l.enqueue(request, waiting, d, m)
 		}
 	}

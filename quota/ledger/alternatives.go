@@ -15,11 +15,26 @@ type deniedList struct {
 	number     int
 	tx         tx
 	violations []quota.Violation
+	blocker    blocker // the first, once the list waits
 }
 
 // couldWait is true if waiting could lead to a grant of the list.
 func (d *deniedList) couldWait(f *forest) bool {
 	return !slices.ContainsFunc(d.violations, quota.Violation.NeverFits) && !f.deniesWaiting(d.violations)
+}
+
+// listsToWait are the lists that waiting could help.
+func (f *forest) listsToWait(lists []deniedList) []deniedList {
+	if len(lists) == 1 && lists[0].couldWait(f) {
+		return lists
+	}
+	var waiting []deniedList
+	for i := range lists {
+		if lists[i].couldWait(f) {
+			waiting = append(waiting, lists[i])
+		}
+	}
+	return waiting
 }
 
 // checkAlternatives refuses lists of claims that do not go together in one request.
@@ -145,26 +160,35 @@ type alternative struct {
 	awaitsRevocation bool
 }
 
-// addAlternatives gives a request, whose turn is known, the lists that it waits for, and returns what blocks each.
-func (q *waitQueue) addAlternatives(w *waiter, lists []deniedList) []blocker {
-	blockers := make([]blocker, len(lists))
+// addAlternatives gives a request, whose turn is known, the lists that it waits for, and notes what blocks each.
+func (q *waitQueue) addAlternatives(w *waiter, lists []deniedList) {
 	for i := range lists {
 		list := &lists[i]
 		a := list.tx.allocation
-		blockers[i] = q.blockerOf(a, list.violations)
-		need := blockers[i].amountNeeded(a)
+		list.blocker = q.blockerOf(a, list.violations)
+		need := list.blocker.amountNeeded(a)
 		wanted := w.request.Claims
 		if list.number > 0 {
 			wanted = w.request.AnyOf[list.number-1]
 		}
 		w.addAlternative(a, list.number, wanted).need = need
 	}
-	return blockers
+}
+
+// soleWaiter is a request with one alternative in one piece of memory.
+type soleWaiter struct {
+	waiter
+	alternative alternative
+	list        [1]*alternative
 }
 
 // addAlternative adds the claims of a, which is a new record, as the last alternative.
 func (w *waiter) addAlternative(a *Allocation, number int, wanted []quota.Claim) *alternative {
-	alt := &alternative{of: w, number: number, turn: w.turn, resized: a.more.resized}
+	alt := &alternative{}
+	if number == 0 && w.sole != nil {
+		alt, w.alternatives = &w.sole.alternative, w.sole.list[:0]
+	}
+	*alt = alternative{of: w, number: number, turn: w.turn, resized: a.more.resized}
 	alt.turn.Arrival += uint64(max(1, number) - 1)
 	alt.placeAt(a, wanted)
 	w.alternatives = append(w.alternatives, alt)
@@ -231,7 +255,7 @@ func (l *Ledger) previewWaiter(w *waiter) quota.Decision {
 		if alt.number == 0 {
 			return d
 		}
-		denied = append(denied, deniedList{alt.number, t, numbered(d.Violations, alt.number)})
+		denied = append(denied, deniedList{number: alt.number, tx: t, violations: numbered(d.Violations, alt.number)})
 	}
 	return denialOf(denied)
 }

@@ -50,6 +50,17 @@ type waiter struct {
 	turn    rankqueue.Rank
 	// alternatives are the lists of claims that may be granted, in order, at least one. Most requests have one.
 	alternatives []*alternative
+	// sole has the memory of the only alternative, if there is one.
+	sole *soleWaiter
+}
+
+func newWaiter(a *Allocation, request quota.Allocate) *waiter {
+	if len(request.AnyOf) > 0 {
+		return &waiter{record: a, request: request}
+	}
+	w := &soleWaiter{waiter: waiter{record: a, request: request}}
+	w.sole = w
+	return &w.waiter
 }
 
 // waiting is the place of a record in the queue.
@@ -142,7 +153,7 @@ func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Dec
 	if refused := l.checkQueueShare(a.owner); refused != nil {
 		return Outcome{Refused: refused}
 	}
-	w := &waiter{record: a, request: request}
+	w := newWaiter(a, request)
 	if err := l.checkRequestGrowth(l.countedSize(w)); err != nil {
 		return Outcome{Refused: err}
 	}
@@ -156,10 +167,10 @@ func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Dec
 	}
 	l.queue.arrival += uint64(request.ListCount()) // each list has a turn of its own
 	w.turn = a.queueTurn()
-	blockers := l.queue.addAlternatives(w, lists)
+	l.queue.addAlternatives(w, lists)
 	l.queue.addWaiter(w)
 	for i, alt := range w.alternatives {
-		l.queue.joinQueue(alt, blockers[i], alt.need)
+		l.queue.joinQueue(alt, lists[i].blocker, alt.need)
 	}
 	l.journal.noteFact(FactWaiting, a)
 	for i := range lists {
