@@ -365,8 +365,8 @@ func (bq *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 	return false
 }
 
-// unblockTree marks all queues dirty that have waiters with a claim in the tree, and retries all of these queues. Before
-// LevelNine a waiter that something in another tree blocks is not retried.
+// unblockTree marks all queues dirty that have waiters with a claim in the tree, and retries all of these queues.
+// Before LevelNine a waiter that something in another tree blocks is not retried.
 func (q *waitQueue) unblockTree(t *tree) {
 	for _, bq := range t.queues {
 		q.unblockAll(bq)

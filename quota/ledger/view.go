@@ -280,8 +280,8 @@ func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 }
 
 // WaitingClaims lists the claims of up to max waiting requests, in the order of the queue, after a turn (nil: from the
-// first), of alternatives only the first; next is where to continue, nil on the last page. It visits the requests of the
-// page only.
+// first), of alternatives only the first; next is where to continue, nil on the last page. It visits the requests of
+// the page only.
 func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
 	from := rankqueue.First()
 	if after != nil {

@@ -36,8 +36,9 @@ end, one line per change, or with -o json one line of JSON. The first column is 
 --after continues from it, at any server. The servers keep the last 65,536 changes.
 
 With --topic thresholds it shows thresholds of limits (warn-at in a manifest) that are crossed and cleared, and with
---topic configuration changes of the configuration with their actor and reason, where you may read it. With --topic nodes
-it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are drained.`,
+--topic configuration changes of the configuration with their actor and reason, where you may read it. With
+--topic nodes it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are
+drained.`,
 		Example: `  quorate watch --tree ci
   quorate watch --tree cern --node atlas --topic configuration,thresholds
   quorate watch --after 4711.2 -o json`,
