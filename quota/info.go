@@ -87,6 +87,9 @@ const (
 type WaitingInfo struct {
 	Since     Instant
 	SinceWall int64
+	// CertainBy is when the request is granted at the latest if nothing else changes, see Sandbox.Forecast of package
+	// ledger; 0 if that is not known, or was not asked.
+	CertainBy Instant
 	// Until is the deadline, KeepUntil the time at which the request is dropped unless a heartbeat arrives.
 	Until, KeepUntil Instant
 	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people. Both

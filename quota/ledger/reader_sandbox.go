@@ -69,6 +69,15 @@ func (s SandboxReader) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max 
 	return page, nil
 }
 
+// Forecast is that of a Sandbox, for a caller who may read holders on the whole cluster: the instants depend on all of
+// them. For others nothing is known.
+func (s SandboxReader) Forecast() (map[string]quota.Instant, *quota.Error) {
+	if s.FiltersHolders() {
+		return nil, nil
+	}
+	return s.sandbox.Forecast()
+}
+
 // RedactOutcome leaves out of an outcome what the caller may not see.
 func (r Reader) RedactOutcome(o Outcome) Outcome {
 	if r.id == nil {

@@ -210,7 +210,14 @@ func (c Service) readInTurn(
 func (c Service) readSandbox(
 	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.SandboxReader) error,
 ) (*quoratev1.ReadInfo, error) {
-	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Sandbox, func(v ledger.Sandbox) error {
+	return c.lendSandbox(ctx, toReadOptions(o), fn)
+}
+
+// lendSandbox is readSandbox with other options.
+func (c Service) lendSandbox(
+	ctx context.Context, o cluster.ReadOptions, fn func(ledger.SandboxReader) error,
+) (*quoratev1.ReadInfo, error) {
+	return lendInTurn(ctx, c, o, c.Node.Sandbox, func(v ledger.Sandbox) error {
 		if err := unprovedUnder(ctx, v.Book()); err != nil {
 			return err
 		}

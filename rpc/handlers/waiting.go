@@ -211,6 +211,19 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 	return info
 }
 
+// foretell adds to waiting requests when they are granted at the latest. It uses the state that is lent up.
+func foretell(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error {
+	granted, refused := v.Forecast()
+	for i := range list {
+		waiting := list[i].Allocation.Waiting
+		if resize := list[i].Allocation.Resize; resize != nil {
+			waiting = &resize.Waiting
+		}
+		waiting.CertainBy = granted[list[i].Allocation.ID]
+	}
+	return refused
+}
+
 // ListWaiting pages through the queue.
 func (s AllocationService) ListWaiting(
 	ctx context.Context, r *quoratev1.ListWaitingRequest,
@@ -222,11 +235,16 @@ func (s AllocationService) ListWaiting(
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
 	filtered := false
-	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.SandboxReader) error {
-		var unknown *quota.Error
-		page, unknown = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
+	options := toReadOptions(r.GetRead())
+	options.WhatIf = r.GetCertainBy() // in a copy, if any request waits
+	read, err := s.lendSandbox(ctx, options, func(v ledger.SandboxReader) error {
+		var refused *quota.Error
+		page, refused = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
 		filtered = v.FiltersHolders()
-		return refusalOrNil(unknown)
+		if refused == nil && r.GetCertainBy() {
+			refused = foretell(v, page.Requests)
+		}
+		return refusalOrNil(refused)
 	})
 	if err != nil {
 		return nil, err

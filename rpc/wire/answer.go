@@ -197,8 +197,8 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 	}
 	wire := &quoratev1.Waiting{
 		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until),
-		KeepUntilLedgerMs: int64(w.KeepUntil),
-		Position:          int64(w.Position), Line: w.Line,
+		KeepUntilLedgerMs: int64(w.KeepUntil), CertainByLedgerMs: int64(w.CertainBy),
+		Position: int64(w.Position), Line: w.Line,
 	}
 	for _, at := range w.Alternatives {
 		wire.Alternatives = append(wire.Alternatives, &quoratev1.WaitingAlternative{

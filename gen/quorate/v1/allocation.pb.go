@@ -1289,9 +1289,13 @@ type Waiting struct {
 	Line string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
 	// The alternatives of any_of that it waits for, in order; position and line, and the claims of the allocation, are
 	// those of the first. Alternatives that can never fit are left out. Not set in events of a watch.
-	Alternatives  []*WaitingAlternative `protobuf:"bytes,90,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Alternatives []*WaitingAlternative `protobuf:"bytes,90,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
+	// Ledger time at which it is granted at the latest if nothing else changes: allocations with known ends end then, all
+	// others are held for ever, callers that wait go on waiting, and nothing new is asked for. 0 if it was not asked, if
+	// something in the way has no known end, or if the caller may not read holders on the whole cluster.
+	CertainByLedgerMs int64 `protobuf:"varint,110,opt,name=certain_by_ledger_ms,json=certainByLedgerMs,proto3" json:"certain_by_ledger_ms,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Waiting) Reset() {
@@ -1371,6 +1375,13 @@ func (x *Waiting) GetAlternatives() []*WaitingAlternative {
 		return x.Alternatives
 	}
 	return nil
+}
+
+func (x *Waiting) GetCertainByLedgerMs() int64 {
+	if x != nil {
+		return x.CertainByLedgerMs
+	}
+	return 0
 }
 
 // WaitingAlternative is an alternative that a request waits for.
@@ -3300,7 +3311,11 @@ type ListWaitingRequest struct {
 	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	// Also foretell when each request is granted at the latest, see Waiting.certain_by_ledger_ms. This is expensive: the
+	// server lets time pass in a copy of the ledger. resource_exhausted beyond 200,000 allocations, waiting requests and
+	// items.
+	CertainBy     bool `protobuf:"varint,110,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3375,6 +3390,13 @@ func (x *ListWaitingRequest) GetRead() *ReadOptions {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ListWaitingRequest) GetCertainBy() bool {
+	if x != nil {
+		return x.CertainBy
+	}
+	return false
 }
 
 // WaitingRequest is one waiting request with the reason why it does not fit now.
@@ -5281,7 +5303,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12/\n" +
 	"\x06claims\x18\x02 \x03(\v2\x17.quorate.v1.ClaimChangeR\x06claims\x12-\n" +
-	"\awaiting\x18\x03 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\"\xb0\x02\n" +
+	"\awaiting\x18\x03 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\"\xe1\x02\n" +
 	"\aWaiting\x12&\n" +
 	"\x0fsince_ledger_ms\x18\x01 \x01(\x03R\rsinceLedgerMs\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12&\n" +
@@ -5289,7 +5311,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
 	"\x04line\x18\x06 \x01(\tR\x04line\x12B\n" +
-	"\falternatives\x18Z \x03(\v2\x1e.quorate.v1.WaitingAlternativeR\falternatives\"\x95\x01\n" +
+	"\falternatives\x18Z \x03(\v2\x1e.quorate.v1.WaitingAlternativeR\falternatives\x12/\n" +
+	"\x14certain_by_ledger_ms\x18n \x01(\x03R\x11certainByLedgerMs\"\x95\x01\n" +
 	"\x12WaitingAlternative\x12 \n" +
 	"\valternative\x18\x01 \x01(\x05R\valternative\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12\x1a\n" +
@@ -5451,7 +5474,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12,\n" +
-	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\xf2\x01\n" +
+	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\x91\x02\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5460,7 +5483,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12&\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"z\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
+	"\n" +
+	"certain_by\x18n \x01(\bR\tcertainBy\"z\n" +
 	"\x0eWaitingRequest\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +

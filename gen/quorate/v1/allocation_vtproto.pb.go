@@ -838,6 +838,13 @@ func (m *Waiting) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.CertainByLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.CertainByLedgerMs))
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xf0
+	}
 	if len(m.Alternatives) > 0 {
 		for iNdEx := len(m.Alternatives) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Alternatives[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -2716,6 +2723,18 @@ func (m *ListWaitingRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.CertainBy {
+		i--
+		if m.CertainBy {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xf0
 	}
 	if m.Read != nil {
 		size, err := m.Read.MarshalToSizedBufferVT(dAtA[:i])
@@ -4792,6 +4811,9 @@ func (m *Waiting) SizeVT() (n int) {
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.CertainByLedgerMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.CertainByLedgerMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5578,6 +5600,9 @@ func (m *ListWaitingRequest) SizeVT() (n int) {
 	if m.Read != nil {
 		l = m.Read.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.CertainBy {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
@@ -8959,6 +8984,25 @@ func (m *Waiting) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 110:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CertainByLedgerMs", wireType)
+			}
+			m.CertainByLedgerMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CertainByLedgerMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -13538,6 +13582,26 @@ func (m *ListWaitingRequest) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 110:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CertainBy", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.CertainBy = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

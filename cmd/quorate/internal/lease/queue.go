@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ type queueOptions struct {
 	*cli.Env
 	tree, node, resource string
 	limit                int
+	certainBy            bool
 }
 
 func newQueueCmd(c *cli.Env) *cobra.Command {
@@ -24,10 +26,16 @@ func newQueueCmd(c *cli.Env) *cobra.Command {
 		Short: "List waiting requests in queue order, with what blocks each",
 		Long: `List the waiting requests in the order in which they are tried: by priority, then by arrival. The
 position of a request counts the requests that wait for the same first blocker. BLOCKED BY lists every limit that
-blocks a request, at every level, and requests that come before it.`,
+blocks a request, at every level, and requests that come before it.
+
+With --certain-by it also foretells when each request is granted at the latest, if nothing else changes: allocations
+that declared an end (allocate --for) end then, all others are held for ever, and nothing new is asked for. A "-" says
+that something in the way has no known end. The server lets time pass in a copy of the ledger for that, so ask seldom.
+In a guarded cluster it needs the right to read holders on the whole cluster.`,
 		Example: `  quorate queue
   quorate queue --tree ci --node tenants/web
-  quorate queue --tree ci --resource aws-account -o json`,
+  quorate queue --tree ci --resource aws-account -o json
+  quorate queue --certain-by`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runQueue(cmd.Context()) },
 	}
@@ -35,6 +43,7 @@ blocks a request, at every level, and requests that come before it.`,
 	flags.StringVar(&o.tree, "tree", "", "only requests with a claim in this tree")
 	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
 	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
+	flags.BoolVar(&o.certainBy, "certain-by", false, "foretell when each request is granted at the latest")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	return cmd
 }
@@ -58,7 +67,7 @@ func (o *queueOptions) runQueue(ctx context.Context) error {
 	o.ReportAge(all.GetRead())
 	o.ReportFiltered(all)
 	o.LearnUnitsForTable(ctx, quorate)
-	return o.Print(all, func(p *cli.Page) error { return drawQueue(o.Units, p, all.GetRequests()) })
+	return o.Print(all, func(p *cli.Page) error { return o.drawQueue(p, all) })
 }
 
 // fetchQueue joins pages into one answer, up to --limit.
@@ -67,6 +76,7 @@ func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (
 	all := &quoratev1.ListWaitingResponse{}
 	query := &quoratev1.ListWaitingRequest{
 		Tree: o.tree, Node: o.node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
+		CertainBy: o.certainBy,
 	}
 	for {
 		if o.limit > 0 {
@@ -86,12 +96,17 @@ func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (
 }
 
 // drawQueue writes the requests, with one blocker per row.
-func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) error {
+func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse) error {
+	u, requests := o.Units, all.GetRequests()
 	if len(requests) == 0 {
 		p.Linef("no request is waiting")
 		return nil
 	}
-	rows := [][]string{{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION", "BLOCKED BY"}}
+	head := []string{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION"}
+	if o.certainBy {
+		head = append(head, "CERTAIN BY")
+	}
+	rows := [][]string{append(head, "BLOCKED BY")}
 	for _, r := range requests {
 		a := r.GetAllocation()
 		waiting, asks := a.GetWaiting(), u.ClaimsText(a)
@@ -100,8 +115,12 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 		}
 		row := []string{
 			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(waiting.GetSince()), asks,
-			cli.PositionText(waiting), "",
+			cli.PositionText(waiting),
 		}
+		if o.certainBy {
+			row = append(row, certainText(waiting.GetCertainByLedgerMs(), all.GetRead().GetLedgerTimeMs()))
+		}
+		row = append(row, "")
 		for i, v := range r.GetDecision().GetViolations() {
 			if i > 0 {
 				row = make([]string, len(row))
@@ -114,4 +133,17 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 		}
 	}
 	return p.Table(rows)
+}
+
+// certainText is in how long a request is granted at the latest, rounded up; in hours if it is a day or more.
+func certainText(at, now int64) string {
+	if at == 0 {
+		return "-"
+	}
+	const hour = int64(time.Hour / time.Millisecond)
+	span := at - now
+	if span >= 24*hour {
+		span = (span + hour - 1) / hour * hour
+	}
+	return "in " + cli.RoundSpan(span)
 }

@@ -1,0 +1,133 @@
+package ledger_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/internal/verify"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// TestForecast: if nothing else happens than renewals, and what is due, each waiting request is granted exactly when it
+// was foretold, and no request whose grant was not foretold is granted.
+func TestForecast(t *testing.T) {
+	foretold, absent := 0, 0
+	verify.Check(t, func(t *rapid.T) {
+		for range 15 {
+			f := newForetold(t)
+			told := f.forecast(t)
+			for id, at := range f.liveThrough(t, 200) {
+				if told[id] != at {
+					t.Fatalf("%q was granted at %d, and foretold for %d", id, at, told[id])
+				}
+				delete(told, id)
+				foretold++
+			}
+			for id, at := range told {
+				if at <= f.now {
+					t.Fatalf("%q was foretold for %d, and not granted until %d", id, at, f.now)
+				}
+			}
+			absent += f.ledger.View().Counts().Waiting
+		}
+	})
+	if verify.Enabled() && (foretold == 0 || absent == 0) {
+		t.Errorf("%d grants were foretold, and %d requests have none", foretold, absent)
+	}
+}
+
+// foretoldLedger is a ledger in which requests wait.
+type foretoldLedger struct {
+	ledger *ledger.Ledger
+	now    quota.Instant
+}
+
+func newForetold(t *rapid.T) *foretoldLedger {
+	f := &foretoldLedger{ledger: ledger.New(quota.DefaultBounds())}
+	for _, name := range []string{"t", "u"} {
+		c := quotatest.BorrowingTree(name).Draw(t, "tree")
+		for i := range c.Trees[0].Nodes {
+			c.Trees[0].Nodes[i].Policy = ""
+		}
+		c.Trees[0].Nodes[0].Policy = []string{"borrowing", "open"}[quotatest.Die(t, 2, "policy")]
+		c.Trees[0].Overtake = quota.Span(1 + quotatest.Die(t, 12, "overtake"))
+		c.Trees[0].Leases.Grace = quota.Span(quotatest.Die(t, 3, "grace"))
+		f.ledger.Apply(quota.Stamp{}, c)
+	}
+	for i := range 30 {
+		f.now += quota.Instant(quotatest.Die(t, 2, "tick"))
+		f.apply(quota.Expire{Most: quota.MaxExpire})
+		c, ok := quotatest.BorrowingCommands().Draw(t, "command").(quota.Allocate)
+		if !ok {
+			continue
+		}
+		c.ID, c.Mode = fmt.Sprint("a", i), quota.Hold
+		if quotatest.Die(t, 2, "waits") == 0 {
+			c.Mode, c.Priority = quota.Wait, int64(quotatest.Die(t, 3, "rank"))
+			if quotatest.Die(t, 4, "wait") == 0 {
+				c.WaitFor = quota.Span(1 + quotatest.Die(t, 40, "wait for"))
+			}
+		}
+		if quotatest.Die(t, 4, "known") > 0 {
+			c.For = quota.Span(1 + quotatest.Die(t, 30, "for"))
+		}
+		if quotatest.Die(t, 3, "lease") == 0 {
+			c.TTL = quota.Span(2 + quotatest.Die(t, 20, "ttl"))
+		}
+		f.apply(c)
+	}
+	if quotatest.Die(t, 4, "hold") == 0 {
+		f.apply(quota.HoldNode{Tree: "t", Node: "", For: quota.Span(1 + quotatest.Die(t, 20, "hold for"))})
+	}
+	return f
+}
+
+func (f *foretoldLedger) apply(c quota.Command) []ledger.Fact {
+	f.ledger.Apply(quota.Stamp{At: f.now}, c)
+	return f.ledger.TakeFacts()
+}
+
+func (f *foretoldLedger) forecast(t *rapid.T) map[string]quota.Instant {
+	before := asJSON(f.ledger.Snapshot().Header)
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), f.ledger.Level(), f.ledger.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, refused := scratch.Sandbox().Forecast()
+	if refused != nil || asJSON(f.ledger.Snapshot().Header) != before {
+		t.Fatal(refused, "or the ledger has changed")
+	}
+	return told
+}
+
+// liveThrough lets time pass, in which leases are renewed and nothing else is asked for, and returns who was granted
+// from the queue, and when.
+func (f *foretoldLedger) liveThrough(t *rapid.T, span quota.Instant) map[string]quota.Instant {
+	granted := map[string]quota.Instant{}
+	f.renewAll()
+	for end := f.now + span; f.now < end; {
+		f.now++
+		facts := f.apply(quota.Expire{Most: quota.MaxExpire})
+		for _, fact := range facts {
+			if fact.Kind == ledger.FactGranted && fact.Since != 0 {
+				granted[fact.Allocation.ID()] = f.now
+			}
+		}
+		f.renewAll()
+	}
+	if err := f.ledger.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return granted
+}
+
+func (f *foretoldLedger) renewAll() {
+	page, _ := f.ledger.View().Allocations(quota.AllocationFilter{Leases: true}, 0, 1000)
+	for _, a := range page.Allocations {
+		f.apply(quota.Renew{ID: a.ID})
+	}
+}
