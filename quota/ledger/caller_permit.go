@@ -294,7 +294,8 @@ func (l guard) lackingAtClaims(err *quota.Error, verb access.Verb, a *Allocation
 	return err
 }
 
-// nodeWithout is the first node of the claims of an allocation at which the caller lacks a verb; false if there is none.
+// nodeWithout is the first node of the claims of an allocation at which the caller lacks a verb; false if there is
+// none.
 func (l guard) nodeWithout(verb access.Verb, a *Allocation) (*node, bool) {
 	if !a.isWaiting() {
 		return l.nodeOfClaimsWithout(verb, a, a.claims)

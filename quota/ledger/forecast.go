@@ -33,7 +33,7 @@ func (s Sandbox) Forecast() (map[string]quota.Instant, *quota.Error) {
 	l.forgetUnknownEnds()
 	system := Origin{Caller: &access.Caller{Kind: access.System}, Index: 1}
 	for range maxForecastSteps {
-		at, waits := s.View.NextDue()
+		at, waits := s.NextDue()
 		if !waits || at >= forever || l.queue.all.Len() == 0 {
 			break
 		}
