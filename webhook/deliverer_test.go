@@ -186,7 +186,8 @@ func TestTheCursorFollowsTheReceiver(t *testing.T) {
 	r.answer(http.StatusNoContent)
 	await(t, "the events do not arrive", func() bool { return slices.Contains(r.received(), "c-4-1") })
 	stop()
-	if w := n.hook(); w.Cursor.Index != 4 || w.Delivered != 3 || w.LastError != "" {
+	// The stop may come before the last acknowledgement has been read; then that event is sent again later.
+	if w := n.hook(); w.Cursor.Index < 3 || w.Delivered != w.Cursor.Index-1 || w.LastError != "" {
 		t.Errorf("after the stop the webhook is %+v", w)
 	}
 	if n.reports > 20 {

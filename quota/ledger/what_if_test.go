@@ -232,8 +232,8 @@ func (r requests) admitted(l *ledger.Ledger, changes []quota.Change) []string {
 	var ids []string
 	for _, request := range r.denied {
 		touches := func(c quota.Change) bool {
-			return c.Tree == "" ||
-				slices.ContainsFunc(request.Claims, func(claim quota.Claim) bool { return claim.Tree == c.Tree })
+			return c.Tree == "" || slices.ContainsFunc(claimsOfAny(&request),
+				func(claim quota.Claim) bool { return claim.Tree == c.Tree })
 		}
 		d := l.Sandbox().DryRun(request).Decision
 		if slices.ContainsFunc(changes, touches) && d != nil && d.Granted {
@@ -246,4 +246,9 @@ func (r requests) admitted(l *ledger.Ledger, changes []quota.Change) []string {
 func add(to *quota.Affected, id, by string) {
 	to.List = append(to.List, quota.AffectedRequest{ID: id, By: by})
 	to.Total++
+}
+
+// claimsOfAny are the claims of a request and of its alternatives.
+func claimsOfAny(r *quota.Allocate) []quota.Claim {
+	return slices.Concat(r.Claims, slices.Concat(r.AnyOf...))
 }
