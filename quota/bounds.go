@@ -157,6 +157,9 @@ const (
 // MaxHolderGroups bounds the holders that an explanation names for one violated limit.
 const MaxHolderGroups = 20
 
+// MaxDenialHolders bounds those that a denial names, which travels in the header of an answer.
+const MaxDenialHolders = 5
+
 // MaxExpire is the largest number of records that one Expire may end or change.
 const MaxExpire = 1024
 

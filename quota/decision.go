@@ -47,6 +47,15 @@ type LevelHolders struct {
 	Others Amount
 }
 
+// Largest has at most so many groups; what the others hold is added to Others.
+func (l LevelHolders) Largest(groups int) LevelHolders {
+	for _, g := range l.Groups[min(len(l.Groups), groups):] {
+		l.Others = l.Others.Plus(g.Amount)
+	}
+	l.Groups = l.Groups[:min(len(l.Groups), groups)]
+	return l
+}
+
 // HolderGroup is what one user holds at one node, of allocations with one owner.
 type HolderGroup struct {
 	// Node is where the claims are counted, User that of their requests, Owner that of the allocations; empty for none.

@@ -73,14 +73,16 @@ func TestRequests(t *testing.T) {
 		"activity cern --resource gpu": &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu"},
 		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
-			Id: "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},
+			NameHolders: true,
+			Id:          "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},
 			Claims: []*quoratev1.Claim{
 				{Tree: "cern", Amounts: map[string]int64{"cores": 3}},
 				{Tree: "tenants", Node: "tenant-1", Amounts: map[string]int64{"ram": 1024, "servers": 0}},
 			},
 		},
 		"allocate --id a --at cern --amount cores=3 --dry-run": &quoratev1.AllocateRequest{
-			Id: "a", Mode: quoratev1.Mode_MODE_DRY_RUN,
+			NameHolders: true,
+			Id:          "a", Mode: quoratev1.Mode_MODE_DRY_RUN,
 			Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 		},
 		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
@@ -153,7 +155,8 @@ func TestRequests(t *testing.T) {
 			Secret: fakeSecret, Account: "a",
 		},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
-			Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
+			NameHolders: true,
+			Id:          "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
 			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
 			Claims:    []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 		},
@@ -187,7 +190,8 @@ func TestRequests(t *testing.T) {
 			ExpectedRevision: proto.Uint64(7),
 		},
 		"allocate --id a --at ci:tenants/web --item aws-account --item cluster@dirty=2 --at ci --item aws-account:a,b --ttl 1m --wait 1h --keep 10s --priority 3 --data k=v --async": &quoratev1.AllocateRequest{
-			Id: "a", Mode: quoratev1.Mode_MODE_WAIT, TtlMs: 60_000, WaitMs: 3_600_000, KeepMs: 10_000, Priority: 3,
+			NameHolders: true,
+			Id:          "a", Mode: quoratev1.Mode_MODE_WAIT, TtlMs: 60_000, WaitMs: 3_600_000, KeepMs: 10_000, Priority: 3,
 			UserData: map[string]string{"k": "v"},
 			Claims: []*quoratev1.Claim{
 				{Tree: "ci", Node: "tenants/web", Items: []*quoratev1.ItemPick{

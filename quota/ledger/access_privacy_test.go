@@ -200,6 +200,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		note("allocation "+id, info, refusalText(err))
 		decision, allocation, _, err := s.ExplainID(id)
 		note("explain id "+id, decision, allocation, refusalText(err))
+		note("denial "+id, r.DenialHolders(id))
 		out := s.DryRun(quota.Release{ID: id})
 		note("release "+id, refusalText(out.Refused))
 	}

@@ -9,20 +9,20 @@ import (
 
 // holdersInTheWay are who holds what counts against each violated limit of a resource or of items, as far as sees says
 // that the asker sees them. It looks at the newest held allocations, at most as many as a search for releases.
-func (s Sandbox) holdersInTheWay(
+func (v View) holdersInTheWay(
 	violations []quota.Violation, sees func(*quota.AllocationInfo) bool,
 ) []quota.LevelHolders {
 	var levels []*levelTotals
-	for _, v := range violations[:min(len(violations), maxEventViolations)] {
-		if v.Kind == quota.OfResource || v.Kind == quota.OfItems {
-			levels = append(levels, &levelTotals{violation: v, groups: map[quota.HolderGroup]*quota.HolderGroup{}})
+	for _, violation := range violations[:min(len(violations), maxEventViolations)] {
+		if violation.Kind == quota.OfResource || violation.Kind == quota.OfItems {
+			levels = append(levels, &levelTotals{violation: violation, groups: map[quota.HolderGroup]*quota.HolderGroup{}})
 		}
 	}
 	if len(levels) == 0 {
 		return nil
 	}
 	looked := 0
-	for _, a := range s.ledger.allocations.held.Backward() {
+	for _, a := range v.ledger.allocations.held.Backward() {
 		if looked++; looked > scanned {
 			break
 		}
@@ -39,6 +39,26 @@ func (s Sandbox) holdersInTheWay(
 		list[i] = level.holders()
 	}
 	return list
+}
+
+// DenialHolders are who holds now what counts against the limits that the last denied request of an id exceeded, as far
+// as the caller sees the holders: at most MaxDenialHolders for each limit, the largest amounts first. There are none if
+// the denial is not remembered, or is not the caller's to see. It visits at most 10,000 allocations.
+func (r Reader) DenialHolders(id string) []quota.LevelHolders {
+	for _, e := range slices.Backward(r.view.ledger.journal.events) {
+		if e.Kind != quota.EventDenied || e.ID != id || !r.seesEvent(e) {
+			continue
+		}
+		list := r.view.holdersInTheWay(e.Decision.Violations, r.sees)
+		for i := range list {
+			list[i] = list[i].Largest(quota.MaxDenialHolders)
+		}
+		if r.id != nil {
+			list = r.shownHolders(list)
+		}
+		return list
+	}
+	return nil
 }
 
 // levelTotals adds up what counts against one violated limit.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -19,7 +20,7 @@ import (
 // TestHoldersInTheWay compares who an explanation names with what the list of allocations says, in random ledgers.
 func TestHoldersInTheWay(t *testing.T) {
 	t.Parallel()
-	var levels, principals atomic.Int64
+	var levels, principals, denials atomic.Int64
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		for _, name := range []string{"t", "u"} {
@@ -41,12 +42,44 @@ func TestHoldersInTheWay(t *testing.T) {
 					}
 				}
 			}
-			l.Apply(quota.Stamp{At: quota.Instant(i)}, c)
+			out := l.Apply(quota.Stamp{At: quota.Instant(i)}, c)
+			if r, isRequest := c.(quota.Allocate); isRequest && isDenied(out) {
+				compareDenial(t, l, r)
+				denials.Add(1)
+			}
 		}
 	})
+	if denials.Load() == 0 {
+		t.Error("no denial was compared")
+	}
 	t.Logf("%d levels were compared, %d of users and groups", levels.Load(), principals.Load())
 	if levels.Load() == 0 || principals.Load() == 0 {
 		t.Errorf("only %d levels were compared, %d of users and groups", levels.Load(), principals.Load())
+	}
+}
+
+func isDenied(out ledger.Outcome) bool {
+	return out.Decision != nil && !out.Decision.Granted && !out.Decision.Waiting && !out.Repeated
+}
+
+// compareDenial: a denial names the largest of those whom an explanation names.
+func compareDenial(t *rapid.T, l *ledger.Ledger, denied quota.Allocate) {
+	explained := l.Sandbox().Explain(denied).Decision
+	reader, refused := l.View().ReaderOf(&access.Caller{})
+	if refused != nil || explained == nil {
+		t.Fatal(refused, explained)
+	}
+	var want []quota.LevelHolders
+	for _, h := range explained.Holders {
+		for len(h.Groups) > quota.MaxDenialHolders {
+			last := len(h.Groups) - 1
+			h.Others += h.Groups[last].Amount
+			h.Groups = h.Groups[:last]
+		}
+		want = append(want, h)
+	}
+	if diff := cmp.Diff(want, reader.DenialHolders(denied.ID), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%+v (-explained +denied):\n%s", denied, diff)
 	}
 }
 
@@ -133,6 +166,12 @@ func TestHoldersAreBounded(t *testing.T) {
 	if n := len(got.Groups); n != quota.MaxHolderGroups || got.Groups[0].Amount != 900 || got.Groups[0].Claims != 900 ||
 		got.Groups[1].User != "user-29" || got.Groups[19].Amount != 12 || got.Others != 66 {
 		t.Errorf("%d groups, %+v", n, got)
+	}
+	l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: "x", Claims: cpuAt("a", 1000)})
+	reader, _ := l.View().ReaderOf(&access.Caller{})
+	list := reader.DenialHolders("x")
+	if len(list) != 1 || len(list[0].Groups) != quota.MaxDenialHolders || list[0].Others != 351 {
+		t.Errorf("the denial names %+v", list)
 	}
 }
 

@@ -47,7 +47,24 @@ func (s AllocationService) Allocate(
 	if outcome.Decision != nil && outcome.Decision.Waiting && r.GetPollMs() > 0 {
 		return s.awaitGrant(ctx, r, outcome, index)
 	}
+	if r.GetNameHolders() && outcome.Decision != nil && !outcome.Decision.Granted && !outcome.Decision.Waiting {
+		outcome.Decision = s.withHolders(ctx, r.GetId(), *outcome.Decision, index)
+	}
 	return s.fromAllocateOutcome(ctx, outcome, index)
+}
+
+// withHolders is the decision of a denial with who stands in the way. If that cannot be read, the denial is the answer.
+func (s AllocationService) withHolders(ctx context.Context, id string, d quota.Decision, index uint64) *quota.Decision {
+	options := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: index}
+	size := func(v ledger.Reader) int { return v.Counts().Held }
+	_, err := s.readBySize(ctx, options, size, func(v ledger.Reader) error {
+		d.Holders = v.DenialHolders(id)
+		return nil
+	})
+	if err != nil {
+		d.Holders = nil
+	}
+	return &d
 }
 
 func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {

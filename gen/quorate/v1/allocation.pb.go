@@ -718,6 +718,9 @@ type AllocateRequest struct {
 	// a reservation. At its end the allocation expires; no renewal, resize or transfer moves that end. 0 declares no end;
 	// at most 366 days.
 	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	// A denial says who holds what stands in the way, see Decision.holders. It costs a look at the newest 10,000
+	// allocations, so a scheduler that asks all the time leaves it out. Without effect on a dry run and in a batch.
+	NameHolders bool `protobuf:"varint,60,opt,name=name_holders,json=nameHolders,proto3" json:"name_holders,omitempty"`
 	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
 	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
 	// first. Not with MODE_FORCE.
@@ -859,6 +862,13 @@ func (x *AllocateRequest) GetForMs() int64 {
 		return x.ForMs
 	}
 	return 0
+}
+
+func (x *AllocateRequest) GetNameHolders() bool {
+	if x != nil {
+		return x.NameHolders
+	}
+	return false
 }
 
 func (x *AllocateRequest) GetAnyOf() []*Alternative {
@@ -5224,7 +5234,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xfc\x06\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x9f\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
@@ -5245,7 +5255,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
 	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12(\n" +
 	"\x06for_ms\x18F \x01(\x03B\x11\xbaH\n" +
-	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x12<\n" +
+	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x12!\n" +
+	"\fname_holders\x18< \x01(\bR\vnameHolders\x12<\n" +
 	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\f\xbaH\x05\x92\x01\x02\x10\b\xb0\xa0\x19\tR\x05anyOf\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -292,6 +292,18 @@ func (m *AllocateRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xb0
 	}
+	if m.NameHolders {
+		i--
+		if m.NameHolders {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x3
+		i--
+		dAtA[i] = 0xe0
+	}
 	if len(m.UserData) > 0 {
 		for k := range m.UserData {
 			v := m.UserData[k]
@@ -4605,6 +4617,9 @@ func (m *AllocateRequest) SizeVT() (n int) {
 			n += mapEntrySize + 1 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
 	}
+	if m.NameHolders {
+		n += 3
+	}
 	if m.ForMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.ForMs))
 	}
@@ -7463,6 +7478,26 @@ func (m *AllocateRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.UserData[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 60:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NameHolders", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.NameHolders = bool(v != 0)
 		case 70:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ForMs", wireType)

@@ -280,8 +280,8 @@ type Decision struct {
 	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Unset otherwise,
 	// because the enclosing response has the index.
 	Index *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
-	// For a denial, computed only by Explain: who stands in the way now, one entry for each violated limit of a resource
-	// or of items, in the order of the violations.
+	// For a denial, computed only by Explain and for requests with name_holders: who stands in the way now, one entry for
+	// each violated limit of a resource or of items, in the order of the violations.
 	Holders []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
 	// The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
 	// violations of other decisions have their own.
@@ -407,7 +407,7 @@ type LevelHolders struct {
 	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// For items: the wanted state, or the name of the wanted item.
 	Item string `protobuf:"bytes,7,opt,name=item,proto3" json:"item,omitempty"`
-	// At most 20, the largest amounts first. Only allocations that the caller sees are counted, of the newest 10,000.
+	// At most 20, and 5 in the denial itself, the largest amounts first. Only allocations that the caller sees are counted, of the newest 10,000.
 	Groups []*HolderGroup `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// What else counts against the limit, in base units: what smaller and much older holders have, those that the caller
 	// may not see, and items that nobody holds and that are not available. 0 where the caller may not see the total.

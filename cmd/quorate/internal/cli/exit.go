@@ -202,6 +202,7 @@ func (c *Env) printViolations(decision *quoratev1.Decision) {
 	for _, v := range decision.GetViolations() {
 		c.Messagef("  %s", c.Units.ViolationText(v))
 	}
+	c.printHolders(decision)
 }
 
 // printBreaches prints every policy rule that a configuration would break.

@@ -175,13 +175,17 @@ func (o *watchOptions) nodeEventText(e *quoratev1.Event) string {
 	if e.GetScheduled() == nil {
 		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
 	}
-	return e.GetId() + "  " + o.Units.ScheduledEventText(e.GetScheduled()) + " (by " + cmp.Or(e.GetBy(), "nobody") + ")"
+	text := e.GetId() + "  " + o.Units.ScheduledEventText(e.GetScheduled())
+	if e.GetBy() != "" {
+		text += " (by " + e.GetBy() + ")"
+	}
+	return text
 }
 
 // revisionText names the first changes of a revision; amounts are in base units, as in the history.
 func revisionText(r *quoratev1.Revision) string {
 	const shown = 5
-	text := fmt.Sprintf("%d by %s", r.GetRevision(), cmp.Or(r.GetActor(), "nobody"))
+	text := fmt.Sprintf("%d by %s", r.GetRevision(), cmp.Or(r.GetActor(), "an unnamed actor"))
 	if r.GetReason() != "" {
 		text += ": " + r.GetReason()
 	}

@@ -108,6 +108,7 @@ func (o *allocateOptions) runAllocate(ctx context.Context) error {
 	if err := o.ApplyTo(request); err != nil {
 		return err
 	}
+	request.NameHolders = true
 	answer, err := o.sendRequest(ctx, limited, quorate, request)
 	if err != nil {
 		if client.MayBeDone(err) && !o.dryRun && !o.waitsForGrant() {

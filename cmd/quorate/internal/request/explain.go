@@ -2,7 +2,6 @@ package request
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,27 +137,12 @@ func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders) {
 		at := cli.PlaceOf(level.GetTree(), level.GetNode())
 		p.Linef("\nHeld of %s  %s:", at, cli.LimitText(level))
 		for _, g := range level.GetGroups() {
-			p.Linef("  %s  %s", amount(g.GetAmount()), groupText(level.GetTree(), g))
+			p.Linef("  %s  %s", amount(g.GetAmount()), cli.GroupText(level.GetTree(), g))
 		}
 		if level.GetOthers() > 0 {
 			p.Linef("  %s  others", amount(level.GetOthers()))
 		}
 	}
-}
-
-// groupText says who a group of holders is, and where.
-func groupText(tree string, g *quoratev1.HolderGroup) string {
-	text := "at " + cli.PlaceOf(tree, g.GetNode()).String()
-	if g.GetUser() != "" {
-		text += ", user " + g.GetUser()
-	}
-	if g.GetOwner() != "" {
-		text += ", owner " + g.GetOwner()
-	}
-	if g.GetClaims() > 1 {
-		text += fmt.Sprintf(" (%d claims)", g.GetClaims())
-	}
-	return text
 }
 
 // drawRemedy writes the commands that would admit the request.
