@@ -1,6 +1,8 @@
 package quota
 
-import "github.com/quorate/quorate/access"
+import (
+	"github.com/quorate/quorate/access"
+)
 
 // AllocationInfo is a copy of one allocation for readers.
 type AllocationInfo struct {
@@ -141,15 +143,6 @@ type RangeInfo struct {
 	AmountRange
 
 	Least Amount
-}
-
-// HeldItem is an item of an allocation.
-type HeldItem struct {
-	Resource, Name, State string
-	// Data are the item's user data, sorted by key.
-	Data []Label
-	// UpdatedWall is the wall clock, for people.
-	UpdatedWall int64
 }
 
 // AllocationFilter selects held allocations; all given conditions must hold.
@@ -311,53 +304,6 @@ type Counts struct {
 	MostLiveBytes int64
 }
 
-// ItemInfo is a copy of one item for readers.
-type ItemInfo struct {
-	ItemName
-	State string
-	// Owner is the user of the allocation that holds the item, Allocation its id and Fence its fence; all are empty if the
-	// item is not held.
-	Owner, Allocation string
-	Fence             uint64
-	Data              []Label
-	// Updated is the time of the last change of state, owner or data, or of the holder's last renewal.
-	Updated     Instant
-	UpdatedWall int64
-	// Expires is when the item is removed unless it is held; 0 for never.
-	Expires     Instant
-	ExpiresWall int64
-	// Leaving is true if the configuration does not list the item any more.
-	Leaving bool
-}
-
-// ItemFilter selects items of one tree; all given conditions must hold.
-type ItemFilter struct {
-	Tree, Resource, State, Name, Owner string
-}
-
-// ItemPage is one page of items, by resource and then by name.
-type ItemPage struct {
-	Items []ItemInfo
-	// Next is the item to continue after; nil on the last page.
-	Next *ItemName
-}
-
-// ItemCount is the usage of one itemized resource.
-type ItemCount struct {
-	Tree, Resource string
-	// States counts items by state, Owners by holding user; the empty name counts items that are not held. Both are
-	// sorted.
-	States, Owners []NamedCount
-	// Waiting is the number of requests that wait for items of the resource.
-	Waiting int
-}
-
-// NamedCount is a number with the name of what it counts.
-type NamedCount struct {
-	Name  string
-	Count int
-}
-
 // QueueFilter selects waiting requests; all given conditions must hold.
 type QueueFilter struct {
 	Tree, Node, Resource string
@@ -380,89 +326,6 @@ type QueueTurn struct {
 type QueuedInfo struct {
 	Allocation AllocationInfo
 	Decision   Decision
-}
-
-// EventKind is the kind of an event. The numbers are part of the snapshot format.
-type EventKind uint8
-
-// The closed list of kinds.
-const (
-	// EventDenied: a request was denied.
-	EventDenied EventKind = 1
-	// EventPreempted: an allocation was ended in favour of another.
-	EventPreempted EventKind = 2
-	// EventExpired: a reservation was not confirmed in time, or a lease was not renewed.
-	EventExpired EventKind = 3
-	// EventRestored: a preempted allocation is held again, because the reservation that preempted it was not confirmed.
-	EventRestored EventKind = 4
-	// EventRevoked: the revocation of a lease was announced.
-	EventRevoked EventKind = 5
-	// EventDropped: a request left the queue, because its deadline passed or its caller stopped sending heartbeats.
-	EventDropped EventKind = 6
-	// EventCrossed: the use of a limit has reached a threshold.
-	EventCrossed EventKind = 7
-	// EventCleared: the use has fallen below a threshold by its margin, or the threshold is gone.
-	EventCleared EventKind = 8
-	// EventDrained: nothing is held any more at a node that is being drained, and below.
-	EventDrained EventKind = 12
-	// EventWebhookDead: a webhook could not deliver an event for as long as it may try; the id is its name.
-	EventWebhookDead EventKind = 20
-	// EventLimitStarted: a scheduled limit came into force.
-	EventLimitStarted EventKind = 24
-	// EventLimitEnding: a window of a scheduled limit ends soon.
-	EventLimitEnding EventKind = 25
-	// EventLimitEnded: a window of a scheduled limit has ended, or the limit with all its windows.
-	EventLimitEnded EventKind = 26
-	// EventLimitScheduled: a scheduled limit was made.
-	EventLimitScheduled EventKind = 27
-	// EventLimitSkipped: windows to come of a recurring limit are skipped, because a policy does not allow them.
-	EventLimitSkipped EventKind = 37
-	// EventDeclaredEnd: an allocation ended because its declared time was over.
-	EventDeclaredEnd EventKind = 110
-)
-
-// Event is a change of one allocation or of one node, the crossing of a threshold, or a change of limits by the
-// calendar. It is immutable.
-type Event struct {
-	// Number increases by one from event to event.
-	Number uint64
-	Kind   EventKind
-	// Tree and Node are set for an EventDrained, which has no ID.
-	Tree, Node string
-	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event, or
-	// for a scheduled limit the actor.
-	ID, By string
-	Stamp  Stamp
-	// Reason is why an allocation was preempted, or a lease revoked; nil for other kinds, and before LevelNine.
-	Reason *Reason
-	// Owner is the user whose request was denied; empty for other kinds, and if it is not known.
-	Owner string
-	// Request and Decision are set for a denial.
-	Request  *Allocate
-	Decision *Decision
-	// Scheduled is set for what happened to a scheduled limit.
-	Scheduled *ScheduledLimitEvent
-	// Crossing is set for events about a threshold, which have no id.
-	Crossing *Crossing
-}
-
-// NodePlace is the node of an event about a node; empty for other events.
-func (e *Event) NodePlace() (tree, node string) {
-	if e.Scheduled != nil {
-		return e.Scheduled.Limit.Tree, e.Scheduled.Limit.Node
-	}
-	return e.Tree, e.Node
-}
-
-// EventFilter selects remembered events; all given conditions must hold.
-type EventFilter struct {
-	// After selects events with a higher number.
-	After uint64
-	// Kind and ID are those of the events; 0 and empty for any.
-	Kind EventKind
-	ID   string
-	// Tree, if not empty, selects events about that tree, and Node those about that node or below it.
-	Tree, Node string
 }
 
 // PrincipalUsage is the limits and usage of one user or group in a tree.
@@ -508,13 +371,6 @@ type WaitingClaim struct {
 	// Amounts are the requested amounts, Picks the requested items. They are never changed in place.
 	Amounts Vector
 	Picks   []Pick
-}
-
-// EventPage is one page of events in the order of their numbers.
-type EventPage struct {
-	Events []Event
-	// Next is the number to continue after; 0 on the last page.
-	Next uint64
 }
 
 // Sizes are the estimated sizes of the parts of a ledger, in bytes. Allocations, waiting requests and items count only

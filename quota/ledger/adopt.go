@@ -52,7 +52,7 @@ func (l guard) setOwner(a *Allocation, owner string) {
 // ownWaiter gives an owner to a waiter that has none.
 func (l guard) ownWaiter(w *waiter, owner string) {
 	l.queue.replaceWaiting(w, *w.record.more.waiting)
-	w.record.owner = owner // the record is new, nobody else has it yet
+	w.record.owner = owner // no reader has the new record yet
 	l.queue.countOwner(owner, 1)
 }
 

@@ -48,7 +48,7 @@ func (s Sandbox) Forecast() (map[string]quota.Instant, *quota.Error) {
 	return granted, nil
 }
 
-// forgetUnknownEnds makes everything last for ever that would end because nobody renews or confirms it.
+// forgetUnknownEnds makes everything last for ever that would end unless it is renewed or confirmed.
 func (l *Ledger) forgetUnknownEnds() {
 	var fences []uint64
 	for fence := range l.allocations.held.All() {

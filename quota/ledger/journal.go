@@ -188,8 +188,8 @@ const (
 	FactCleared FactKind = 15
 	// FactConfigured: a revision has changed the configuration. Since LevelNine.
 	FactConfigured FactKind = 16
-	// FactNode: something has happened to a node that is no revision: a scheduled limit was made, begins, ends soon, has
-	// ended or skips windows, or the node is drained.
+	// FactNode: something has happened to a node that does not change its configuration: a scheduled limit was made,
+	// begins, ends soon, has ended or skips windows, or the node is drained.
 	FactNode FactKind = 27
 	// FactResizeWaits: a Resize of the allocation waits. FactResizeDropped: it has ended without being carried out. Since
 	// LevelNine.

@@ -1301,7 +1301,7 @@ type Waiting struct {
 	// those of the first. Alternatives that can never fit are left out. Not set in events of a watch.
 	Alternatives []*WaitingAlternative `protobuf:"bytes,90,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
 	// Ledger time at which it is granted at the latest if nothing else changes: allocations with known ends end then, all
-	// others are held for ever, callers that wait go on waiting, and nothing new is asked for. 0 if it was not asked, if
+	// others stay held, callers that wait go on waiting, and no new requests arrive. 0 if it was not asked for, if
 	// something in the way has no known end, or if the caller may not read holders on the whole cluster.
 	CertainByLedgerMs int64 `protobuf:"varint,110,opt,name=certain_by_ledger_ms,json=certainByLedgerMs,proto3" json:"certain_by_ledger_ms,omitempty"`
 	unknownFields     protoimpl.UnknownFields

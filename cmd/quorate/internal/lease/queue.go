@@ -28,10 +28,10 @@ func newQueueCmd(c *cli.Env) *cobra.Command {
 position of a request counts the requests that wait for the same first blocker. BLOCKED BY lists every limit that
 blocks a request, at every level, and requests that come before it.
 
-With --certain-by it also foretells when each request is granted at the latest, if nothing else changes: allocations
-that declared an end (allocate --for) end then, all others are held for ever, and nothing new is asked for. A "-" says
-that something in the way has no known end. The server lets time pass in a copy of the ledger for that, so ask seldom.
-In a guarded cluster it needs the right to read holders on the whole cluster.`,
+With --certain-by it also shows when each request is granted at the latest, if nothing else changes: allocations that
+declared an end (allocate --for) end then, all others stay held, and no new requests arrive. A "-" says that something
+in the way has no known end. The server simulates this in a copy of the ledger, which is expensive, so ask seldom. In a
+guarded cluster it needs the right to read holders on the whole cluster.`,
 		Example: `  quorate queue
   quorate queue --tree ci --node tenants/web
   quorate queue --tree ci --resource aws-account -o json
