@@ -173,6 +173,22 @@ func (p *process) sendSignal(t *testing.T, s os.Signal) {
 	}
 }
 
+// endBySignal sends a signal until the process has ended: a shell can lose one that comes while it starts a program.
+func (p *process) endBySignal(t *testing.T, s os.Signal) outcome {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < patience; {
+		if err := p.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		select {
+		case <-p.ended:
+			return p.awaitEnd(t)
+		case <-time.After(time.Second):
+		}
+	}
+	return p.awaitEnd(t)
+}
+
 // stopCleanly sends SIGTERM and expects exit code 0.
 func (p *process) stopCleanly(t *testing.T) {
 	t.Helper()

@@ -90,8 +90,7 @@ func TestLeaseRun(t *testing.T) {
 	t.Run("ended by a signal", func(t *testing.T) {
 		p := under("--", "sh", "-c", `echo ready; sleep 600`)
 		awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
-		p.sendSignal(t, os.Interrupt)
-		if end := p.awaitEnd(t); end.code != 130 {
+		if end := p.endBySignal(t, os.Interrupt); end.code != 130 {
 			t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 		}
 	})
