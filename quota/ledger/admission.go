@@ -16,12 +16,9 @@ const (
 )
 
 // allocate decides a request and charges it if it is granted.
-func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
-	if out, known := l.repeatOf(request); known {
-		if m == carryOut && out.Allocation != nil {
-			out.Allocation = l.heardFrom(out.Allocation)
-		}
-		return out
+func (l *Ledger) allocate(request *quota.Allocate, m mode) Outcome {
+	if known := l.allocations.findByID(request.ID); known != nil {
+		return l.repeat(known, request, m)
 	}
 	if len(request.AnyOf) > 0 {
 		return l.allocateAny(request, m)
@@ -46,11 +43,11 @@ func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if !decision.Granted {
 		return l.deny(request, decision, []deniedList{{tx: t, violations: decision.Violations}}, m)
 	}
-	return t.conclude(decision, m)
+	return t.conclude(&decision, m)
 }
 
 // allocateAny is allocate for a request with alternatives.
-func (l *Ledger) allocateAny(request quota.Allocate, m mode) Outcome {
+func (l *Ledger) allocateAny(request *quota.Allocate, m mode) Outcome {
 	if refused := checkAlternatives(request); refused != nil {
 		return Outcome{Refused: refused}
 	}
@@ -71,23 +68,23 @@ func (l *Ledger) allocateAny(request quota.Allocate, m mode) Outcome {
 	if !decision.Granted {
 		return l.deny(request, decision, denied, m)
 	}
-	return t.conclude(decision, m)
+	return t.conclude(&decision, m)
 }
 
 // conclude holds what was granted, or shows it.
-func (t *tx) conclude(d quota.Decision, m mode) Outcome {
+func (t *tx) conclude(d *quota.Decision, m mode) Outcome {
 	switch {
 	case !t.hasRoom():
 		t.rollback()
 		return Outcome{Refused: t.ledger.errLedgerFull()}
 	case m == dryRun:
-		return t.preview(d)
+		return t.preview(*d)
 	}
 	return Outcome{Decision: newDecision(d), Allocation: t.commit(0)}
 }
 
 // deny lets a denied request wait for those of its lists that waiting could help, or ends it.
-func (l *Ledger) deny(request quota.Allocate, d quota.Decision, lists []deniedList, m mode) Outcome {
+func (l *Ledger) deny(request *quota.Allocate, d quota.Decision, lists []deniedList, m mode) Outcome {
 	if request.Mode == quota.Wait {
 		if waiting := l.forest.listsToWait(lists); len(waiting) > 0 {
 			return l.enqueue(request, waiting, d, m)
@@ -100,7 +97,7 @@ func (l *Ledger) deny(request quota.Allocate, d quota.Decision, lists []deniedLi
 		l.inventory.createWanted(lists[i].tx.allocation, lists[i].violations)
 	}
 	l.journal.noteDenial(request, d, l.guard().ownerName(), l.guard().hasShare())
-	return Outcome{Decision: newDecision(d)}
+	return Outcome{Decision: newDecision(&d)}
 }
 
 // granted is the decision of most requests. They share it, so that a grant does not allocate one; it must not be
@@ -108,11 +105,11 @@ func (l *Ledger) deny(request quota.Allocate, d quota.Decision, lists []deniedLi
 var granted = quota.Decision{Granted: true}
 
 // newDecision returns a decision for an outcome.
-func newDecision(d quota.Decision) *quota.Decision {
+func newDecision(d *quota.Decision) *quota.Decision {
 	if d.Granted && len(d.Preempted) == 0 && d.Placements == nil && d.Alternative == 0 {
 		return &granted
 	}
-	kept := d // so that only this path allocates
+	kept := *d // so that only this path allocates
 	return &kept
 }
 
@@ -141,28 +138,33 @@ func (e *environment) errLedgerFull() *quota.Error {
 		e.bounds.Held)
 }
 
-// repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
-func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
-	a := l.allocations.findByID(request.ID)
+// repeat answers a request whose id is known, and records that its caller is there.
+func (l *Ledger) repeat(known *Allocation, request *quota.Allocate, m mode) Outcome {
+	out := l.repeatOf(known, request)
+	if m == carryOut && out.Allocation != nil {
+		out.Allocation = l.heardFrom(out.Allocation)
+	}
+	return out
+}
+
+// repeatOf is the answer to a request whose id is known: the first grant again, its place in the queue, or a refusal.
+func (l *Ledger) repeatOf(a *Allocation, request *quota.Allocate) Outcome {
 	switch {
-	case a == nil:
-		return Outcome{}, false
 	case !a.matchesRequest(request):
 		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id",
-			"allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
+			"allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}
 	case a.ended != nil:
 		return Outcome{Refused: quota.Errorf(quota.Ended, "id",
 			"allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.describeStart(),
-			a.describeEnd())}, true
+			a.describeEnd())}
 	case a.isWaiting():
-		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true},
-			true
+		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true}
 	}
 	decision := quota.Decision{Granted: true, Alternative: a.given()}
 	if a.more != nil {
 		decision.Preempted = a.more.preempted
 	}
-	return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces(), Repeated: true}, true
+	return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces(), Repeated: true}
 }
 
 // describeStart says in words what an ended allocation had been.
@@ -229,7 +231,7 @@ func (t *staged) placeSoftClaims() *placedClaim {
 // checkRest checks every limit that placeSoftClaims has not checked.
 func (t *staged) checkRest() []quota.Violation {
 	a := t.requester()
-	violations := t.ledger.askerFor(a).decide(a.plainClaims()).Violations
+	violations := t.ledger.askerFor(a).decide(a.plainClaims())
 	violations = append(violations, a.uncountableViolations()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	violations = append(violations, t.checkPrincipals(a)...)
@@ -265,7 +267,7 @@ func (t *staged) chargePlain() {
 // place. Only if there are none, the violations of the transaction count: claims that would have been moved caused
 // them.
 func (l *Ledger) everyViolation(a *Allocation, lost []*placedClaim, tried []quota.Violation) []quota.Violation {
-	all := l.askerFor(a).decide(a.plainClaims()).Violations
+	all := l.askerFor(a).decide(a.plainClaims())
 	for _, c := range lost {
 		all = append(all, c.inTheWay()...)
 	}
@@ -292,9 +294,9 @@ func (a *Allocation) plainClaims() []placedClaim {
 }
 
 // decide checks every limit on every path from the claimed nodes up to the roots, and the requests that must not be
-// overtaken there, and collects all violations. Its cost is the depth of the tree times the amounts of the request,
+// overtaken there, and returns all violations. Its cost is the depth of the tree times the amounts of the request,
 // independent of what else is held.
-func (by asker) decide(claims []placedClaim) quota.Decision {
+func (by asker) decide(claims []placedClaim) []quota.Violation {
 	if sharesNoNode(claims) {
 		return by.decideApart(claims)
 	}
@@ -303,9 +305,9 @@ func (by asker) decide(claims []placedClaim) quota.Decision {
 
 // sharesNoNode is true if no node is on the way of two claims; surely so if every claim is in a tree of its own.
 func sharesNoNode(claims []placedClaim) bool {
-	for i, c := range claims {
-		for _, other := range claims[:i] {
-			if c.at.tree == other.at.tree {
+	for i := range claims {
+		for j := range i {
+			if claims[i].at.tree == claims[j].at.tree {
 				return false
 			}
 		}
@@ -314,9 +316,10 @@ func sharesNoNode(claims []placedClaim) bool {
 }
 
 // decideApart checks claims whose paths share no node.
-func (by asker) decideApart(claims []placedClaim) quota.Decision {
+func (by asker) decideApart(claims []placedClaim) []quota.Violation {
 	var violations []quota.Violation
-	for _, c := range claims {
+	for i := range claims {
+		c := &claims[i]
 		for n := c.at; n != nil; n = n.parent {
 			for _, p := range c.amounts {
 				violations = n.fits(violations, p.resource, p.amount)
@@ -326,7 +329,7 @@ func (by asker) decideApart(claims []placedClaim) quota.Decision {
 			}
 		}
 	}
-	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
+	return violations
 }
 
 // fits appends a violation if the node's subtree has no capacity for amount more.
@@ -354,14 +357,14 @@ type demand struct {
 }
 
 // decideTogether checks a common ancestor of several claims once, for their sum.
-func (by asker) decideTogether(claims []placedClaim) quota.Decision {
+func (by asker) decideTogether(claims []placedClaim) []quota.Violation {
 	var violations []quota.Violation
 	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
 		for _, p := range d.amounts {
 			violations = by.appendOvertaking(d.node.fits(violations, p.resource, p.amount), d.node, p.resource)
 		}
 	}
-	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
+	return violations
 }
 
 // demandsOf sums the claims for every node on their paths, starting at the node that begin returns.

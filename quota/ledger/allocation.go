@@ -310,7 +310,7 @@ func (c *placedClaim) info() quota.ClaimInfo {
 
 // matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
 // answer.
-func (a *Allocation) matchesRequest(request quota.Allocate) bool {
+func (a *Allocation) matchesRequest(request *quota.Allocate) bool {
 	if !slices.Equal(a.labels(), request.Labels) || !a.matchesClaims(request) {
 		return false
 	}
@@ -330,7 +330,7 @@ func (a *Allocation) matchesRequest(request quota.Allocate) bool {
 }
 
 // matchesClaims reports whether the record stands for the claims of a request.
-func (a *Allocation) matchesClaims(request quota.Allocate) bool {
+func (a *Allocation) matchesClaims(request *quota.Allocate) bool {
 	if lists := a.anyOf(); lists != nil || len(request.AnyOf) > 0 {
 		return len(request.Claims) == 0 && sameLists(lists, request.AnyOf)
 	}
@@ -342,7 +342,7 @@ func (a *Allocation) matchesClaims(request quota.Allocate) bool {
 		return false
 	}
 	for i := range a.claims {
-		if !a.claims[i].matchesClaim(claims[i]) {
+		if !a.claims[i].matchesClaim(&claims[i]) {
 			return false
 		}
 	}
@@ -359,7 +359,7 @@ func samePrincipal(p, other quota.Principal) bool {
 	return p.User == other.User && p.Application == other.Application && slices.Equal(p.Groups, other.Groups)
 }
 
-func (c *placedClaim) matchesClaim(request quota.Claim) bool {
+func (c *placedClaim) matchesClaim(request *quota.Claim) bool {
 	plain := c.countedAmounts()
 	if c.asked.treeName != request.Tree || c.asked.path != request.Node || len(plain) != len(request.Amounts) {
 		return false

@@ -38,7 +38,7 @@ func (f *forest) listsToWait(lists []deniedList) []deniedList {
 }
 
 // checkAlternatives refuses lists of claims that do not go together in one request.
-func checkAlternatives(request quota.Allocate) *quota.Error {
+func checkAlternatives(request *quota.Allocate) *quota.Error {
 	switch n := len(request.AnyOf); {
 	case len(request.Claims) > 0:
 		return quota.Errorf(quota.Invalid, "claims",
@@ -54,9 +54,10 @@ func checkAlternatives(request quota.Allocate) *quota.Error {
 }
 
 // placeList is placeAtStep for one of the alternatives of a request, by its number.
-func (l *Ledger) placeList(request quota.Allocate, number, step int) (*Allocation, *quota.Error) {
-	request.Claims = request.AnyOf[number-1]
-	a, refused := l.placeAtStep(request, step)
+func (l *Ledger) placeList(request *quota.Allocate, number, step int) (*Allocation, *quota.Error) {
+	list := *request
+	list.Claims = request.AnyOf[number-1]
+	a, refused := l.placeAtStep(&list, step)
 	if refused != nil {
 		if strings.HasPrefix(refused.Field, "claims") {
 			refused.Field = listField(number, refused.Field)
@@ -73,7 +74,7 @@ func listField(number int, field string) string { return fmt.Sprintf("any_of[%d]
 // decideAny decides a request with alternatives. It is granted the first list that fits without ending others, or else
 // the first that fits by ending others. The transaction is that of the granted list; denied are all lists if none is
 // granted.
-func (l *Ledger) decideAny(request quota.Allocate) (t tx, d quota.Decision, denied []deniedList) {
+func (l *Ledger) decideAny(request *quota.Allocate) (t tx, d quota.Decision, denied []deniedList) {
 	preempting := 0
 	for number := 1; number <= len(request.AnyOf); number++ {
 		t, d = l.decideList(request, number)
@@ -97,7 +98,7 @@ func (l *Ledger) decideAny(request quota.Allocate) (t tx, d quota.Decision, deni
 }
 
 // decideList decides one list of a request, whose form is valid. It counts as denied if the bound of nodes is reached.
-func (l *Ledger) decideList(request quota.Allocate, number int) (tx, quota.Decision) {
+func (l *Ledger) decideList(request *quota.Allocate, number int) (tx, quota.Decision) {
 	a, refused := l.placeList(request, number, 0)
 	if refused != nil {
 		return tx{ledger: l}, quota.Decision{}
@@ -105,8 +106,8 @@ func (l *Ledger) decideList(request quota.Allocate, number int) (tx, quota.Decis
 	t := l.beginTx(a)
 	d := t.decide()
 	if d.Granted && asksForRanges(request.AnyOf[number-1]) {
-		request.Claims = request.AnyOf[number-1]
-		t, d = l.widen(t, d, request.Steps(), func(step int) (*Allocation, *quota.Error) {
+		list := quota.Allocate{Claims: request.AnyOf[number-1]}
+		t, d = l.widen(t, d, list.Steps(), func(step int) (*Allocation, *quota.Error) {
 			return l.placeList(request, number, step)
 		})
 	}

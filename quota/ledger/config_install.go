@@ -248,7 +248,7 @@ func (pl planner) followMove(alt *alternative) bool {
 		}
 		request.Claims[i].Node = path
 	}
-	a, refused := pl.placeClaims(request)
+	a, refused := pl.placeClaims(&request)
 	if refused != nil && refused.Kind != quota.Full {
 		return false
 	}

@@ -234,7 +234,7 @@ func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 
 // wouldAdmit decides a request, and takes back what that books.
 func (pl planner) wouldAdmit(request quota.Allocate) bool {
-	a, refused := pl.placeClaims(request)
+	a, refused := pl.placeClaims(&request)
 	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims,
 		func(c placedClaim) bool { return c.isSoft() }) {
 		return false
@@ -247,7 +247,7 @@ func (pl planner) wouldAdmit(request quota.Allocate) bool {
 
 // grantsNow decides a request on the present state, and changes nothing.
 func (pl planner) grantsNow(request quota.Allocate) bool {
-	out := pl.allocate(request, dryRun)
+	out := pl.allocate(&request, dryRun)
 	return out.Decision != nil && out.Decision.Granted
 }
 

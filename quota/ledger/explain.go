@@ -29,11 +29,11 @@ type placer struct {
 func (s Sandbox) placersOf(c quota.Allocate) []placer {
 	l := s.ledger
 	if len(c.AnyOf) == 0 {
-		return []placer{{0, func() (tx, *quota.Error) { return l.placedTx(l.placeClaims(c)) }}}
+		return []placer{{0, func() (tx, *quota.Error) { return l.placedTx(l.placeClaims(&c)) }}}
 	}
 	var list []placer
 	for i := range c.AnyOf {
-		list = append(list, placer{i + 1, func() (tx, *quota.Error) { return l.placedTx(l.placeList(c, i+1, 0)) }})
+		list = append(list, placer{i + 1, func() (tx, *quota.Error) { return l.placedTx(l.placeList(&c, i+1, 0)) }})
 	}
 	return list
 }

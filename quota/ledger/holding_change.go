@@ -60,7 +60,7 @@ func (l *Ledger) changeHolding(want *wantedHolding, generation uint64, m mode) O
 	case !decision.Granted:
 		return Outcome{Decision: &decision, Allocation: a.withCurrentPlaces()}
 	}
-	return Outcome{Decision: newDecision(decision), Allocation: h.commit(0), Parts: h.parts}
+	return Outcome{Decision: newDecision(&decision), Allocation: h.commit(0), Parts: h.parts}
 }
 
 // repeatedChange is the answer to a change that was carried out before.
@@ -276,7 +276,7 @@ func (h *holdingChange) movedClaim(w wantedClaim) (placedClaim, *quota.Error) {
 	h.placed++
 	c := &h.made.claims[i]
 	c.amounts = make([]placedAmount, countAmounts(&request))
-	refused := placeFor(w, func() *quota.Error { return h.ledger.forest.placeClaim(h.made, request, i) })
+	refused := placeFor(w, func() *quota.Error { return h.ledger.forest.placeClaim(h.made, &request, i) })
 	if refused != nil {
 		return *c, refused
 	}

@@ -103,13 +103,14 @@ func (j *journal) tooManyEvents() bool {
 
 // noteDenial records the reasons of a denial. If the owner has a share only, its oldest denials beyond that are
 // dropped.
-func (j *journal) noteDenial(request quota.Allocate, d quota.Decision, owner string, hasShare bool) {
+func (j *journal) noteDenial(request *quota.Allocate, d quota.Decision, owner string, hasShare bool) {
 	if len(d.Violations) > maxEventViolations {
 		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
 	}
-	request.Data = nil // user data may be secret
+	kept := *request
+	kept.Data = nil // user data may be secret
 	j.noteEvent(quota.Event{
-		Kind: quota.EventDenied, ID: request.ID, Owner: owner, Request: &request, Decision: &d,
+		Kind: quota.EventDenied, ID: request.ID, Owner: owner, Request: &kept, Decision: &d,
 	})
 	if hasShare {
 		j.limitDenials(owner)

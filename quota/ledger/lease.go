@@ -69,7 +69,7 @@ func (b *lease) begin(now quota.Stamp) {
 }
 
 // checkLease refuses an invalid TTL or invalid user data.
-func (e *environment) checkLease(request quota.Allocate) *quota.Error {
+func (e *environment) checkLease(request *quota.Allocate) *quota.Error {
 	if err := checkTTL(request.TTL); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func checkTTL(ttl quota.Span) *quota.Error {
 }
 
 // initLease determines the TTL of a request whose claims are placed: its own, or else the shortest default.
-func (a *Allocation) initLease(request quota.Allocate) *quota.Error {
+func (a *Allocation) initLease(request *quota.Allocate) *quota.Error {
 	if err := a.checkMaxTTL(request.TTL); err != nil {
 		return err
 	}

@@ -95,11 +95,11 @@ func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 
 // ApplyFrom carries out one command at a point of ledger time and returns its outcome. It carries out all of a command
 // or nothing. The outcome depends only on the ledger and the arguments.
-func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome {
+func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) (out Outcome) {
 	l.advanceTime(s)
 	l.journal.facts, l.journal.changes = l.journal.facts[:0], nil
 	l.forest.forgetUses()
-	out := l.executeFrom(from, c, carryOut)
+	out = l.executeFrom(from, c, carryOut)
 	if l.queue.dirty.Len() > 0 || len(l.forest.idleCandidates) > 0 || len(l.forest.onHold) > 0 {
 		l.afterCommand()
 	}
@@ -112,14 +112,12 @@ func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) Outcome 
 }
 
 // executeFrom executes a command for its caller.
-func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) Outcome {
+func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) (out Outcome) {
 	l.index = from.Index
-	refused := l.guard().beginCaller(from)
-	if refused == nil {
-		refused = l.guard().permit(c)
+	if out.Refused = l.guard().beginCaller(from); out.Refused == nil {
+		out.Refused = l.guard().permit(c)
 	}
-	out := Outcome{Refused: refused}
-	if refused == nil {
+	if out.Refused == nil {
 		out = l.execute(l.guard().completed(c), m)
 	}
 	if l.book.Mode() == access.Guarded && l.caller.rights != nil && l.caller.rights.Kind() != access.System {
@@ -134,7 +132,7 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	p := planner{l}
 	switch c := c.(type) {
 	case quota.Allocate:
-		return l.allocate(c, m)
+		return l.allocate(&c, m)
 	case quota.Release:
 		return l.releaseAllocation(c, m)
 	case quota.Resize:

@@ -10,26 +10,28 @@ import (
 
 // placeClaims checks the form of a request and finds the node of each claim. It returns an allocation with placed
 // claims that is not held yet. Of ranges it has the least amounts.
-func (l *Ledger) placeClaims(request quota.Allocate) (*Allocation, *quota.Error) {
+func (l *Ledger) placeClaims(request *quota.Allocate) (*Allocation, *quota.Error) {
 	return l.placeAtStep(request, 0)
 }
 
 // placeAtStep is placeClaims with the amounts after so many steps of the ranges.
-func (l *Ledger) placeAtStep(request quota.Allocate, step int) (*Allocation, *quota.Error) {
+func (l *Ledger) placeAtStep(request *quota.Allocate, step int) (*Allocation, *quota.Error) {
 	if err := l.checkRequest(request); err != nil {
 		return nil, err
 	}
-	a := l.allocations.shared.begin(&request)
+	a := l.allocations.shared.begin(request)
 	a.more = newDetails(request)
-	for i, c := range request.Claims {
+	for i := range request.Claims {
+		c := &request.Claims[i]
 		if step > 0 {
-			c = c.AtStep(step)
+			widened := c.AtStep(step)
+			c = &widened
 		}
 		if err := l.forest.placeClaim(a, c, i); err != nil {
 			return nil, err
 		}
-		for j, other := range request.Claims[:i] {
-			if other.Tree == c.Tree && other.Node == c.Node {
+		for j := range request.Claims[:i] {
+			if other := &request.Claims[j]; other.Tree == c.Tree && other.Node == c.Node {
 				return nil, quota.Errorf(quota.Invalid, claimField(i, ".node"),
 					"%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim",
 					quota.Place(c.Tree, c.Node), j)
@@ -99,7 +101,7 @@ func (c *placedClaim) needsUser() bool {
 }
 
 // mayBeLease is true if the request, a tree or an item may give the allocation a TTL or user data.
-func (a *Allocation) mayBeLease(request quota.Allocate) bool {
+func (a *Allocation) mayBeLease(request *quota.Allocate) bool {
 	if request.TTL != 0 || len(request.Data) > 0 {
 		return true
 	}
@@ -130,7 +132,7 @@ func checkForests(a *Allocation) *quota.Error {
 }
 
 // newDetails returns nil for ordinary requests.
-func newDetails(r quota.Allocate) *details {
+func newDetails(r *quota.Allocate) *details {
 	ranged := asksForRanges(r.Claims)
 	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !ranged && r.AnyOf == nil && r.For == 0 {
 		return nil
@@ -164,7 +166,7 @@ func (a *Allocation) forceClaims(i int) {
 	c.more.forced = true
 }
 
-func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
+func (e *environment) checkRequest(request *quota.Allocate) *quota.Error {
 	if err := checkID(request.ID); err != nil {
 		return err
 	}
@@ -209,7 +211,7 @@ func asksForItems(claims []quota.Claim) bool {
 	return false
 }
 
-func (e *environment) checkMode(request quota.Allocate) *quota.Error {
+func (e *environment) checkMode(request *quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode > quota.Wait:
 		return quota.Errorf(quota.Invalid, "mode", "mode %d is unknown", request.Mode)
@@ -224,7 +226,7 @@ func (e *environment) checkMode(request quota.Allocate) *quota.Error {
 }
 
 // checkWait refuses invalid queueing parameters.
-func checkWait(request quota.Allocate) *quota.Error {
+func checkWait(request *quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode != quota.Wait && request.WaitFor != 0:
 		return quota.Errorf(quota.Invalid, "wait_ms",
@@ -300,7 +302,7 @@ func (e *environment) checkLabels(labels []quota.Label, field string) *quota.Err
 	return nil
 }
 
-func (f *forest) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
+func (f *forest) placeClaim(a *Allocation, c *quota.Claim, i int) *quota.Error {
 	placed := &a.claims[i]
 	t := f.trees[c.Tree]
 	if t == nil {

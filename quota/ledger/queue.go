@@ -54,11 +54,11 @@ type waiter struct {
 	sole *soleWaiter
 }
 
-func newWaiter(a *Allocation, request quota.Allocate) *waiter {
+func newWaiter(a *Allocation, request *quota.Allocate) *waiter {
 	if len(request.AnyOf) > 0 {
-		return &waiter{record: a, request: request}
+		return &waiter{record: a, request: *request}
 	}
-	w := &soleWaiter{waiter: waiter{record: a, request: request}}
+	w := &soleWaiter{waiter: waiter{record: a, request: *request}}
 	w.sole = w
 	return &w.waiter
 }
@@ -148,7 +148,7 @@ func (q *waitQueue) countOwner(owner string, n int) {
 }
 
 // enqueue lets a denied request wait for some of its lists of claims, each in the queue of its first blocker.
-func (l *Ledger) enqueue(request quota.Allocate, lists []deniedList, d quota.Decision, m mode) Outcome {
+func (l *Ledger) enqueue(request *quota.Allocate, lists []deniedList, d quota.Decision, m mode) Outcome {
 	a := lists[0].tx.allocation
 	if refused := l.checkQueueShare(a.owner); refused != nil {
 		return Outcome{Refused: refused}
@@ -203,14 +203,14 @@ func waitingDecision(d quota.Decision) *quota.Decision {
 	return &quota.Decision{Waiting: true, Violations: d.Violations, Preempted: d.Preempted}
 }
 
-func waitSpan(r quota.Allocate) quota.Span {
+func waitSpan(r *quota.Allocate) quota.Span {
 	if r.WaitFor == 0 {
 		return quota.MaxWait
 	}
 	return r.WaitFor
 }
 
-func keepSpan(r quota.Allocate) quota.Span {
+func keepSpan(r *quota.Allocate) quota.Span {
 	if r.Keep == 0 {
 		return quota.DefaultKeep
 	}
@@ -218,7 +218,7 @@ func keepSpan(r quota.Allocate) quota.Span {
 }
 
 // matchesQueueing is true if the record's request had the same queueing parameters.
-func (m *details) matchesQueueing(r quota.Allocate) bool {
+func (m *details) matchesQueueing(r *quota.Allocate) bool {
 	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
 }
 
@@ -263,7 +263,7 @@ func (alt *alternative) noteUnconfigured(i int, rest string) {
 // touch records a heartbeat from a waiting caller and extends its place in the queue by the keep span.
 func (q *waitQueue) touch(w *waiter) {
 	place := *w.record.more.waiting
-	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(w.request)))
+	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(&w.request)))
 	if place == *w.record.more.waiting {
 		return
 	}

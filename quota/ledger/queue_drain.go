@@ -123,7 +123,8 @@ func (l *Ledger) placeAlternative(alt *alternative) (*Allocation, *quota.Error) 
 
 // placeAlternativeAtStep is placeAlternative with the amounts after so many steps of the ranges.
 func (l *Ledger) placeAlternativeAtStep(alt *alternative, step int) (*Allocation, *quota.Error) {
-	a, refused := l.placeAtStep(alt.asked(), step)
+	request := alt.asked()
+	a, refused := l.placeAtStep(&request, step)
 	if refused != nil {
 		return nil, refused
 	}
@@ -154,7 +155,7 @@ func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	}
 	l.queue.removeWaiter(w)
 	a.more.waiting = nil
-	a.markUnclaimed(l.now, keepSpan(w.request))
+	a.markUnclaimed(l.now, keepSpan(&w.request))
 	t.commit(since)
 }
 
@@ -301,7 +302,7 @@ func (f *forest) graceOf(victim *Allocation, tree string) quota.Span {
 
 // violationsWithoutPreemption lists the violations of a request that may not preempt.
 func (e *environment) violationsWithoutPreemption(a *Allocation) []quota.Violation {
-	violations := e.askerFor(a).decide(a.plainClaims()).Violations
+	violations := e.askerFor(a).decide(a.plainClaims())
 	for i := range a.claims {
 		if c := &a.claims[i]; c.isSoft() {
 			violations = append(violations, c.inTheWay()...)

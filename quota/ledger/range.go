@@ -17,7 +17,7 @@ func asksForRanges(claims []quota.Claim) bool {
 }
 
 // checkRanges refuses ranges that do not go together, or not with the mode of the request.
-func checkRanges(request quota.Allocate) *quota.Error {
+func checkRanges(request *quota.Allocate) *quota.Error {
 	steps, first := quota.Amount(0), ""
 	for i := range request.Claims {
 		c := &request.Claims[i]
@@ -98,7 +98,7 @@ func (a *Allocation) rangesAt(tree, node string) []quota.RangeInfo {
 }
 
 // widenRequest is widen for a new request.
-func (l *Ledger) widenRequest(request quota.Allocate, t tx, d quota.Decision) (tx, quota.Decision) {
+func (l *Ledger) widenRequest(request *quota.Allocate, t tx, d quota.Decision) (tx, quota.Decision) {
 	return l.widen(t, d, request.Steps(), func(step int) (*Allocation, *quota.Error) {
 		a, refused := l.placeAtStep(request, step)
 		if a != nil {

@@ -26,7 +26,7 @@ type itemTrace struct {
 }
 
 // traceItems begins a trace if the request can become a reservation.
-func (l *Ledger) traceItems(request quota.Allocate) {
+func (l *Ledger) traceItems(request *quota.Allocate) {
 	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {
 		l.inventory.trace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.currentSizes().Live()}
 	}

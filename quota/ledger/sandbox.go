@@ -47,7 +47,7 @@ func seesAll(*quota.AllocationInfo) bool { return true }
 
 // explain is Explain for a caller who sees some allocations.
 func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Outcome {
-	out := s.ledger.allocate(c, dryRun)
+	out := s.ledger.allocate(&c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
 		explained.Holders = s.holdersInTheWay(d.Violations, sees)

@@ -66,18 +66,21 @@ func (t *tx) decide() quota.Decision {
 	return quota.Decision{Violations: append(held, d.Violations...)}
 }
 
+// decisionFor is the decision on a request that has these violations.
+func decisionFor(violations []quota.Violation) quota.Decision {
+	return quota.Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
 // decideLimits is decide without holds.
 func (t *tx) decideLimits() quota.Decision {
 	l, a := t.ledger, t.allocation
 	if t.basic {
-		return asker{}.decide(a.claims) // the turn of the request does not matter without queues
+		return decisionFor(asker{}.decide(a.claims)) // the turn of the request does not matter without queues
 	}
 	if a.isPlain() {
-		d := l.askerFor(a).decide(a.claims)
-		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
-		d.Violations = append(d.Violations, l.inventory.checkItems(a)...)
-		d.Granted = len(d.Violations) == 0
-		return d
+		violations := l.askerFor(a).decide(a.claims)
+		violations = append(violations, l.checkPrincipals(a)...)
+		return decisionFor(append(violations, l.inventory.checkItems(a)...))
 	}
 	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
 		return quota.Decision{Granted: true}

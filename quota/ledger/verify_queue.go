@@ -149,7 +149,7 @@ func (v verifier) blockedThere(alt *alternative) bool {
 	request := alt.asked()
 	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims),
 		func(c quota.Claim) bool { return c.Tree != alt.blockedIn.tree.name })
-	a, refused := v.placeClaims(request)
+	a, refused := v.placeClaims(&request)
 	if refused != nil {
 		return false
 	}

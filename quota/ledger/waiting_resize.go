@@ -119,7 +119,7 @@ func (l *Ledger) newResizeWaiter(a *Allocation, c quota.Resize, place waiting) *
 		record:  &Allocation{id: a.id, hash: a.hash, owner: a.owner},
 	}
 	record := w.record
-	record.more = newDetails(w.request)
+	record.more = newDetails(&w.request)
 	record.more.waiting = &place
 	record.more.resized = &resized{generation: c.Generation, first: a.firstClaims()}
 	w.turn = record.queueTurn()
