@@ -110,12 +110,24 @@ func (s *timeline) checkHeldClaims(v *Verdict, l *allocationHistory) {
 		if seen.generation > 0 {
 			v.Count("changed claims", len(seen.claims))
 		}
-		if l.maxSteps() > 0 {
-			v.Count("ranges", 1)
-		}
+		l.checkChoice(v, seen)
 		if why := claimDifference(possible[i].claims, seen.claims); why != "" {
 			v.AddViolation("%s at index %d, generation %d: %s", l.id, seen.index, seen.generation, why)
 		}
+	}
+}
+
+// checkChoice: an answer shows the number of the alternative that was granted.
+func (l *allocationHistory) checkChoice(v *Verdict, seen observation) {
+	if l.maxSteps() > 0 {
+		v.Count("ranges", 1)
+	}
+	if len(l.firstRequest().AnyOf) == 0 {
+		return
+	}
+	v.Count("alternatives", 1)
+	if given := l.choiceGranted() + 1; given > 0 && seen.alternative != given {
+		v.AddViolation("%s at index %d shows alternative %d, but was granted %d", l.id, seen.index, seen.alternative, given)
 	}
 }
 
@@ -123,7 +135,7 @@ func (s *timeline) checkHeldClaims(v *Verdict, l *allocationHistory) {
 // grant, and a repeated split not as another one.
 func (l *allocationHistory) checkRefusedChanges(v *Verdict) {
 	for i, o := range l.changeCalls { // by generation
-		if o.Outcome != history.Refused {
+		if o.Outcome != history.Refused || o.ResizeWaits() { // an earlier attempt may have waited in vain
 			continue
 		}
 		v.Count("refused changes", 1)

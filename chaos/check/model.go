@@ -46,10 +46,12 @@ type modelStep struct {
 	// optional is true if the step may not have taken effect at all.
 	optional bool
 	// tracked is the number of a tracked allocation, see modelContext; 0 for all others. version is that which a change
-	// or the grant of a range makes; -1 if no answer shows it.
+	// or the grant of a choice makes; -1 if no answer shows it.
 	tracked, version int
-	// isRange is true for the grant of a request with ranges.
-	isRange bool
+	// isChoice is true for the grant of a request with ranges or alternatives.
+	isChoice bool
+	// anyOf are the alternatives of a request that was denied.
+	anyOf [][]history.Claim
 	// parts are the numbers of the tracked allocations that a split makes.
 	parts []int
 	// onlyIfHeld is true for the end of a tracked allocation that may never have been granted.
@@ -159,12 +161,12 @@ func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 	switch s.kind {
 	case opGrant:
-		if s.fence > 0 && s.fence <= to.fence || len(g.exceededLimits(*to, s)) > 0 {
+		if s.fence > 0 && s.fence <= to.fence || !s.isChoice && len(g.exceededLimits(*to, s)) > 0 {
 			return false
 		}
 		to.fence, to.doubtBits = max(to.fence, s.fence), to.doubtBits|s.doubtBit
-		if s.isRange {
-			return g.grantRange(to, s)
+		if s.isChoice {
+			return g.grantChoice(to, s)
 		}
 		to.used = g.addClaims(to.used, s.claims, 1)
 		to.setVersion(s.tracked, 0)
@@ -177,11 +179,7 @@ func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 	case opChange:
 		return g.applyChange(to, s)
 	case opDeny, opDenyChange:
-		if s.kind == opDenyChange && to.versionOf(s) < 0 {
-			return false
-		}
-		why := g.exceededLimits(*to, s)
-		return len(why) > 0 && (!g.checkReasons || g.hasReasons(*to, s, why))
+		return g.isDenied(*to, s)
 	case opRead:
 		return g.matchesUsage(*to, s.usage)
 	case opSetLimits:

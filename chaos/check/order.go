@@ -14,14 +14,20 @@ func (s *timeline) checkQueueOrder() *Verdict {
 	v := &Verdict{Promise: "P8", Title: "ordered: no waiting request is overtaken", Counts: map[string]int{}}
 	lines := map[string][]*allocationHistory{}
 	for _, l := range s.byFence {
-		if ask := l.firstRequest(); ask.Mode == history.Wait && len(ask.Claims) == 1 {
-			line := fmt.Sprint(ask.Claims[0])
+		if ask := l.firstRequest(); ask.Mode != history.Wait || len(ask.Claims) != 1 {
+			continue
+		}
+		for _, claims := range l.choices() {
+			line := fmt.Sprint(claims)
 			lines[line] = append(lines[line], l)
 		}
 	}
-	for _, line := range lines {
+	for claims, line := range lines {
 		v.Count("grants", len(line))
 		for i, b := range line {
+			if fmt.Sprint(b.versions[0].claims) != claims {
+				continue // it was granted another alternative
+			}
 			for _, a := range line[i+1:] {
 				s.checkOvertaking(v, b, a)
 			}
@@ -70,6 +76,9 @@ func arrivedAfter(b *allocationHistory, at observation) bool {
 func checkListOrder(v *Verdict, o *history.Op) {
 	last := map[string]history.Record{}
 	for _, r := range o.Records {
+		if r.State != history.Waiting {
+			continue // it stands for the resize that waits for it
+		}
 		v.Count("queue places", 1)
 		line := fmt.Sprint(r.Claims)
 		if before, found := last[line]; found && (before.Priority < r.Priority || before.Place >= r.Place) {
@@ -116,7 +125,7 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 		return "it does not add up"
 	case x.Kind != "":
 		return ""
-	case !s.mayRequest(o, at, x.Requested):
+	case !s.mayRequest(o, x):
 		return "something else was requested there"
 	case s.limits[at] != nil && !slices.ContainsFunc(s.limits[at],
 		func(c limitValue) bool { return c.amount == x.Limit }):
@@ -133,20 +142,21 @@ func violatedLimit(x history.Violation) limitKey {
 	return limitKey{x.Tree, x.Node, x.Resource}
 }
 
-// mayRequest reports whether a call asks for an amount more at a node than it has there: a change of what is held asks
-// for the difference to what the allocation holds when the change is decided.
-func (s *timeline) mayRequest(o *history.Op, at limitKey, amount int64) bool {
-	wanted := amountAt(wantedAfter(o), at)
+// mayRequest reports whether a call asks for the amount of a reason beyond what it has there: a change of what is held
+// asks for the difference to what the allocation holds when the change is decided.
+func (s *timeline) mayRequest(o *history.Op, x history.Violation) bool {
+	at := violatedLimit(x)
+	wanted := amountAt(claimsWith(o.ClaimsOf(x.Alternative), o.Parts), at)
 	l := s.allocations[o.ID]
 	if !o.ChangesHolding() || l == nil {
-		return wanted == amount
+		return wanted == x.Requested
 	}
 	from, to := o.Index, o.Index
 	if o.Index == 0 {
 		to = math.MaxUint64
 	}
 	return slices.ContainsFunc(l.versionsBetween(from, to), func(v *holdingVersion) bool {
-		return v.generation < o.Generation && wanted-amountAt(v.claims, at) == amount
+		return v.generation < o.Generation && wanted-amountAt(v.claims, at) == x.Requested
 	})
 }
 

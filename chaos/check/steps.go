@@ -34,7 +34,7 @@ func (s *timeline) modelSteps(
 		if !slices.ContainsFunc(l.firstRequest().Claims, func(c history.Claim) bool { return trees[c.Tree] }) {
 			continue
 		}
-		if l.isLeased() || l.firstRequest().Mode == history.Wait || l.restored {
+		if l.isLeased() || l.mayWait() || l.restored {
 			return nil, unseenEnds
 		}
 		if b.addAllocation(l); b.doubts > maxDoubts {
@@ -67,8 +67,8 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 		kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence,
 		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64, tracked: b.trackedNumber(l),
 	}
-	if l.maxSteps() > 0 {
-		grant.isRange, grant.version = true, int(l.stepsGranted())
+	if l.hasChoices() {
+		grant.isChoice, grant.version = true, l.choiceGranted()
 	}
 	if l.splitBy != nil {
 		b.addPart(l)
@@ -98,7 +98,7 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 // addDenial adds a denial. Older servers do not tell its index.
 func (b *modelBuilder) addDenial(o *history.Op) {
 	s := &modelStep{
-		kind: opDeny, id: o.ID, claims: o.Claims, reasons: o.Violations,
+		kind: opDeny, id: o.ID, claims: o.Claims, anyOf: o.AnyOf, reasons: o.Violations,
 		minKey: logKey(b.indexFloors.highestBefore(o.Call), false), maxKey: math.MaxUint64,
 	}
 	if o.Index > 0 && o.Mode != history.Wait {

@@ -7,9 +7,9 @@ import (
 )
 
 // trackedNumber returns the number of an allocation whose holding changes, or 0 if no call asked
-// for a change or a range.
+// for a change or a choice.
 func (b *modelBuilder) trackedNumber(l *allocationHistory) int {
-	if len(l.changeCalls) == 0 && l.splitBy == nil && l.maxSteps() == 0 {
+	if len(l.changeCalls) == 0 && l.splitBy == nil && !l.hasChoices() {
 		return 0
 	}
 	return b.model.track(l)

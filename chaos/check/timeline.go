@@ -19,8 +19,9 @@ type observation struct {
 	fence    uint64
 	claims   []history.Claim
 	expires  int64
-	// generation is that of the last change of what is held.
-	generation uint64
+	// generation is that of the last change of what is held, and alternative the number of the one that was granted.
+	generation  uint64
+	alternative int
 	// called and returned are the times of the call.
 	called, returned int64
 	// decisive is true if the answer is of the very entry that brought the allocation into this state.
@@ -70,6 +71,11 @@ func (l *allocationHistory) firstRequest() *history.Op { return l.requests[0] }
 
 // isLeased reports whether the allocation may expire.
 func (l *allocationHistory) isLeased() bool { return l.firstRequest().TTL > 0 }
+
+// mayWait reports whether the request, or a resize, may be granted later than it is answered.
+func (l *allocationHistory) mayWait() bool {
+	return l.firstRequest().Mode == history.Wait || slices.ContainsFunc(l.changeCalls, (*history.Op).ResizeWaits)
+}
 
 // wasGranted reports whether the allocation was certainly granted.
 func (l *allocationHistory) wasGranted() bool { return l.fence > 0 }
@@ -148,7 +154,7 @@ func (s *timeline) addOp(o *history.Op) {
 	if o.Outcome != history.Failed {
 		l.addCall(o)
 	}
-	if o.Outcome == history.Refused && o.Reason == "ENDED" && o.Kind != history.Split { // a part may have ended
+	if o.Outcome == history.Refused && o.Reason == "ENDED" && !mayBeOfAnother(o) {
 		l.goneAt = min(l.goneAt, o.Return)
 	}
 	if o.State == "" {
@@ -157,10 +163,14 @@ func (s *timeline) addOp(o *history.Op) {
 	l.restored = l.restored || o.Change == "RESTORED"
 	l.observations = append(l.observations, observation{
 		index: o.Index, position: o.Position, state: o.State, fence: o.Fence, claims: o.Granted, expires: o.Expires,
-		generation: o.Generation, called: o.Call, returned: o.Return,
+		generation: o.Generation, alternative: o.Alternative, called: o.Call, returned: o.Return,
 		decisive: isDecisive(o), op: o,
 	})
 }
+
+// mayBeOfAnother reports whether the reason of a refusal may be that something else has ended: a part of a split, or a
+// resize that waited.
+func mayBeOfAnother(o *history.Op) bool { return o.Kind == history.Split || o.ResizeWaits() }
 
 // otherIDs are the kinds of operations whose id is not that of an allocation.
 var otherIDs = []history.Kind{
@@ -196,6 +206,7 @@ func isDecisive(o *history.Op) bool {
 
 func (s *timeline) addRecord(r history.Record, at observation) {
 	at.state, at.fence, at.claims, at.expires, at.generation = r.State, r.Fence, r.Claims, r.Expires, r.Generation
+	at.alternative = r.Alternative
 	l := s.allocationOf(r.ID)
 	l.observations = append(l.observations, at)
 }

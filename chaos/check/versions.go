@@ -62,6 +62,7 @@ func newHoldingVersion(calls []*history.Op) *holdingVersion {
 	for _, o := range calls {
 		v.askedAt = min(v.askedAt, o.Call)
 		switch {
+		case o.ResizeWaits() && o.Reason != history.Denied: // it may be carried out later than it was answered
 		case o.Outcome == history.OK && !o.Repeated:
 			v.minIndex = o.Index
 		case o.Outcome == history.Refused:

@@ -131,6 +131,8 @@ type Violation struct {
 	Used      int64  `json:"used"`
 	Requested int64  `json:"requested"`
 	Missing   int64  `json:"missing"`
+	// Alternative is the number of the alternative that would break the limit; 0 if the request has none.
+	Alternative int `json:"alternative,omitempty"`
 }
 
 // OnHold is the resource of the limit that a hold is in histories: 0 while the node is on hold, Unlimited once it is
@@ -184,6 +186,8 @@ type Record struct {
 	Place int64 `json:"place,omitempty"`
 	// Generation is that of the last change of what is held.
 	Generation uint64 `json:"generation,omitempty"`
+	// Alternative is the number of the alternative that was granted, from 1; 0 if there is none.
+	Alternative int `json:"alternative,omitempty"`
 }
 
 // Part is an allocation that a Split wants to make.
@@ -210,13 +214,18 @@ type Op struct {
 	Server string `json:"server,omitempty"`
 
 	// ID is the id of the allocation, or the request id of a change of configuration.
-	ID       string  `json:"id,omitempty"`
-	Claims   []Claim `json:"claims,omitempty"`
-	Mode     string  `json:"mode,omitempty"`
-	Priority int64   `json:"priority,omitempty"`
+	ID     string  `json:"id,omitempty"`
+	Claims []Claim `json:"claims,omitempty"`
+	// Mode is that of an Allocate, or Wait for a Resize that waits if it does not fit.
+	Mode     string `json:"mode,omitempty"`
+	Priority int64  `json:"priority,omitempty"`
 	// Generation is that which a Resize, Transfer or Split names, else that which the answer shows. All calls that name
 	// one generation of an allocation want the same.
 	Generation uint64 `json:"generation,omitempty"`
+	// AnyOf are the alternatives of an Allocate, of which Claims is the first. Alternative is the number of the one
+	// that the answer shows as granted.
+	AnyOf       [][]Claim `json:"any_of,omitempty"`
+	Alternative int       `json:"alternative,omitempty"`
 	// Parts are the allocations that a Split wants to make.
 	Parts []Part `json:"parts,omitempty"`
 	// TTL is the TTL of a lease or the time of a reservation, in milliseconds.
@@ -276,3 +285,15 @@ func (o *Op) IsWatched() bool { return o.Kind == Change || o.Kind == Crossing }
 
 // ChangesHolding reports whether the operation changes what an allocation holds.
 func (o *Op) ChangesHolding() bool { return slices.Contains([]Kind{Resize, Transfer, Split}, o.Kind) }
+
+// ResizeWaits reports whether the operation is a resize that waits if it does not fit. It may be carried out later than
+// it is answered, or never.
+func (o *Op) ResizeWaits() bool { return o.Kind == Resize && o.Mode == Wait }
+
+// ClaimsOf returns the claims of an alternative by its number, or those of a request without.
+func (o *Op) ClaimsOf(alternative int) []Claim {
+	if alternative < 1 || alternative > len(o.AnyOf) {
+		return o.Claims
+	}
+	return o.AnyOf[alternative-1]
+}

@@ -132,7 +132,8 @@ func violationsOf(d *quoratev1.Decision) []history.Violation {
 		all = append(all, history.Violation{
 			Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(), Limit: v.GetLimit(), Used: v.GetUsed(),
 			Requested: v.GetRequested(), Missing: v.GetMissing(),
-			Kind: enumName(v.GetKind().String(), "VIOLATION_KIND_"),
+			Kind:        enumName(v.GetKind().String(), "VIOLATION_KIND_"),
+			Alternative: int(v.GetAlternative()),
 		})
 	}
 	return all

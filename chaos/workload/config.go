@@ -77,6 +77,7 @@ func workloads() map[string]workloadSpec {
 		"ranges":   {trees: rangeTrees, start: startRanges},
 		"warn":     {trees: warnTrees, start: startWarn},
 		"holds":    {trees: holdTrees, start: startHolds},
+		"elastic":  {trees: elasticTrees, start: startElastic},
 	}
 }
 

@@ -13,6 +13,8 @@ type holding struct {
 	id string
 	// claims are those that were requested; none if it is a part of another allocation.
 	claims []history.Claim
+	// anyOf are the alternatives that were requested; none if there is one list.
+	anyOf [][]history.Claim
 	// has are the claims that it has by now, as far as this client knows. isUncertain is true if a change of them was
 	// not decided, and fence is 0 unless an answer told it.
 	has         []history.Claim
@@ -22,6 +24,8 @@ type holding struct {
 	fence   uint64
 	// generation is that of the last change that was tried.
 	generation uint64
+	// resize is one that may wait; nil if there is none.
+	resize *changeSpec
 }
 
 // holder allocates and releases, and repeats unanswered calls.
@@ -39,7 +43,7 @@ type holder struct {
 func (h *holder) acquireOne(ctx context.Context, w requestSpec) {
 	o := h.retryUntilDecided(ctx, func() history.Op { return h.callAllocate(ctx, w) })
 	if o.Outcome != history.Refused && o.Outcome != history.Failed {
-		h.held = append(h.held, holding{id: w.id, claims: w.claims, has: w.claims, fence: o.Fence})
+		h.held = append(h.held, holding{id: w.id, claims: w.claims, anyOf: w.anyOf, has: w.claims, fence: o.Fence})
 	}
 }
 

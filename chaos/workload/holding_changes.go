@@ -19,6 +19,8 @@ type changeSpec struct {
 	// moves are those of a transfer, and parts those of a split.
 	moves []*quoratev1.ClaimMove
 	parts []*quoratev1.Part
+	// wait is how long a resize may wait, in milliseconds, and poll how long each call waits for it.
+	wait, poll int64
 }
 
 // changeAnswer is what the answers of all changes have in common.
@@ -126,6 +128,9 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(w.kind, s)
 	o.ID, o.Claims, o.Generation = w.id, w.claims, w.generation
+	if w.wait > 0 {
+		o.Mode = history.Wait
+	}
 	for _, p := range w.parts {
 		o.Parts = append(o.Parts, history.Part{ID: p.GetId(), Claims: partClaims(p)})
 	}
@@ -167,7 +172,9 @@ func (w *changeSpec) send(ctx context.Context, s *server) (changeAnswer, error) 
 			Id: w.id, Fence: w.fence, Generation: w.generation, Parts: w.parts,
 		})
 	}
-	request := &quoratev1.ResizeRequest{Id: w.id, Fence: w.fence, Generation: w.generation}
+	request := &quoratev1.ResizeRequest{
+		Id: w.id, Fence: w.fence, Generation: w.generation, WaitMs: w.wait, PollMs: w.poll,
+	}
 	for _, claim := range w.claims {
 		request.Claims = append(request.Claims, &quoratev1.ClaimChange{
 			Tree: claim.Tree, Node: claim.Node, Amounts: claim.Amounts,

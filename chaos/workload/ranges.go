@@ -9,22 +9,30 @@ import (
 // rangeTrees returns a tree in which most requests would take all room.
 func rangeTrees() []treeSpec { return []treeSpec{newTreeSpec("ranges", "", 30, "x", 18, "y", 18)} }
 
-// startRanges requests ranges of amounts, and releases what it got.
+// startRanges requests ranges of amounts or one of two alternatives, and releases what it got.
 func startRanges(c *caller) func(context.Context) {
 	h := &holder{caller: c}
 	return func(ctx context.Context) {
 		switch dice := c.random.IntN(8); {
 		case len(h.held) == 0 || dice < 3 && len(h.held) < 4:
-			h.acquireOne(ctx, requestSpec{id: h.newID(), claims: c.newRanges()})
+			h.acquireOne(ctx, c.newChoice())
 		case dice < 6:
 			h.releaseOne(ctx)
 		case dice < 7:
 			old := h.held[c.random.IntN(len(h.held))]
-			c.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims})
+			c.callAllocate(ctx, requestSpec{id: old.id, claims: old.claims, anyOf: old.anyOf})
 		default:
 			c.readUsage(ctx, "ranges", readMode{})
 		}
 	}
+}
+
+// newChoice returns a request with alternatives one in three times, and else one that may have ranges.
+func (c *caller) newChoice() requestSpec {
+	if c.oneIn(3) {
+		return c.newAlternatives("ranges", history.Reject)
+	}
+	return requestSpec{id: c.newID(), claims: c.newRanges()}
 }
 
 // newRanges returns claims at one node or at both. One in three has no range.

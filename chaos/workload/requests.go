@@ -11,8 +11,10 @@ import (
 
 // requestSpec is a request that can be made more than once.
 type requestSpec struct {
-	id       string
-	claims   []history.Claim
+	id     string
+	claims []history.Claim
+	// anyOf are alternatives, of which claims is the first; none if there is one list.
+	anyOf    [][]history.Claim
 	mode     string
 	priority int64
 	ttl      int64
@@ -28,6 +30,9 @@ func (w requestSpec) toProto() *quoratev1.AllocateRequest {
 	r := &quoratev1.AllocateRequest{
 		Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll,
 		KeepMs: w.keep,
+	}
+	for _, claims := range w.anyOf {
+		r.Claims, r.AnyOf = nil, append(r.AnyOf, &quoratev1.Alternative{Claims: toClaims(claims)})
 	}
 	switch w.mode {
 	case history.Reserve:
@@ -64,6 +69,7 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 // fillIn records what the operation requests.
 func (w requestSpec) fillIn(o *history.Op) {
 	o.ID, o.Claims, o.Mode, o.Priority, o.TTL = w.id, w.claims, w.mode, w.priority, w.ttl
+	o.AnyOf = w.anyOf
 }
 
 // callAllocate makes one attempt.
@@ -94,6 +100,7 @@ func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 	}
 	r := RecordOf(a)
 	o.Fence, o.State, o.Expires, o.Granted, o.Generation = r.Fence, r.State, r.Expires, r.Claims, r.Generation
+	o.Alternative = r.Alternative
 }
 
 func (c *caller) callRelease(ctx context.Context, id string) history.Op {
@@ -157,7 +164,8 @@ func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
 		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(),
 		Priority: a.GetPriority(), Generation: a.GetGeneration(),
-		Expires: max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
+		Alternative: int(a.GetAlternative()),
+		Expires:     max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
 	}
 	if a.GetWaiting() != nil {
 		r.Expires = a.GetWaiting().GetUntilLedgerMs()
