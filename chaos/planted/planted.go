@@ -81,6 +81,14 @@ var allBugs = []Bug{
 		Name: "lost-threshold", Faults: []string{"kill-leader"}, Workloads: []string{"warn", "read"},
 		Length: 15 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "alternative-stays", Faults: []string{"kill-leader"}, Workloads: []string{"elastic", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
+	{
+		Name: "resize-frees-early", Faults: []string{"kill-leader"}, Workloads: []string{"elastic", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 
