@@ -64,16 +64,23 @@ test: ## test all packages, with the race detector and full invariant checks; 9 
 	@echo "make test: compiling with the race detector, then testing; each package prints a line when it is done"
 	go test -race -tags invariants -p $(TESTED_AT_ONCE) -timeout 20m ./...
 
-# Packages whose tests call internal/verify do less in make test. Their random runs and simulations of single-threaded
-# code go without the race detector: make test runs a part of each with it.
+# Packages whose tests call internal/verify do less in make test. The random runs and simulations of single-threaded
+# code go without the race detector: make test runs a part of each with it. The tests of commands take longest: first in
+# the list, they run beside those of all other packages. Of each package only the tests run that do more here than in
+# make test.
 EXHAUSTIVE = $(shell grep -rl --include='*_test.go' '/internal/verify"' . | xargs -n1 dirname | sort -u)
 SEQUENTIAL = ./chaos/simtest ./fsm ./internal/% ./quota/%
+LONGEST = ./cmd/%
+SERVERS = $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
 
 verify: ## run what make test shortens or skips: long random runs, 200 seeds, clusters of real servers, Boskos clients
 	@echo "make verify: simulations and random runs"
-	QUORATE_VERIFY=1 go test -tags invariants -timeout 30m $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
-	@echo "make verify: servers, with the race detector"
-	QUORATE_VERIFY=1 go test -race -tags invariants -timeout 30m $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
+	tests=$$(go run ./internal/verify/tests $(filter $(SEQUENTIAL),$(EXHAUSTIVE))); QUORATE_VERIFY=1 \
+	  go test -tags invariants -timeout 30m -run "$$tests" $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
+	@echo "make verify: servers, with the race detector; the first package takes longest, and its line comes first"
+	tests=$$(go run ./internal/verify/tests $(SERVERS)); QUORATE_VERIFY=1 \
+	  go test -race -tags invariants -timeout 30m -run "$$tests" \
+	    $(filter $(LONGEST),$(SERVERS)) $(filter-out $(LONGEST),$(SERVERS))
 	$(MAKE) conformance
 
 conformance: ## run the unmodified clients of Boskos against three real servers
