@@ -82,7 +82,7 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 func (l *allocationHistory) lockOps() []porcupine.Operation {
 	client := l.firstRequest().Client
 	take := &lockOp{
-		allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex,
+		allocation: l.id, fence: l.fence, acquires: true, leased: l.endsByItself(), minIndex: l.minGrantIndex,
 		maxIndex: l.maxGrantIndex,
 	}
 	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.askedAt, Return: l.grantedAt}}

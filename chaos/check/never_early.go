@@ -9,19 +9,43 @@ import (
 func allowedDrift(span int64) int64 { return span/1000 + 20e6 }
 
 // checkNeverEarly (P4): a lease that is renewed in time does not expire, neither by the ledger time in the log nor by
-// the clock of its holder, who counts a TTL from when the renewal was sent.
+// the clock of its holder, who counts a TTL from when the renewal was sent. A declared end is kept to.
 func (s *timeline) checkNeverEarly() *Verdict {
 	v := &Verdict{Promise: "P4", Title: "never early: no lease ends before its time", Counts: map[string]int{}}
 	for _, l := range s.allocations {
-		if !l.isLeased() || !l.wasGranted() {
+		if !l.endsByItself() || !l.wasGranted() {
 			continue
 		}
 		v.Count("leases", 1)
 		v.Count("renewals", len(l.renewCalls))
 		l.checkExpiryByLedger(v)
 		l.checkExpiryByClock(v)
+		l.checkDeclaredEnd(v)
 	}
 	return v
+}
+
+// checkDeclaredEnd: nothing moves the end that an allocation has declared, and at a later ledger time it is not held.
+func (l *allocationHistory) checkDeclaredEnd(v *Verdict) {
+	if l.firstRequest().For == 0 {
+		return
+	}
+	v.Count("declared ends", 1)
+	var end int64
+	for _, s := range l.observations {
+		if !s.isHeld() {
+			continue
+		}
+		if end == 0 {
+			end = s.expires
+		}
+		if s.expires != end {
+			v.AddViolation("%s was to end at ledger time %d, but at index %d it ends at %d", l.id, end, s.index, s.expires)
+		}
+		if s.op != nil && s.op.Ledger > end {
+			v.AddViolation("%s was to end at ledger time %d and is held at %d (index %d)", l.id, end, s.op.Ledger, s.index)
+		}
+	}
 }
 
 // checkExpiryByLedger looks at expiries that a watch saw: no earlier answer may have promised a later ledger time.

@@ -53,7 +53,7 @@ func (l *allocationHistory) mustBeHeld() bool {
 // isPermanent reports whether the allocation does not expire, as far as answers tell. An unanswered attempt to
 // confirm may have been carried out or not.
 func (l *allocationHistory) isPermanent() bool {
-	if !l.isLeased() {
+	if !l.endsByItself() {
 		return true
 	}
 	return l.firstRequest().Mode == history.Reserve && slices.ContainsFunc(l.observations,

@@ -127,7 +127,7 @@ func (s *timeline) itemHolds() map[string][]itemHold {
 // holdSpan returns when the holder certainly knew that it held the allocation.
 func (l *allocationHistory) holdSpan() (from, to int64) {
 	from, to = l.grantedAt, min(l.endAskedAt, l.goneAt)
-	if l.isLeased() {
+	if l.endsByItself() {
 		to = min(to, l.guaranteedUntil())
 	}
 	return from, to

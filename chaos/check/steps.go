@@ -34,7 +34,7 @@ func (s *timeline) modelSteps(
 		if !slices.ContainsFunc(l.firstRequest().Claims, func(c history.Claim) bool { return trees[c.Tree] }) {
 			continue
 		}
-		if l.isLeased() || l.mayWait() || l.restored {
+		if l.endsByItself() || l.mayWait() || l.restored {
 			return nil, unseenEnds
 		}
 		if b.addAllocation(l); b.doubts > maxDoubts {

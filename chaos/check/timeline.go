@@ -69,8 +69,10 @@ type allocationHistory struct {
 
 func (l *allocationHistory) firstRequest() *history.Op { return l.requests[0] }
 
-// isLeased reports whether the allocation may expire.
-func (l *allocationHistory) isLeased() bool { return l.firstRequest().TTL > 0 }
+// endsByItself reports whether the allocation may expire: it is a lease or a reservation, or has declared its end.
+func (l *allocationHistory) endsByItself() bool {
+	return l.firstRequest().TTL > 0 || l.firstRequest().For > 0
+}
 
 // mayWait reports whether the request, or a resize, may be granted later than it is answered.
 func (l *allocationHistory) mayWait() bool {

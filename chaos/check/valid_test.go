@@ -83,6 +83,8 @@ func TestValidHistoriesPass(t *testing.T) {
 		}).grantWaiting(6, 7, "second", 0, 9, 1),
 		"fences that skip": treeScript().grant(2, 3, "x", "a", 1, 2, 4).
 			grant(4, 5, "y", "a", 1, 9, 40),
+		"a declared end": treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 2000).markRepeated().atLedger(2000).
+			addChange(6, "ENDED", "x", history.Expired, 4, 1, 1, 2001),
 		"a node that came back from a snapshot": treeScript().grant(2, 3, "x", "a", 2, 2, 1).
 			readUsage(4, 5, 2, 2, 2, 0).markStale().readUsage(6, 7, 1, 0, 0, 0).markStale().readUsage(8, 9, 2, 2, 2, 0),
 		"an item that changes hands in one entry": itemScript().addOp(2, 3, grantCar("x", "ant", 2, 1)).
@@ -104,6 +106,20 @@ func TestValidHistoriesPass(t *testing.T) {
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) { s.wantBroken(t, "", "") })
 	}
+}
+
+// declared grants one unit at a to x, which declares to hold it for a second, until a ledger time.
+func (s *script) declared(from, to int64, index uint64, end int64) *script {
+	s.grant(from, to, "x", "a", 1, index, 1)
+	o := &s.ops[len(s.ops)-1]
+	o.For, o.Expires = 1000, end
+	return s
+}
+
+// atLedger sets the ledger time of the last answer.
+func (s *script) atLedger(now int64) *script {
+	s.ops[len(s.ops)-1].Ledger = now
+	return s
 }
 
 // advises makes the limit that was set last advisory.

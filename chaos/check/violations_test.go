@@ -55,6 +55,14 @@ func TestViolationsAreFound(t *testing.T) {
 		},
 		"charged twice": {treeScript().grant(2, 3, "x", "a", 2, 2, 1).
 			addFinal(9, usageOf(4, 4, 0), heldRecord("x", "a", 2, 1)), "P2", "adds up to 2"},
+		"a declared end that comes early": {treeScript().declared(2, 3, 2, 2000).
+			addChange(6, "ENDED", "x", history.Expired, 4, 1, 1, 1999), "P4", "but was to last until 2000"},
+		"a declared end that moves": {
+			treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 3000).markRepeated(), "P4",
+			"at index 3 it ends at 3000",
+		},
+		"held behind its declared end": {treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 2000).markRepeated().
+			atLedger(2001), "P4", "is held at 2001"},
 		"lost from the final state": {treeScript().grant(2, 3, "x", "a", 2, 2, 1).
 			addFinal(9, usageOf(0, 0, 0)), "P3", "is not held on n1"},
 		"a lost release": {treeScript().grant(2, 3, "x", "a", 2, 2, 1).release(4, 5, "x", 3, 1).

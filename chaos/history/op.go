@@ -230,6 +230,9 @@ type Op struct {
 	Parts []Part `json:"parts,omitempty"`
 	// TTL is the TTL of a lease or the time of a reservation, in milliseconds.
 	TTL int64 `json:"ttl,omitempty"`
+	// For is how long an Allocate declares to hold at most, in milliseconds from the grant; 0 if it declares no end. It
+	// has no TTL then.
+	For int64 `json:"for,omitempty"`
 	// Session links the requests of one batch, or the messages of one watch.
 	Session int64 `json:"session,omitempty"`
 

@@ -12,7 +12,7 @@ func elasticTrees() []treeSpec {
 	return []treeSpec{newTreeSpec("elastic", "", history.Unlimited, "x", 5, "y", 5).withStrictQueue()}
 }
 
-// elasticHolder waits for alternatives, and resizes what it got, which may wait too.
+// elasticHolder waits for alternatives, and resizes what it got, which may wait too. Some of it ends when it declared.
 type elasticHolder struct {
 	holder
 
@@ -30,7 +30,11 @@ func startElastic(c *caller) func(context.Context) {
 		case dice < 7 && len(e.held) > 0:
 			e.releaseOne(ctx)
 		case len(e.held)+len(e.waits) < 4:
-			e.waits = append(e.waits, c.newAlternatives("elastic", history.Wait))
+			w := c.newAlternatives("elastic", history.Wait)
+			if c.oneIn(4) {
+				w.declared = 500 + c.random.Int64N(3000)
+			}
+			e.waits = append(e.waits, w)
 		}
 	}
 }

@@ -20,6 +20,8 @@ type requestSpec struct {
 	ttl      int64
 	poll     int64
 	keep     int64
+	// declared is how long it is held at most; 0 if it declares no end.
+	declared int64
 }
 
 func claimAt(tree, node string, amount int64) history.Claim {
@@ -29,7 +31,7 @@ func claimAt(tree, node string, amount int64) history.Claim {
 func (w requestSpec) toProto() *quoratev1.AllocateRequest {
 	r := &quoratev1.AllocateRequest{
 		Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll,
-		KeepMs: w.keep,
+		KeepMs: w.keep, ForMs: w.declared,
 	}
 	for _, claims := range w.anyOf {
 		r.Claims, r.AnyOf = nil, append(r.AnyOf, &quoratev1.Alternative{Claims: toClaims(claims)})
@@ -69,7 +71,7 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 // fillIn records what the operation requests.
 func (w requestSpec) fillIn(o *history.Op) {
 	o.ID, o.Claims, o.Mode, o.Priority, o.TTL = w.id, w.claims, w.mode, w.priority, w.ttl
-	o.AnyOf = w.anyOf
+	o.AnyOf, o.For = w.anyOf, w.declared
 }
 
 // callAllocate makes one attempt.
