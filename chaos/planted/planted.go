@@ -89,6 +89,10 @@ var allBugs = []Bug{
 		Name: "resize-frees-early", Faults: []string{"kill-leader"}, Workloads: []string{"elastic", "read"},
 		Length: 15 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "end-moves", Faults: []string{"kill-leader"}, Workloads: []string{"elastic", "read"},
+		Length: 15 * time.Second, VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 
