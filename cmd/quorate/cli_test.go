@@ -237,6 +237,13 @@ func TestRequests(t *testing.T) {
 		"hold cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",
 		},
+		// the civil time of the fake server is 2026-09-21T14:13:20Z
+		"hold cern:atlas --until 2026-09-21T16:13:20Z": &quoratev1.HoldNodeRequest{
+			Tree: "cern", Node: "atlas", ForMs: 7_200_000, Actor: "alice",
+		},
+		"drain cern --until 2026-09-23T16:13:20+02:00 --grace 10m": &quoratev1.HoldNodeRequest{
+			Tree: "cern", Drain: true, ForMs: 172_800_000, GraceMs: 600_000, Actor: "alice",
+		},
 		"drain cern --grace 10m": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Drain: true, GraceMs: 600_000, Actor: "alice",
 		},

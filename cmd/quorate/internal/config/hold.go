@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // holdOptions are those of hold, drain and resume.
@@ -16,7 +18,8 @@ type holdOptions struct {
 	changeOptions
 	at                string
 	deny, drain, wait bool
-	span, grace       string
+	span, until       string // when the hold ends; at most one is given
+	grace             string
 }
 
 func newHoldCmd(c *cli.Env) *cobra.Command {
@@ -27,9 +30,11 @@ func newHoldCmd(c *cli.Env) *cobra.Command {
 		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and nothing
 that is held there becomes more. Renewals, releases and confirmations go on, and limits stay as they are. Requests that
 wait keep their place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with
-"quorate resume", or by itself after --for. It goes where its node goes; manifests and rollbacks leave it as it is.`,
+"quorate resume", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It goes
+where its node goes; manifests and rollbacks leave it as it is.`,
 		Example: `  quorate hold cern:atlas --reason "new cables"
-  quorate hold cern:atlas --for 2h --deny`,
+  quorate hold cern:atlas --for 2h --deny
+  quorate hold cern:atlas --until 2026-11-30T08:00:00Z --reason weekend`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +75,8 @@ func (o *holdOptions) addHoldFlags(cmd *cobra.Command) {
 	o.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "deny requests that would wait for the end of the hold")
 	cmd.Flags().StringVar(&o.span, "for", "", "end the hold after this time, such as 2h or 30d (default: with resume)")
+	cmd.Flags().StringVar(&o.until, "until", "", "end the hold at this `TIME`, such as 2026-11-30T08:00:00Z, or "+
+		"2026-11-30T08:00 in the time zone of this machine")
 }
 
 func newResumeCmd(c *cli.Env) *cobra.Command {
@@ -93,6 +100,9 @@ that a drain has revoked stay revoked.`,
 
 // newRequest reads the flags.
 func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
+	if o.span != "" && o.until != "" {
+		return nil, cli.Usagef("--for and --until exclude each other: say how long the hold lasts, or when it ends")
+	}
 	at, err := cli.ParsePlace(o.at)
 	if err != nil {
 		return nil, err
@@ -124,9 +134,44 @@ func (o *holdOptions) runHold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	until, err := parseTime("--until", o.until)
+	if err != nil {
+		return err
+	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		if until != nil {
+			if request.ForMs, err = spanUntil(ctx, quorate, until.AsTime()); err != nil {
+				return nil, err
+			}
+		}
 		return quorate.Trees.HoldNode(ctx, request)
 	})
+}
+
+// spanUntil is the time from now until an instant, by the civil time of the cluster and not by the clock of this
+// machine, in milliseconds, rounded up to a second.
+func spanUntil(ctx context.Context, quorate *client.Client, until time.Time) (int64, error) {
+	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
+	if err != nil {
+		return 0, err
+	}
+	if status.GetCivilTimeMs() == 0 {
+		return 0, errors.New("--until: the server shows no civil time: the members have not agreed on it yet, or you have " +
+			"no right to cluster.read; wait until \"quorate status\" shows it, or use --for")
+	}
+	now := time.UnixMilli(status.GetCivilTimeMs())
+	left := (until.Sub(now) + time.Second - 1).Truncate(time.Second)
+	switch span := left.Milliseconds(); {
+	case !until.After(now):
+		return 0, cli.Usagef("--until: %s is not later than the civil time of the cluster, %s; name a later time",
+			until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	case span > int64(quota.MaxHold):
+		return 0, cli.Usagef("--until: %s is more than %s after the civil time of the cluster, %s; name an earlier time, "+
+			"or leave it out and use quorate resume", until.UTC().Format(time.RFC3339),
+			cli.FormatSpan(time.Duration(quota.MaxHold)*time.Millisecond), now.UTC().Format(time.RFC3339))
+	default:
+		return span, nil
+	}
 }
 
 func (o *holdOptions) runResume(ctx context.Context) error {
