@@ -112,10 +112,15 @@ func (r *relayedCalls) cancelCalls(numbers []uint64) {
 	}
 }
 
+// answer keeps an answer for sendAnswers. It drops one that is made after the end of the stream: it may say that the
+// call was cancelled, which its caller did not do. Without an answer the follower says that the outcome is unknown.
 func (r *relayedCalls) answer(number uint64, answer *peerv1.RelayedAnswer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.cancels, number)
+	if r.ctx.Err() != nil {
+		return
+	}
 	r.answers = append(r.answers, answer)
 	select {
 	case r.wake <- struct{}{}:
