@@ -29,7 +29,9 @@ func newLimitsGetCmd(c *cli.Env) *cobra.Command {
   USED   held in the subtree of the node
   OVER   how far that is above the limit, after the limit was lowered
 
-Below the table are the scheduled limits of the node, with when they begin and end ("quorate limits scheduled").
+Where scheduled limits replace a configured one now, IN FORCE is the limit that applies, and UNTIL when that changes
+again: one of them ends, or another begins. Below the table are the scheduled limits of the node, with
+when they begin and end ("quorate limits scheduled").
 
 Groups are listed in the order in which they are looked up. Limits of the nodes above apply too; "quorate usage" shows
 how much is left, and "quorate principals" what users and groups hold everywhere in a tree.
@@ -51,6 +53,8 @@ type limitsGetOptions struct {
 	at cli.Place
 	// usersUsed and groupsUsed are by name what users and groups hold at the node; nil if that may not be read.
 	usersUsed, groupsUsed map[string]*quoratev1.PrincipalNode
+	// replaced has the resources whose configured limit at the node is replaced by scheduled limits now.
+	replaced map[string]bool
 }
 
 // shownLimits is what "limits get" prints as JSON and YAML. Amounts are in base units.
@@ -90,6 +94,10 @@ type shownLimit struct {
 	// Used is nil if it may not be read, or if nothing is counted.
 	Used *int64 `json:"used,string,omitempty"`
 	Over int64  `json:"over,string,omitempty"`
+	// InForce is what applies now instead of Limit because of scheduled limits, and InForceUntil when that changes again;
+	// both are empty if none is in force.
+	InForce      string `json:"inForce,omitempty"`
+	InForceUntil string `json:"inForceUntil,omitempty"`
 	// Wildcard is true if the limit is that of the wildcard.
 	Wildcard bool `json:"wildcard,omitempty"`
 }
@@ -117,11 +125,12 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 		return err
 	}
 	o.ReportAge(is.GetRead())
-	shown, err := o.collect(ctx, quorate, is, usage)
+	scheduled, err := scheduledAt(ctx, quorate, o.at, o.ReadOptions())
 	if err != nil {
 		return err
 	}
-	scheduled, err := scheduledAt(ctx, quorate, o.at, o.ReadOptions())
+	o.replaced = replacedLimits(scheduled)
+	shown, err := o.collect(ctx, quorate, is, usage)
 	if err != nil {
 		return err
 	}
@@ -155,7 +164,7 @@ func (o *limitsGetOptions) collect(
 		for _, r := range n.GetResources() {
 			o.Units.AddTree(o.at.Tree, []*quoratev1.Resource{{Name: r.GetResource(), Unit: r.GetUnit()}})
 		}
-		shown.Limits = append(shown.Limits, nodeLimitsOf(n)...)
+		shown.Limits = append(shown.Limits, o.nodeLimitsOf(n)...)
 	}
 	for _, text := range is.GetTrees() {
 		if err := o.addConfigured(ctx, quorate, text, shown); err != nil {
@@ -229,8 +238,22 @@ func (o *limitsGetOptions) readKind(
 	}
 }
 
+// replacedLimits are the resources that scheduled limits in force are about.
+func replacedLimits(scheduled []*quoratev1.ScheduledLimit) map[string]bool {
+	replaced := map[string]bool{}
+	for _, s := range scheduled {
+		if !s.GetInForce() {
+			continue
+		}
+		for resource := range s.GetAdjustments() {
+			replaced[resource] = true
+		}
+	}
+	return replaced
+}
+
 // nodeLimitsOf are the limits of the node itself.
-func nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
+func (o *limitsGetOptions) nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
 	var list []shownLimit
 	for _, r := range n.GetResources() {
 		limit := shownLimit{
@@ -239,6 +262,9 @@ func nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
 		}
 		if r.GetLimit() == nil {
 			limit.Effective = limitNumber(r.GetEffective())
+		}
+		if o.replaced[r.GetResource()] {
+			limit.InForce, limit.InForceUntil = limitNumber(r.GetEffective()), cli.FormatTime(r.GetLimitChangesAt())
 		}
 		list = append(list, limit)
 	}
@@ -308,6 +334,9 @@ func overOf(most, used int64) int64 { return max(0, used-most) }
 // rows are the lines of the table.
 func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
 	rows := [][]string{{"OF", "RESOURCE", "LIMIT", "USED", "OVER"}}
+	if len(o.replaced) > 0 {
+		rows[0] = append(rows[0], "IN FORCE", "UNTIL")
+	}
 	before := ""
 	for _, l := range limits {
 		of := l.Of
@@ -325,6 +354,9 @@ func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
 			row[0] = ""
 		}
 		before = of
+		if len(o.replaced) > 0 {
+			row = append(row, o.numberText(l, l.InForce), l.InForceUntil)
+		}
 		rows = append(rows, row)
 	}
 	return rows
