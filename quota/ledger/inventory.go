@@ -55,6 +55,8 @@ type stock struct {
 	names    []string // sorted
 	// idle has the items that are not held, by state and then by age.
 	idle map[string]*ordmap.Map[*item]
+	// leaving is the number of held items that leave.
+	leaving int
 	// number is the last one assigned to an item created on demand.
 	number uint64
 }
@@ -84,6 +86,7 @@ func (s *stock) creatableIn(state string) int {
 func (inv *inventory) changeItem(was, is *item) {
 	inv.noteItem(was, is)
 	if was != nil {
+		was.stock.countLeaving(was, -1)
 		was.stock.removeIdle(was)
 		inv.items.Delete(was.stateSeq)
 		inv.deadlines.drop(dueKey{dueItem, was.stateSeq})
@@ -95,10 +98,17 @@ func (inv *inventory) changeItem(was, is *item) {
 		was.stock.removeItem(was.name)
 		return
 	}
+	is.stock.countLeaving(is, 1)
 	is.stock.byName[is.name] = is
 	inv.items.Set(is.stateSeq, is)
 	is.stock.addIdle(is)
 	inv.deadlines.set(dueKey{dueItem, is.stateSeq}, is.dueAt())
+}
+
+func (s *stock) countLeaving(it *item, n int) {
+	if it.leaving {
+		s.leaving += n
+	}
 }
 
 func (s *stock) addItem(name string) {

@@ -138,6 +138,7 @@ func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 	}
 	is.updated = inv.now
 	inv.changeItem(it, &is)
+	inv.spareLeaving(is.stock)
 	return &is
 }
 

@@ -118,11 +118,33 @@ func (inv *inventory) returnedItem(it *item, state string) *item {
 // placeIdle replaces an idle item by its next record, nil if it is removed, and unblocks the requests that wait for it.
 func (inv *inventory) placeIdle(it, is *item) {
 	inv.changeItem(it, is)
+	inv.spareLeaving(it.stock)
 	if is == nil {
 		inv.replaceRemoved(it.stock)
 		return
 	}
 	inv.queue.unblockItems(is.stock.resource, is.state, is.name)
+}
+
+// spareLeaving lets held items stay for which there is room again, because an idle item was retired or removed instead.
+func (inv *inventory) spareLeaving(s *stock) {
+	if !s.resource.Items.OnDemand() {
+		return // those that leave are not configured any more
+	}
+	for s.leaving > max(0, s.surplus()) {
+		leaving := s.oldestLeaving()
+		spared := *leaving
+		spared.leaving = false
+		inv.changeItem(leaving, &spared)
+	}
+}
+
+// followExpiries adjusts a stock of which items were restored, while others may have become too old and were removed.
+func (inv *inventory) followExpiries(s *stock) {
+	inv.spareLeaving(s)
+	if s.resource.Items.OnDemand() {
+		inv.createOnDemand(s, s.resource.Items.Min)
+	}
 }
 
 // announceIdle unblocks the requests that wait for an idle item with a new state, or removes the item in that state.

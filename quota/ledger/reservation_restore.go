@@ -346,6 +346,9 @@ func (c cancellation) announceRestored(a *Allocation) {
 	}
 	for _, b := range a.more.undo.items {
 		s, it := b.find(c.Ledger)
+		if c.level >= quota.LevelNine {
+			c.inventory.followExpiries(s)
+		}
 		switch {
 		case it == nil:
 			c.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")

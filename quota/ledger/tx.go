@@ -154,12 +154,22 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 func (t *tx) commitExtras(a *Allocation) {
 	l := t.ledger
 	l.inventory.takeItems(a)
-	t.rememberUndo(a)
-	for _, v := range t.victims() {
-		l.inventory.announceReturned(v)
+	if l.level >= quota.LevelNine {
+		t.announceVictims() // before the undo record, which then knows the items that replace removed ones
+		t.rememberUndo(a)
+	} else {
+		t.rememberUndo(a)
+		t.announceVictims()
 	}
 	l.deadlines.add(a)
 	l.queue.unblockGranted(a)
+}
+
+// announceVictims unblocks the requests that wait for items of the victims, and replaces those that were removed.
+func (t *tx) announceVictims() {
+	for _, v := range t.victims() {
+		t.ledger.inventory.announceReturned(v)
+	}
 }
 
 // markGranted marks the trees that a grant has changed: its own, and those of its victims. It returns the versions

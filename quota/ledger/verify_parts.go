@@ -104,6 +104,10 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 				s.resource.Name, s.tree, state)
 		}
 	}
+	if leaving != s.leaving {
+		return 0, fmt.Errorf("resource %s of tree %s has %d items that leave, but %d are counted", s.resource.Name, s.tree,
+			leaving, s.leaving)
+	}
 	if idle != 0 || len(s.byName) < spec.Min || spec.OnDemand() && leaving != max(0, s.surplus()) {
 		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be",
 			s.resource.Name, s.tree, len(s.byName), held)
