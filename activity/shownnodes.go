@@ -88,7 +88,7 @@ func (r *Recorder) sampleShown(ctx context.Context, s *sample) error {
 	for keys := range slices.Chunk(r.shown.nodes, nodesPerRead) {
 		err := r.readLocal(ctx, func(v ledger.View) {
 			for _, key := range keys {
-				page, gone := v.Usage(key.Tree, key.Node, false, false, "", 1)
+				page, gone := v.Usage(quota.UsageQuery{Tree: key.Tree, Node: key.Node, Max: 1})
 				if gone != nil || len(page.Nodes) == 0 {
 					continue // the next sample follows the new configuration
 				}

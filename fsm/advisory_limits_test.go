@@ -26,7 +26,7 @@ func TestAdvisoryLimitsAreRestored(t *testing.T) {
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, real)))
 	back := joined(t, partOf(t, systemCaller, quota.RollBack{Revision: revision}))
 	limitOf := func(f *FSM) quota.Limit {
-		page, refused := f.ledger.View().Usage("advised", "a", false, false, "", 1)
+		page, refused := f.ledger.View().Usage(quota.UsageQuery{Tree: "advised", Node: "a", Max: 1})
 		if refused != nil {
 			t.Fatal(refused)
 		}

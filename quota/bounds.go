@@ -116,6 +116,9 @@ const (
 	MaxAutoApproveEvery   Span = 366 * 24 * 60 * 60 * 1000
 )
 
+// MaxUsagePercent is the largest share of a limit that a UsageQuery can ask for.
+const MaxUsagePercent = 1_000
+
 // AutoApprover is the user that approves requests for limits by the rule of a node. No caller can have this name.
 const AutoApprover = "system/auto-approve"
 

@@ -217,14 +217,6 @@ type ResourceUsage struct {
 	Over Amount
 }
 
-// UsagePage is one page of nodes, parents before children, siblings by name.
-type UsagePage struct {
-	Nodes []NodeUsage
-	// Next is the path to continue after; More is false on the last page.
-	Next string
-	More bool
-}
-
 // Revision is one remembered change of configuration.
 type Revision struct {
 	Number        uint64

@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,15 +67,7 @@ func (w *WarnAt) String() string {
 // Reaches is true if an amount is at least so many percent of a limit. Nothing reaches a part of a limit without
 // an amount, and of a limit of 0 only more than nothing does. Advisory limits count.
 func (a Amount) Reaches(percent int, limit Limit) bool {
-	switch {
-	case !limit.HasAmount():
-		return false
-	case limit.Amount == 0:
-		return a > 0
-	}
-	usedHigh, usedLow := bits.Mul64(uint64(a), 100)
-	high, low := bits.Mul64(uint64(limit.Amount), uint64(percent))
-	return usedHigh > high || usedHigh == high && usedLow >= low
+	return limit.HasAmount() && ShareOf(a, limit).IsAtLeast(percent)
 }
 
 // Crossing is the crossing of one threshold, upwards or back.

@@ -75,7 +75,7 @@ func ReadUsed(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.Rea
 	defer cancel()
 	var used quota.Amount
 	info, err := n.Read(ctx, o, func(v ledger.View) {
-		page, refused := v.Usage(Tree, "", false, false, "", 1)
+		page, refused := v.Usage(quota.UsageQuery{Tree: Tree, Max: 1})
 		if refused == nil && len(page.Nodes) > 0 {
 			used = page.Nodes[0].Resources[0].Subtree
 		}

@@ -66,6 +66,9 @@ func TestRequests(t *testing.T) {
 			Tree: "tenants", Node: "tenant-1",
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
+		"usage tenants --depth 1 --fullest --at-least 90%": &quoratev1.GetUsageRequest{
+			Tree: "tenants", Subtree: true, MaxDepth: 1, AtLeastPercent: 90, FullestFirst: true,
+		},
 		"activity tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
 			Tree: "tenants", Node: "tenant-1",
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},

@@ -183,7 +183,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		nodes, ids = append(nodes, name, other), append(ids, name, other)
 	}
 	for _, node := range nodes {
-		usage, err := r.Usage("t", node, true, false, "", 100)
+		usage, err := r.Usage(quota.UsageQuery{Tree: "t", Node: node, Subtree: true, Max: 100})
 		note("usage "+node, usage, refusalText(err))
 		if err == nil {
 			note("usage filtered "+node, r.FiltersUsage("t", node))

@@ -301,7 +301,7 @@ func (p *calendarPair) allocate(t *rapid.T, c modelClaim) {
 
 // compare compares all limits in force.
 func (p *calendarPair) compare(t *rapid.T) {
-	page, refused := p.ledger.View().Usage("t", "", true, false, "", 100)
+	page, refused := p.ledger.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 100})
 	if refused != nil {
 		t.Fatal(refused)
 	}

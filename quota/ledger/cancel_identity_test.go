@@ -287,7 +287,7 @@ func stateBut(l *ledger.Ledger, id string) []string {
 		tree.ItemNumbers = nil
 		forgetCrossed(&tree)
 		list = append(list, asJSON(tree))
-		page, refused := l.View().Usage(tree.Name, "", true, false, "", 1000)
+		page, refused := l.View().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
 		if refused != nil {
 			panic(refused)
 		}

@@ -213,7 +213,7 @@ func (p *holdersPair) compareByName(t *rapid.T, spec quota.TreeSpec, kind quota.
 }
 
 func (p *holdersPair) probe(t *rapid.T, tree, node, resource string) {
-	page, refused := p.ledger.View().Usage(tree, node, false, false, "", 1)
+	page, refused := p.ledger.View().Usage(quota.UsageQuery{Tree: tree, Node: node, Max: 1})
 	if refused != nil {
 		t.Fatal(refused)
 	}

@@ -304,7 +304,7 @@ func (m *manager) state() []string {
 	var lines []string
 	for name, paths := range m.paths {
 		for node, path := range paths {
-			page, refused := m.ledger.View().Usage(name, path, false, false, "", 1)
+			page, refused := m.ledger.View().Usage(quota.UsageQuery{Tree: name, Node: path, Max: 1})
 			if refused != nil {
 				m.t.Fatal(refused)
 			}

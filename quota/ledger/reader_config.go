@@ -123,17 +123,28 @@ func (r Reader) Access() *access.Section {
 }
 
 // Usage is the usage of a node, or of its subtree, as far as the caller may read usage. Of a node above one that the
-// caller sees it has limits and totals, only the name, or nothing, as the tree says.
-func (r Reader) Usage(tree, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
-	n := r.view.ledger.forest.nearestNode(tree, path)
+// caller sees it has limits and totals, only the name, or nothing, as the tree says. A node of which it has no totals
+// has no share of a limit in use.
+func (r Reader) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
+	n := r.view.ledger.forest.nearestNode(q.Tree, q.Node)
 	if n != nil && r.mayAt(access.UsageRead, n) {
-		return r.view.shownUsage(tree, path, subtree, more, after, max,
-			func(n *node) (quota.NodeUsage, bool) { return r.withHold(n.usage()), true })
+		return r.view.shownUsage(q, seesTotals, func(n *node) quota.NodeUsage { return r.withHold(n.usage()) })
 	}
-	if n == nil || n.path != path || !r.seesBelow(n) || !subtree && r.seenOf(n) == quota.SeeNothing {
-		return quota.UsagePage{}, hiddenPlace(tree, path)
+	if n == nil || n.path != q.Node || !r.seesBelow(n) || !q.Subtree && r.seenOf(n) == quota.SeeNothing {
+		return quota.UsagePage{}, hiddenPlace(q.Tree, q.Node)
 	}
-	return r.view.shownUsage(tree, path, subtree, more, after, max, r.shownUsage)
+	return r.view.shownUsage(q, r.seesUsage, r.shownUsage)
+}
+
+// seesUsage is what a reader of usage sees of a node.
+func (r Reader) seesUsage(n *node) quota.TenantsSee {
+	switch {
+	case r.mayAt(access.UsageRead, n):
+		return quota.SeeTotals
+	case !r.seesBelow(n):
+		return quota.SeeNothing
+	}
+	return r.seenOf(n)
 }
 
 // withHold is usage with the hold of its node or of one above it as far as the caller may see that level.
@@ -145,28 +156,21 @@ func (r Reader) withHold(usage quota.NodeUsage) quota.NodeUsage {
 	return usage
 }
 
-// shownUsage is the usage of a node without what it holds itself, if the caller only sees a node below it; false for a
-// node that the caller does not see.
-func (r Reader) shownUsage(n *node) (quota.NodeUsage, bool) {
-	switch {
-	case r.mayAt(access.UsageRead, n):
-		return r.withHold(n.usage()), true
-	case !r.seesBelow(n):
-		return quota.NodeUsage{}, false
-	}
-	switch r.seenOf(n) {
-	case quota.SeeNothing:
-		return quota.NodeUsage{}, false
-	case quota.SeeNames:
-		return quota.NodeUsage{Path: n.path}, true
-	case quota.SeeTotals:
+// shownUsage is the usage of a node that the caller sees: without what the node holds itself if the caller only sees a
+// node below it.
+func (r Reader) shownUsage(n *node) quota.NodeUsage {
+	if r.seesUsage(n) != quota.SeeTotals {
+		return quota.NodeUsage{Path: n.path}
 	}
 	usage := r.withHold(n.usage())
+	if r.mayAt(access.UsageRead, n) {
+		return usage
+	}
 	usage.Applications = 0
 	for i := range usage.Resources {
 		usage.Resources[i].Own = 0
 	}
-	return usage, true
+	return usage
 }
 
 // Holds are those of a View at nodes of which the caller may read the usage.

@@ -249,7 +249,7 @@ func raise(b *testing.B, l *ledger.Ledger, leaf string) {
 	}
 	for _, n := range spec.Nodes {
 		if n.Path != "" && len(n.Path) <= len(leaf) && leaf[:len(n.Path)] == n.Path {
-			page, _ := l.View().Usage("t", n.Path, false, false, "", 1)
+			page, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Node: n.Path, Max: 1})
 			most := quota.AtMost(page.Nodes[0].Resources[0].Subtree + 1)
 			l.Apply(quota.Stamp{}, quota.SetLimits{
 				Tree: "t", Node: n.Path,

@@ -127,7 +127,7 @@ func heldBy(l *ledger.Ledger, but ...string) []string {
 func overOf(l *ledger.Ledger) map[string]quota.Amount {
 	over := map[string]quota.Amount{}
 	for _, tree := range l.View().Trees() {
-		page, refused := l.View().Usage(tree.Name, "", true, false, "", 1000)
+		page, refused := l.View().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
 		if refused != nil {
 			panic(refused)
 		}

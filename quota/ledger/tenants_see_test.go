@@ -111,7 +111,7 @@ func TestWhatTenantsSee(t *testing.T) {
 			if refused != nil {
 				t.Fatal(refused)
 			}
-			page, refused := r.Usage("t", "", true, false, "", 100)
+			page, refused := r.Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 100})
 			if refused != nil {
 				t.Fatal(refused)
 			}
@@ -125,7 +125,11 @@ func TestWhatTenantsSee(t *testing.T) {
 			if !slices.Equal(levels, want.levels) {
 				t.Errorf("usage has the nodes %q", levels)
 			}
-			_, refused = r.Usage("t", "lab", false, false, "", 100)
+			full, refused := r.Usage(quota.UsageQuery{Tree: "t", Subtree: true, AtLeastPercent: 1, FullestFirst: true, Max: 9})
+			if refused != nil || (len(full.Nodes) > 0) != (see == quota.SeeTotals) {
+				t.Errorf("the fullest nodes are %+v, %v", full.Nodes, refused)
+			}
+			_, refused = r.Usage(quota.UsageQuery{Tree: "t", Node: "lab", Max: 100})
 			if (refused != nil) != (see == quota.SeeNothing) {
 				t.Errorf("usage of the level above alone: %v", refused)
 			}

@@ -80,7 +80,7 @@ func (w *warned) tree(t *rapid.T) quota.ApplyTrees {
 }
 
 func (w *warned) holds(path string) bool {
-	page, _ := w.ledger.View().Usage("t", path, false, false, "", 1)
+	page, _ := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
 	return len(page.Nodes) > 0 && slices.ContainsFunc(page.Nodes[0].Resources,
 		func(r quota.ResourceUsage) bool { return r.Subtree > 0 })
 }
@@ -163,7 +163,7 @@ func crossingText(upwards bool, k crossingKey) string { return fmt.Sprintf("%v %
 // observe appends the present use to the history, and judges each threshold by all of its history.
 func (w *warned) observe() []string {
 	w.samples++
-	page, _ := w.ledger.View().Usage("t", "", true, false, "", 1000)
+	page, _ := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
 	spec, _ := w.ledger.View().Tree("t")
 	for _, n := range page.Nodes {
 		own := warnAtOf(spec, n.Path)
@@ -195,7 +195,7 @@ func (w *warned) observe() []string {
 
 // exists is false for a node that was removed, of which nothing is told.
 func (w *warned) exists(path string) bool {
-	_, refused := w.ledger.View().Usage("t", path, false, false, "", 1)
+	_, refused := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
 	return refused == nil
 }
 

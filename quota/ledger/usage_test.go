@@ -26,9 +26,11 @@ func TestUsageAfterAnyPath(t *testing.T) {
 		t.Fatal(out.Refused)
 	}
 	for _, top := range []string{"", "a", "a/b", "b", "c"} {
-		whole, _ := l.View().Usage("t", top, true, false, "", 100)
+		whole, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Node: top, Subtree: true, Max: 100})
 		for i, n := range whole.Nodes {
-			page, _ := l.View().Usage("t", top, true, true, n.Path, 100)
+			page, _ := l.View().Usage(quota.UsageQuery{
+				Tree: "t", Node: top, Subtree: true, After: &quota.UsagePosition{Path: n.Path}, Max: 100,
+			})
 			if diff := cmp.Diff(pathsOf(whole.Nodes[i+1:]), pathsOf(page.Nodes)); diff != "" {
 				t.Errorf("below %q after %q (-want +got):\n%s", top, n.Path, diff)
 			}
@@ -37,7 +39,10 @@ func TestUsageAfterAnyPath(t *testing.T) {
 	for after, first := range map[string]string{
 		"a/a": "a/b", "a/b/d": "a/b-c", "a/zz/z": "a-b", "B": "a", "b/a/zz": "b.x",
 	} {
-		if page, _ := l.View().Usage("t", "", true, true, after, 1); len(page.Nodes) != 1 || page.Nodes[0].Path != first {
+		page, _ := l.View().Usage(quota.UsageQuery{
+			Tree: "t", Subtree: true, After: &quota.UsagePosition{Path: after}, Max: 1,
+		})
+		if len(page.Nodes) != 1 || page.Nodes[0].Path != first {
 			t.Errorf("after %q comes %v, want %q", after, pathsOf(page.Nodes), first)
 		}
 	}
@@ -59,7 +64,10 @@ func BenchmarkUsagePage(b *testing.B) {
 		b.Run(fmt.Sprint("after=", after), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if page, _ := l.View().Usage("wide", "", true, true, after, 100); len(page.Nodes) < 50 {
+				page, _ := l.View().Usage(quota.UsageQuery{
+					Tree: "wide", Subtree: true, After: &quota.UsagePosition{Path: after}, Max: 100,
+				})
+				if len(page.Nodes) < 50 {
 					b.Fatalf("%d nodes", len(page.Nodes))
 				}
 			}

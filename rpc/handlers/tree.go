@@ -115,9 +115,14 @@ func (s TreeService) ListTrees(
 
 // GetUsage shows a node or a subtree.
 func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error) {
-	after, err := wire.OpenUsageToken(r.GetPageToken())
+	after, err := wire.OpenUsageToken(r.GetPageToken(), r.GetFullestFirst())
 	if err != nil {
 		return nil, wire.ToError(err)
+	}
+	query := quota.UsageQuery{
+		Tree: r.GetTree(), Node: r.GetNode(), Subtree: r.GetSubtree(), MaxDepth: int(r.GetMaxDepth()),
+		AtLeastPercent: int(r.GetAtLeastPercent()), FullestFirst: r.GetFullestFirst(), After: after,
+		Max: wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage),
 	}
 	var page quota.UsagePage
 	filtered := false
@@ -129,8 +134,7 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	}
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
-		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after,
-			wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
+		page, unknown = v.Usage(query)
 		filtered = v.FiltersUsage(r.GetTree(), r.GetNode())
 		return refusalOrNil(unknown)
 	})
@@ -138,7 +142,7 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		return nil, err
 	}
 	answer := &quoratev1.GetUsageResponse{
-		NextPageToken: wire.UsagePageToken(page), Read: read, Filtered: filtered,
+		NextPageToken: wire.UsagePageToken(page.Next, query.FullestFirst), Read: read, Filtered: filtered,
 	}
 	for _, n := range page.Nodes {
 		answer.Nodes = append(answer.Nodes, wire.FromNodeUsage(n))

@@ -213,12 +213,21 @@ func TestPageTokens(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "a", strings.Repeat("a/", 511) + "b"} {
-		token := UsagePageToken(quota.UsagePage{More: true, Next: path})
-		if got, err := OpenUsageToken(token); err != nil || got != path || token == "" || len(token) > 2048 {
-			t.Errorf("%q became %q, %v", path, got, err)
+		for fullest, share := range map[bool]quota.Share{
+			false: {}, true: {Used: quota.MaxAmount, Limit: quota.MaxAmount},
+		} {
+			after := quota.UsagePosition{Path: path, Share: share}
+			token := UsagePageToken(&after, fullest)
+			got, err := OpenUsageToken(token, fullest)
+			if err != nil || got == nil || *got != after || len(token) > 2048 {
+				t.Errorf("%q became %v, %v", path, got, err)
+			}
+			if _, err := OpenUsageToken(token, !fullest); err == nil {
+				t.Errorf("a token of usage, fullest first %v, was taken for one of the other order", fullest)
+			}
 		}
 	}
-	if AllocationPageToken(0) != "" || UsagePageToken(quota.UsagePage{Next: "a"}) != "" {
+	if AllocationPageToken(0) != "" || UsagePageToken(nil, false)+UsagePageToken(nil, true) != "" {
 		t.Error("the last page has a token")
 	}
 	if got, err := OpenPrincipalToken(PrincipalPageToken([]quota.PrincipalUsage{{Name: "ann"}}, true)); err != nil ||
@@ -226,7 +235,7 @@ func TestPageTokens(t *testing.T) {
 		t.Errorf("ann became %q, %v", got, err)
 	}
 	bad := []string{
-		"x", "!!", "AAAA", UsagePageToken(quota.UsagePage{More: true, Next: "a"}),
+		"x", "!!", "AAAA", UsagePageToken(&quota.UsagePosition{Path: "a"}, false),
 		MakeToken(allocationToken, nil), MakeToken(allocationToken, []byte{1, 2}),
 	}
 	for _, token := range bad {
@@ -234,7 +243,7 @@ func TestPageTokens(t *testing.T) {
 			t.Errorf("token %q was taken for one of allocations", token)
 		}
 	}
-	if _, err := OpenUsageToken(AllocationPageToken(5)); err == nil {
+	if _, err := OpenUsageToken(AllocationPageToken(5), false); err == nil {
 		t.Error("a token of allocations was taken for one of usage")
 	}
 }

@@ -150,18 +150,28 @@ func FuzzPageToken(f *testing.F) {
 			(failed != nil || again != after) {
 			t.Errorf("%q goes on after %d, and then after %d, %v", token, after, again, failed)
 		}
-		path, usageErr := OpenUsageToken(token)
-		if again, failed := OpenUsageToken(MakeToken(usageToken, []byte(path))); usageErr == nil &&
-			(failed != nil || again != path) {
-			t.Errorf("%q goes on after %q, and then after %q, %v", token, path, again, failed)
+		path, usageErr := OpenUsageToken(token, false)
+		if again, failed := OpenUsageToken(UsagePageToken(path, false), false); usageErr == nil &&
+			(failed != nil || path != nil && *again != *path) {
+			t.Errorf("%q goes on after %v, and then after %v, %v", token, path, again, failed)
+		}
+		share, shareErr := OpenUsageToken(token, true)
+		if again, failed := OpenUsageToken(UsagePageToken(share, true), true); shareErr == nil &&
+			(failed != nil || share != nil && *again != *share) {
+			t.Errorf("%q goes on after %v, and then after %v, %v", token, share, again, failed)
 		}
 		name, principalErr := OpenPrincipalToken(token)
 		if again, failed := OpenPrincipalToken(MakeToken(principalToken, []byte(name))); principalErr == nil &&
 			(failed != nil || again != name) {
 			t.Errorf("%q goes on after %q, and then after %q, %v", token, name, again, failed)
 		}
-		if token != "" && (err == nil && usageErr == nil || usageErr == nil && principalErr == nil || err == nil &&
-			principalErr == nil) {
+		lists := 0
+		for _, err := range []error{err, usageErr, shareErr, principalErr} {
+			if err == nil {
+				lists++
+			}
+		}
+		if token != "" && lists > 1 {
 			t.Errorf("%q is a token of several lists", token)
 		}
 	})

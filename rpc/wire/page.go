@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"math"
 	"strings"
 
 	"github.com/quorate/quorate/quota"
@@ -13,6 +14,7 @@ import (
 const (
 	allocationToken = 'a'
 	usageToken      = 'u'
+	fullestToken    = 'f'
 	principalToken  = 'p'
 	itemToken       = 'i'
 	WaitingToken    = 'w'
@@ -83,21 +85,45 @@ func OpenAllocationToken(token string) (uint64, error) {
 	return after, nil
 }
 
-// UsagePageToken continues after a path.
-func UsagePageToken(page quota.UsagePage) string {
-	if !page.More {
+// UsagePageToken continues after a node, in a list with the fullest first also after its share; nil is the last page.
+func UsagePageToken(after *quota.UsagePosition, fullestFirst bool) string {
+	switch {
+	case after == nil:
 		return ""
+	case !fullestFirst:
+		return MakeToken(usageToken, []byte(after.Path))
 	}
-	return MakeToken(usageToken, []byte(page.Next))
+	content := binary.AppendUvarint(nil, uint64(after.Share.Used))
+	content = binary.AppendUvarint(content, uint64(after.Share.Limit))
+	return MakeToken(fullestToken, append(content, after.Path...))
 }
 
-// OpenUsageToken reads a token of UsagePageToken.
-func OpenUsageToken(token string) (string, error) {
+// OpenUsageToken reads a token of UsagePageToken of the same order.
+func OpenUsageToken(token string, fullestFirst bool) (*quota.UsagePosition, error) {
 	if token == "" {
-		return "", nil
+		return nil, nil //nolint:nilnil // the first page
 	}
-	content, err := openToken(usageToken, token)
-	return string(content), err
+	if !fullestFirst {
+		content, err := openToken(usageToken, token)
+		if err != nil {
+			return nil, err
+		}
+		return &quota.UsagePosition{Path: string(content)}, nil
+	}
+	content, err := openToken(fullestToken, token)
+	if err != nil {
+		return nil, err
+	}
+	used, n := binary.Uvarint(content)
+	if n <= 0 || used > math.MaxInt64 {
+		return nil, invalidPageToken(token)
+	}
+	limit, m := binary.Uvarint(content[n:])
+	if m <= 0 || limit > math.MaxInt64 {
+		return nil, invalidPageToken(token)
+	}
+	share := quota.Share{Used: quota.Amount(used), Limit: quota.Amount(limit)}
+	return &quota.UsagePosition{Path: string(content[n+m:]), Share: share}, nil
 }
 
 // PrincipalPageToken continues after a name; there is more only after a page that has one.

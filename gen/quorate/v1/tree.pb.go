@@ -2545,7 +2545,16 @@ type GetUsageRequest struct {
 	// The next_page_token of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	// With subtree, at most this many levels below the node; 0 means all.
+	MaxDepth int32 `protobuf:"varint,7,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
+	// Only nodes whose subtree uses at least this share of its limit of one resource, in percent: 100 means full or over.
+	// Resources without a limit and, while nothing is used, limits of 0 do not count, and neither do applications; limits
+	// in force and advisory limits count. 0 means all nodes. Nodes of which the caller sees only the name are left out.
+	AtLeastPercent int32 `protobuf:"varint,8,opt,name=at_least_percent,json=atLeastPercent,proto3" json:"at_least_percent,omitempty"`
+	// Order by the share of at_least_percent, that of the fullest resource of a node, largest first, and nodes of the same
+	// share by path. Nodes whose share changes while pages are read can be on two pages, or on none.
+	FullestFirst  bool `protobuf:"varint,9,opt,name=fullest_first,json=fullestFirst,proto3" json:"fullest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2620,6 +2629,27 @@ func (x *GetUsageRequest) GetRead() *ReadOptions {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *GetUsageRequest) GetMaxDepth() int32 {
+	if x != nil {
+		return x.MaxDepth
+	}
+	return 0
+}
+
+func (x *GetUsageRequest) GetAtLeastPercent() int32 {
+	if x != nil {
+		return x.AtLeastPercent
+	}
+	return 0
+}
+
+func (x *GetUsageRequest) GetFullestFirst() bool {
+	if x != nil {
+		return x.FullestFirst
+	}
+	return false
 }
 
 // NodeUsage is the usage of one node.
@@ -3002,7 +3032,7 @@ func (x *ResourceUsage) GetLimitChangesAt() *timestamppb.Timestamp {
 // GetUsageResponse is one page of nodes.
 type GetUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A parent before its children, siblings by name.
+	// A parent before its children, siblings by name, or fullest first.
 	Nodes []*NodeUsage `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Token for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -5229,7 +5259,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12\x1a\n" +
-	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xe7\x01\n" +
+	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xea\x02\n" +
 	"\x0fGetUsageRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x18\n" +
@@ -5238,7 +5268,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\tpageToken\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xf8\x01\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12&\n" +
+	"\tmax_depth\x18\a \x01(\x05B\t\xbaH\x06\x1a\x04\x18\x10(\x00R\bmaxDepth\x124\n" +
+	"\x10at_least_percent\x18\b \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0eatLeastPercent\x12#\n" +
+	"\rfullest_first\x18\t \x01(\bR\ffullestFirst\"\xf8\x01\n" +
 	"\tNodeUsage\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x127\n" +

@@ -107,10 +107,12 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 	for _, path := range p.oracle.nodesOf(name) {
 		usage = append(usage, p.oracle.usage(want, path))
 	}
-	page, refused := p.ledger.View().Usage(name, "", true, false, "", 3)
+	query := quota.UsageQuery{Tree: name, Subtree: true, Max: 3}
+	page, refused := p.ledger.View().Usage(query)
 	nodes := page.Nodes
-	for refused == nil && page.More {
-		page, refused = p.ledger.View().Usage(name, "", true, true, page.Next, 3)
+	for refused == nil && page.Next != nil {
+		query.After = page.Next
+		page, refused = p.ledger.View().Usage(query)
 		nodes = append(nodes, page.Nodes...)
 	}
 	if refused != nil {

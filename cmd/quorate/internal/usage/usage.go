@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,36 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/quota"
 )
 
 type usageOptions struct {
 	*cli.Env
-	at      string
-	subtree bool
+	at       string
+	subtree  bool
+	depth    int32
+	fullest  bool
+	minShare percentFlag
 }
+
+// percentFlag is a share of a limit, written with or without the sign.
+type percentFlag int32
+
+// Set reads a number of percent.
+func (f *percentFlag) Set(text string) error {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "%"), 10, 16)
+	if err != nil || n > quota.MaxUsagePercent {
+		return fmt.Errorf("%q is not a number of percent from 0%% to %d%%", text, quota.MaxUsagePercent)
+	}
+	*f = percentFlag(n)
+	return nil
+}
+
+// String writes the share with the sign.
+func (f *percentFlag) String() string { return strconv.Itoa(int(*f)) + "%" }
+
+// Type is shown in help texts.
+func (f *percentFlag) Type() string { return "PERCENT" }
 
 func newUsageCmd(c *cli.Env) *cobra.Command {
 	o := &usageOptions{Env: c}
@@ -32,9 +56,14 @@ func newUsageCmd(c *cli.Env) *cobra.Command {
   HEADROOM  the largest claim that would fit at this node now, limited by the whole path to the root
   OVER      how far the subtree is above its limit, after the limit was lowered
 
+With --fullest, the nodes that use most of a limit come first: of the resources of a node, the one with the largest
+share counts. --at-least leaves out nodes of which no resource uses so much of its limit. Applications do not count.
+
 A row counts applications where they run or are limited. Long amounts of bytes are rounded down and begin with ~;
 -o json has them exactly.`,
 		Example: `  quorate usage cern
+  quorate usage cern --depth 1
+  quorate usage cern --fullest --at-least 90%
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
@@ -44,6 +73,9 @@ A row counts applications where they run or are limited. Long amounts of bytes a
 		},
 	}
 	cmd.Flags().BoolVar(&o.subtree, "subtree", true, "also show all nodes below")
+	cmd.Flags().Int32Var(&o.depth, "depth", 0, "show at most this many levels below the node; 0 shows all")
+	cmd.Flags().BoolVar(&o.fullest, "fullest", false, "order by the share of a limit in use, largest first")
+	cmd.Flags().Var(&o.minShare, "at-least", "show only nodes that use at least this share of a limit: 90%")
 	return cmd
 }
 
@@ -64,7 +96,7 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 	o.ReportAge(all.GetRead())
 	o.ReportFiltered(all)
 	o.reportHolds(at, all.GetNodes())
-	return o.Print(all, func(p *cli.Page) error { return p.Table(usageRows(at, all.GetNodes())) })
+	return o.Print(all, func(p *cli.Page) error { return p.Table(o.usageRows(at, all.GetNodes())) })
 }
 
 // reportHolds prints which of the nodes are on hold, and which node above them is. In the other forms of output a field
@@ -88,7 +120,10 @@ func (o *usageOptions) fetchUsage(
 	ctx context.Context, quorate *client.Client, at cli.Place,
 ) (*quoratev1.GetUsageResponse, error) {
 	all := &quoratev1.GetUsageResponse{}
-	request := &quoratev1.GetUsageRequest{Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions()}
+	request := &quoratev1.GetUsageRequest{
+		Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions(),
+		MaxDepth: o.depth, AtLeastPercent: int32(o.minShare), FullestFirst: o.fullest,
+	}
 	for {
 		page, err := quorate.Trees.GetUsage(ctx, request)
 		if err != nil {
@@ -102,12 +137,12 @@ func (o *usageOptions) fetchUsage(
 	}
 }
 
-func usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
+func (o *usageOptions) usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
 	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
 	for i, node := range nodes {
-		// The first one is the node that was asked for, unless its tree hides that.
+		// The first one is the node that was asked for, unless its tree hides that. A list without parents has no indents.
 		name := cli.Place{Tree: at.Tree, Node: node.GetNode()}.String()
-		if i > 0 {
+		if i > 0 && !o.fullest && o.minShare == 0 {
 			name = indentName(at.Node, node.GetNode())
 		}
 		for _, r := range node.GetResources() {

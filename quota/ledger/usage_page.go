@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// usageCells bounds the nodes times resources of one page, so that a reader keeps the lock for a short time only.
+const usageCells = 10_000
+
+// Usage returns the usage of a node, or with Subtree of the nodes from it down that the query selects, a page at a
+// time. The error is NotFound if the tree or node does not exist.
+func (v View) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
+	return v.shownUsage(q, seesTotals, (*node).usage)
+}
+
+func seesTotals(*node) quota.TenantsSee { return quota.SeeTotals }
+
+// shownUsage is Usage of the nodes of which a reader sees something. Neither a page nor its continuation names another
+// one, and the order follows no number that the reader does not see.
+func (v View) shownUsage(
+	q quota.UsageQuery, seenOf func(*node) quota.TenantsSee, usageOf func(*node) quota.NodeUsage,
+) (quota.UsagePage, *quota.Error) {
+	top, refused := v.nodeOfUsage(q.Tree, q.Node)
+	if refused != nil {
+		return quota.UsagePage{}, refused
+	}
+	l := usageList{query: q, top: top, seenOf: seenOf, most: min(q.Max, 1+usageCells/len(top.tree.resources))}
+	l.collect()
+	var page quota.UsagePage
+	if len(l.entries) > l.most {
+		l.entries = l.entries[:l.most]
+		page.Next = &l.entries[l.most-1].UsagePosition
+	}
+	for _, e := range l.entries {
+		page.Nodes = append(page.Nodes, usageOf(e.node))
+	}
+	return page, nil
+}
+
+func (v View) nodeOfUsage(treeName, path string) (*node, *quota.Error) {
+	t := v.ledger.forest.trees[treeName]
+	if t == nil {
+		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))
+	}
+	top := t.byPath[path]
+	if top == nil {
+		return nil, quota.Errorf(quota.NotFound, "node", "tree %s has no node %q; the nearest that exists is %s",
+			treeName, quota.Clip(path), t.nearest(quota.Clip(path)).place())
+	}
+	return top, nil
+}
+
+// usageList finds the nodes of a page, and one more if there is one.
+type usageList struct {
+	query   quota.UsageQuery
+	top     *node
+	seenOf  func(*node) quota.TenantsSee
+	most    int
+	entries []usageEntry
+}
+
+type usageEntry struct {
+	node *node
+	quota.UsagePosition
+}
+
+func (l *usageList) collect() {
+	q := l.query
+	switch {
+	case !q.Subtree:
+		l.add(l.top)
+	case !q.FullestFirst && q.After != nil && comparePaths(l.top.path, q.After.Path) <= 0:
+		l.top.walkAfter(q.After.Path, l.add) // does not visit the nodes of all pages before this one
+	default:
+		l.top.walk(l.add)
+	}
+	if q.FullestFirst {
+		slices.SortFunc(l.entries, func(a, b usageEntry) int { return compareFullest(&a.UsagePosition, &b.UsagePosition) })
+	}
+}
+
+// add takes a node if the query selects it, and reports whether others may follow.
+func (l *usageList) add(n *node) bool {
+	q := &l.query
+	if q.MaxDepth > 0 && levelsBelow(l.top.path, n.path) > q.MaxDepth {
+		return true
+	}
+	seen := l.seenOf(n)
+	if seen == quota.SeeNothing {
+		return true
+	}
+	e := usageEntry{node: n, UsagePosition: quota.UsagePosition{Path: n.path}}
+	if q.FullestFirst || q.AtLeastPercent > 0 {
+		share := quota.Share{Limit: 1}
+		if seen == quota.SeeTotals {
+			share = n.share()
+		}
+		if !share.IsAtLeast(q.AtLeastPercent) {
+			return true
+		}
+		e.Share = share
+	}
+	if q.FullestFirst {
+		if q.After == nil || compareFullest(q.After, &e.UsagePosition) < 0 {
+			l.entries = append(l.entries, e)
+		}
+		return true // any other node can be fuller
+	}
+	l.entries = append(l.entries, e)
+	return len(l.entries) <= l.most
+}
+
+// share is the largest share that the subtree uses of its limits in force, advisory ones included, of the resources.
+func (n *node) share() quota.Share {
+	most := quota.Share{Limit: 1}
+	for i := range n.tree.resources {
+		if n.subtree[i] == 0 {
+			continue
+		}
+		if share := quota.ShareOf(n.subtree[i], n.effective(i)); share.Compare(most) > 0 {
+			most = share
+		}
+	}
+	return most
+}
+
+// compareFullest orders by share, largest first, and then by path.
+func compareFullest(a, b *quota.UsagePosition) int {
+	return cmp.Or(b.Share.Compare(a.Share), comparePaths(a.Path, b.Path))
+}
+
+// levelsBelow counts the levels between a node and one in its subtree.
+func levelsBelow(top, path string) int {
+	switch {
+	case path == top:
+		return 0
+	case top == "":
+		return 1 + strings.Count(path, "/")
+	}
+	return strings.Count(path[len(top):], "/")
+}
+
+// comparePaths orders paths like walk: by name at each level, which is byte order with the slash first.
+func comparePaths(a, b string) int {
+	for i := 0; i < len(a) && i < len(b); i++ {
+		if a[i] != b[i] {
+			return rank(a[i]) - rank(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+func rank(c byte) int {
+	if c == '/' {
+		return 0
+	}
+	return int(c)
+}
