@@ -14,11 +14,13 @@ func (s AllocationService) Explain(
 	ctx context.Context, r *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v ledger.SandboxReader) error { return explainID(v, r.GetId(), answer) }
+	question := func(v ledger.SandboxReader) error { return explainID(v, r, answer) }
 	if r.GetRequest() != nil {
 		question = func(v ledger.SandboxReader) error { return explainRequest(v, r.GetRequest(), answer) }
 	}
-	read, err := s.readSandbox(ctx, r.GetRead(), question)
+	options := toReadOptions(r.GetRead())
+	options.WhatIf = r.GetCertainBy() && r.GetRequest() == nil // in a copy, if any request waits
+	read, err := s.lendSandbox(ctx, options, question)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +59,17 @@ func inRequest(e *quota.Error) *quota.Error {
 }
 
 // explainID asks how a request was decided.
-func explainID(v ledger.SandboxReader, id string, answer *quoratev1.ExplainResponse) error {
-	decision, allocation, denied, unknown := v.ExplainID(id)
+func explainID(v ledger.SandboxReader, r *quoratev1.ExplainRequest, answer *quoratev1.ExplainResponse) error {
+	decision, allocation, denied, unknown := v.ExplainID(r.GetId())
 	if unknown != nil {
 		return unknown
+	}
+	if allocation != nil && r.GetCertainBy() {
+		granted, refused := v.Forecast()
+		if refused != nil {
+			return refused
+		}
+		setCertainBy(allocation, granted)
 	}
 	claims := decision.Placements
 	if allocation != nil {

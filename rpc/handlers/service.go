@@ -206,14 +206,7 @@ func (c Service) readInTurn(
 	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Read, asReader(ctx, fn))
 }
 
-// readSandbox is readInTurn for an fn that changes the state on its way and restores it.
-func (c Service) readSandbox(
-	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.SandboxReader) error,
-) (*quoratev1.ReadInfo, error) {
-	return c.lendSandbox(ctx, toReadOptions(o), fn)
-}
-
-// lendSandbox is readSandbox with other options.
+// lendSandbox is readInTurn for an fn that changes the state on its way and restores it.
 func (c Service) lendSandbox(
 	ctx context.Context, o cluster.ReadOptions, fn func(ledger.SandboxReader) error,
 ) (*quoratev1.ReadInfo, error) {

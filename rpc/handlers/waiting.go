@@ -215,13 +215,20 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 func foretell(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error {
 	granted, refused := v.Forecast()
 	for i := range list {
-		waiting := list[i].Allocation.Waiting
-		if resize := list[i].Allocation.Resize; resize != nil {
-			waiting = &resize.Waiting
-		}
-		waiting.CertainBy = granted[list[i].Allocation.ID]
+		setCertainBy(&list[i].Allocation, granted)
 	}
 	return refused
+}
+
+// setCertainBy adds to a waiting request, or a resize that waits, when it is granted at the latest.
+func setCertainBy(a *quota.AllocationInfo, granted map[string]quota.Instant) {
+	waiting := a.Waiting
+	if a.Resize != nil {
+		waiting = &a.Resize.Waiting
+	}
+	if waiting != nil {
+		waiting.CertainBy = granted[a.ID]
+	}
 }
 
 // ListWaiting pages through the queue.

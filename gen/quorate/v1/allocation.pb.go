@@ -4726,7 +4726,10 @@ type ExplainRequest struct {
 	//	*ExplainRequest_Id
 	Question isExplainRequest_Question `protobuf_oneof:"question"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// Foretell when a waiting request, or a resize that waits, is granted at the latest: Waiting.certain_by_ledger_ms.
+	// Expensive, and refused, like certain_by of ListWaiting. Without effect on other questions.
+	CertainBy     bool `protobuf:"varint,4,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4791,6 +4794,13 @@ func (x *ExplainRequest) GetRead() *ReadOptions {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ExplainRequest) GetCertainBy() bool {
+	if x != nil {
+		return x.CertainBy
+	}
+	return false
 }
 
 type isExplainRequest_Question interface {
@@ -5601,11 +5611,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x1a\n" +
-	"\brestored\x18\x04 \x03(\tR\brestored\"\x9b\x01\n" +
+	"\brestored\x18\x04 \x03(\tR\brestored\"\xba\x01\n" +
 	"\x0eExplainRequest\x127\n" +
 	"\arequest\x18\x01 \x01(\v2\x1b.quorate.v1.AllocateRequestH\x00R\arequest\x12\x10\n" +
 	"\x02id\x18\x02 \x01(\tH\x00R\x02id\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04readB\x11\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
+	"\n" +
+	"certain_by\x18\x04 \x01(\bR\tcertainByB\x11\n" +
 	"\bquestion\x12\x05\xbaH\x02\b\x01\"\xe0\x01\n" +
 	"\x0fExplainResponse\x120\n" +
 	"\bdecision\x18\x01 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x126\n" +

@@ -226,6 +226,19 @@ func QueueText(w *quoratev1.Waiting) string {
 	return "waits at position " + PositionText(w)
 }
 
+// CertainText is in how long a request is granted at the latest, rounded up; in hours if it is a day or more.
+func CertainText(at, now int64) string {
+	if at == 0 {
+		return "-"
+	}
+	const hour = int64(time.Hour / time.Millisecond)
+	span := at - now
+	if span >= 24*hour {
+		span = (span + hour - 1) / hour * hour
+	}
+	return "in " + RoundSpan(span)
+}
+
 // PositionText is the position of a waiting request with what it counts for, or that of each alternative.
 func PositionText(w *quoratev1.Waiting) string {
 	text := positionFor(w.GetPosition(), w.GetLine())

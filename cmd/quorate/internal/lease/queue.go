@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +117,7 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 			cli.PositionText(waiting),
 		}
 		if o.certainBy {
-			row = append(row, certainText(waiting.GetCertainByLedgerMs(), all.GetRead().GetLedgerTimeMs()))
+			row = append(row, cli.CertainText(waiting.GetCertainByLedgerMs(), all.GetRead().GetLedgerTimeMs()))
 		}
 		row = append(row, "")
 		for i, v := range r.GetDecision().GetViolations() {
@@ -133,17 +132,4 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 		}
 	}
 	return p.Table(rows)
-}
-
-// certainText is in how long a request is granted at the latest, rounded up; in hours if it is a day or more.
-func certainText(at, now int64) string {
-	if at == 0 {
-		return "-"
-	}
-	const hour = int64(time.Hour / time.Millisecond)
-	span := at - now
-	if span >= 24*hour {
-		span = (span + hour - 1) / hour * hour
-	}
-	return "in " + cli.RoundSpan(span)
 }

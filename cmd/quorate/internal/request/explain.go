@@ -18,6 +18,7 @@ type explainOptions struct {
 	past string // the id of an earlier request; empty for a hypothetical one
 	// described is true if any flag describes a request.
 	described bool
+	certainBy bool
 }
 
 func newExplainCmd(c *cli.Env) *cobra.Command {
@@ -38,17 +39,23 @@ A denial is a successful explanation: the exit code is 0. For an exit code that 
 --dry-run".`,
 		Example: `  quorate explain --at cern:atlas/physics --amount cores=25
   quorate explain --user ann --at cern:atlas/physics --amount cores=25 -o json
-  quorate explain job-7`,
+  quorate explain job-7
+  quorate explain job-7 --certain-by`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.past = strings.Join(args, "")
-			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { o.described = o.described || f.Changed })
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+				o.described = o.described || f.Changed && f.Name != certainByFlag
+			})
 			return o.runExplain(cmd.Context())
 		},
 	}
 	o.AddFlags(cmd)
+	cmd.Flags().BoolVar(&o.certainBy, certainByFlag, false, "foretell when a waiting request is granted at the latest")
 	return cmd
 }
+
+const certainByFlag = "certain-by"
 
 func (o *explainOptions) runExplain(ctx context.Context) error {
 	switch {
@@ -58,6 +65,8 @@ func (o *explainOptions) runExplain(ctx context.Context) error {
 			o.past)
 	case o.past == "" && len(o.Claims.List) == 0:
 		return cli.Usagef("name a request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
+	case o.past == "" && o.certainBy:
+		return cli.Usagef("--certain-by is for a request that waits; name its ID")
 	case o.past == "":
 		if err := o.CheckClaims(); err != nil {
 			return err
@@ -77,13 +86,21 @@ func (o *explainOptions) runExplain(ctx context.Context) error {
 		return err
 	}
 	o.ReportAge(answer.GetRead())
-	return o.Print(answer, func(p *cli.Page) error { return drawExplanation(o.Units, p, answer) })
+	return o.Print(answer, func(p *cli.Page) error {
+		if err := drawExplanation(o.Units, p, answer); err != nil || !o.certainBy {
+			return err
+		}
+		drawCertainBy(p, answer)
+		return nil
+	})
 }
 
 func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Client) (*quoratev1.ExplainRequest, error) {
 	if o.past != "" {
 		o.LearnUnitsForTable(ctx, quorate)
-		return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Id{Id: o.past}, Read: o.ReadOptions()}, nil
+		return &quoratev1.ExplainRequest{
+			Question: &quoratev1.ExplainRequest_Id{Id: o.past}, Read: o.ReadOptions(), CertainBy: o.certainBy,
+		}, nil
 	}
 	request, err := o.BuildMessage(ctx, o.Env, quorate)
 	if err != nil {
@@ -125,6 +142,24 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 	drawHolders(u, p, decision.GetHolders())
 	drawRemedy(u, p, decision.GetRemedy())
 	return nil
+}
+
+// drawCertainBy writes when a waiting request is granted at the latest.
+func drawCertainBy(p *cli.Page, answer *quoratev1.ExplainResponse) {
+	waiting := answer.GetAllocation().GetWaiting()
+	if resize := answer.GetAllocation().GetResize(); resize != nil {
+		waiting = resize.GetWaiting()
+	}
+	switch at := waiting.GetCertainByLedgerMs(); {
+	case waiting == nil:
+		p.Linef("It does not wait.")
+	case at == 0:
+		p.Linef("When it is granted is not certain: what is in its way has no known end, ends too late, or is hidden from " +
+			"you.")
+	default:
+		p.Linef("It is granted %s at the latest, unless something else changes.",
+			cli.CertainText(at, answer.GetRead().GetLedgerTimeMs()))
+	}
 }
 
 // drawHolders writes who holds what counts against each violated limit.
