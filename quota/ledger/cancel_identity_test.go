@@ -53,7 +53,7 @@ type identitySeen struct{ undone, lapsed, restored, whileOver, between, worlds i
 // isTooLittle reports whether the worlds together met too few cases to tell.
 func (s *identitySeen) isTooLittle() bool {
 	share := verify.Scale(10, 1) // a fifth of the runs, with room for luck
-	return s.undone < 500/share || s.lapsed < 100/share || s.restored < 50/share || s.whileOver < 20/share
+	return s.undone < 500/share || s.lapsed < 100/share || s.restored < 50/share || s.whileOver < 10/share
 }
 
 func (s *identitySeen) add(more identitySeen) {

@@ -35,6 +35,7 @@ func (v View) shownUsage(
 		l.entries = l.entries[:l.most]
 		page.Next = &l.entries[l.most-1].UsagePosition
 	}
+	page.Nodes = slices.Grow(page.Nodes, len(l.entries))
 	for _, e := range l.entries {
 		page.Nodes = append(page.Nodes, usageOf(e.node))
 	}
@@ -68,8 +69,14 @@ type usageEntry struct {
 	quota.UsagePosition
 }
 
+// expectedEntries is how many entries a list has room for at first: those of a page of usual size.
+const expectedEntries = 101
+
 func (l *usageList) collect() {
 	q := l.query
+	if q.Subtree {
+		l.entries = make([]usageEntry, 0, min(l.most+1, expectedEntries))
+	}
 	switch {
 	case !q.Subtree:
 		l.add(l.top)
