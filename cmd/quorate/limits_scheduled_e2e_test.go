@@ -35,16 +35,8 @@ func TestScheduledLimitsOverTheRealThing(t *testing.T) {
 	startServer(t, f)
 	applyText(t, f, scheduledTree)
 	awaitCivilTime(t, f)
-	const begin = 8 * time.Second // the commands up to there take a while on a busy machine
-	from := time.Now().UTC().Add(begin).Truncate(time.Second)
-	until := from.Add(12 * time.Second)
-	window := " --from " + from.Format(time.RFC3339) + " --until " + until.Format(time.RFC3339) + " --actor ann"
 	playSteps(t, f, []step{
 		{"limits set lab:a cores=51 --until 2100-01-01T00:00:00Z --actor ann", 3, "add up to 101"},
-		{"limits set lab:a cores=20 --id soon --dry-run" + window, 0, "would be scheduled: soon  lab:a  cores=20 from"},
-		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "scheduled: soon  lab:a  cores=20 from"},
-		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "is scheduled already"},
-		{"limits set lab:a cores=21 --id soon --reason repairs" + window, 5, "exists with other content"},
 		{
 			"limits set lab:a ram=cap:32Gi cores=-5 --id help --until 2100-01-01T00:00:00Z --actor eve", 0,
 			"until 2100-01-01T00:00:00Z, in force",
@@ -57,6 +49,15 @@ func TestScheduledLimitsOverTheRealThing(t *testing.T) {
 		{"limits scheduled cancel help --actor eve", 0, "cancelled: help  lab:a"},
 		{"limits scheduled cancel help --actor eve", 1, "it may have ended"},
 		{"limits scheduled lab:b -o json", 0, "civilTime"},
+	})
+	const begin, length = 15 * time.Second, 20 * time.Second // the commands until then take a while on a busy machine
+	from := time.Now().UTC().Add(begin).Truncate(time.Second)
+	window := " --from " + from.Format(time.RFC3339) + " --until " + from.Add(length).Format(time.RFC3339) + " --actor ann"
+	playSteps(t, f, []step{
+		{"limits set lab:a cores=20 --id soon --dry-run" + window, 0, "would be scheduled: soon  lab:a  cores=20 from"},
+		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "scheduled: soon  lab:a  cores=20 from"},
+		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "is scheduled already"},
+		{"limits set lab:a cores=21 --id soon --reason repairs" + window, 5, "exists with other content"},
 		{"limits scheduled lab", 0, "repairs"},
 	})
 	awaitOutput(t, f, "limits scheduled lab:a", "yes")
@@ -73,7 +74,7 @@ func TestScheduledLimitsOverTheRealThing(t *testing.T) {
 func awaitOutput(t *testing.T, f serverFlags, command, want string) {
 	t.Helper()
 	var last string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		last = runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...).stdout
 		if strings.Contains(last, want) {
 			return
