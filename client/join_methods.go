@@ -46,7 +46,7 @@ func newJoiner(
 // with poll_ms waits for its grant, which a batch does not.
 func joinedAllocate(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchAllocateRequest, quoratev1.BatchAllocateResponse](
-		http, placeholder+quoratev1connect.AllocationServiceBatchAllocateProcedure, options...)
+		http, anyServer+quoratev1connect.AllocationServiceBatchAllocateProcedure, options...)
 	return joinedMethod{
 		isJoinable: func(request any) bool {
 			r, ok := request.(*quoratev1.AllocateRequest)
@@ -64,7 +64,7 @@ func joinedAllocate(http connect.HTTPClient, options []connect.ClientOption) joi
 // joinedRelease joins releases of whole allocations, which is all that a batch can release.
 func joinedRelease(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchReleaseRequest, quoratev1.BatchReleaseResponse](
-		http, placeholder+quoratev1connect.AllocationServiceBatchReleaseProcedure, options...)
+		http, anyServer+quoratev1connect.AllocationServiceBatchReleaseProcedure, options...)
 	return joinedMethod{
 		isJoinable: func(request any) bool {
 			r, ok := request.(*quoratev1.ReleaseRequest)
@@ -85,7 +85,7 @@ func joinedRelease(http connect.HTTPClient, options []connect.ClientOption) join
 // joinedRenew joins renewals.
 func joinedRenew(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchRenewRequest, quoratev1.BatchRenewResponse](
-		http, placeholder+quoratev1connect.AllocationServiceBatchRenewProcedure, options...)
+		http, anyServer+quoratev1connect.AllocationServiceBatchRenewProcedure, options...)
 	return joinedMethod{
 		isJoinable: func(request any) bool { _, ok := request.(*quoratev1.RenewRequest); return ok },
 		encode:     encodeElement,

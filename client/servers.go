@@ -14,8 +14,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// placeholder is the host in requests until the sender replaces it by the address of a server.
-const placeholder = "http://quorate.invalid"
+// anyServer is the host in requests until the sender replaces it by the address of a server.
+const anyServer = "http://quorate.invalid"
 
 // streamType begins the content types of streams.
 const streamType = "application/connect+"

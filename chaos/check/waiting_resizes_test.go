@@ -74,7 +74,7 @@ func TestWrongWaitingResizesAreFound(t *testing.T) {
 				addFinal(9, usageOf(7, 6, 1), changedRecord(1, append(claimOf("a", 2), claimOf("b", 1)...))),
 			"P2", "adds up to 2",
 		},
-		"its end is no end of the allocation": {
+		"a resize that ends does not end the allocation": {
 			full().resizeWaiting(6, 7, 1, 4, 2, 1, 4).resizeRefused(8, 9, 1, 2, 1, "ENDED").
 				addFinal(9, usageOf(6, 0, 6), heldRecord("y", "b", 6, 2)), "P3", "x was granted with fence 1 and is not held",
 		},

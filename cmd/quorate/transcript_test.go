@@ -3,13 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -483,20 +480,4 @@ func recordCommand(transcript *strings.Builder, server, line string) {
 		fmt.Fprintf(transcript, "[%d]\n", code)
 	}
 	transcript.WriteString("\n")
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s: want (-), got (+):\n%s", file, diff)
-	}
 }
