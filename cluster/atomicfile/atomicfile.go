@@ -27,12 +27,3 @@ func Write(path string, write func(io.Writer) error) error {
 	}
 	return SyncFolder(folder)
 }
-
-// SyncFolder makes the directory entries of a folder durable: without it, a crash may undo a rename.
-func SyncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

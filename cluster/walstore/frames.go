@@ -80,7 +80,8 @@ func scanSegment(data []byte) (s segmentScan) {
 // cannot be read.
 func hasLaterBatch(data []byte, from int) bool {
 	left := searchBytes
-	for at := max(from, fileHeaderBytes) + frameHeaderBytes; at+frameHeaderBytes <= len(data); at += frameHeaderBytes {
+	last := min(lengthBeforeZeros(data)-1, len(data)-frameHeaderBytes) // a frame does not begin with a zero
+	for at := max(from, fileHeaderBytes) + frameHeaderBytes; at <= last; at += frameHeaderBytes {
 		if data[at] != segment.FrameEntry {
 			continue
 		}

@@ -1,10 +1,10 @@
 package walstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -66,7 +66,7 @@ func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
 		return &CorruptError{Path: c.Folder, Reason: "the list of its segments has no last one"}
 	}
 	path := filepath.Join(c.Folder, segment.FileName(info))
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if bound >= info.BaseIndex {
 			return &CorruptError{Path: path, Reason: fmt.Sprintf("it is missing, with the entries %d to %d", info.BaseIndex,
@@ -77,16 +77,11 @@ func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer func() { _ = file.Close() }() // what must last is synced
-	data, err := io.ReadAll(file)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
 	found := scanSegment(data)
 	if err := checkTail(path, data, found, info, bound); err != nil {
 		return err
 	}
-	if err := dropTornWrite(c, file, data, found); err != nil {
+	if err := dropTornWrite(c, path, data, found); err != nil {
 		return err
 	}
 	if found.indexAt == 0 {
@@ -119,25 +114,43 @@ func checkTail(path string, data []byte, found segmentScan, info types.SegmentIn
 
 // dropTornWrite zeroes what follows the complete batches. raft-wal would leave it there, and take the parts that later
 // appends do not overwrite for entries.
-func dropTornWrite(c Config, file *os.File, data []byte, found segmentScan) error {
-	rest := data[found.end:]
-	written := len(rest)
-	for written > 0 && rest[written-1] == 0 {
-		written--
-	}
+func dropTornWrite(c Config, path string, data []byte, found segmentScan) error {
+	written := lengthBeforeZeros(data[found.end:])
 	if written == 0 {
 		return nil
 	}
 	c.Logger.Warn("dropped a write at the end of the log that a crash had interrupted; it was not acknowledged",
-		"file", file.Name(), "offset", found.end, "bytes", written)
-	_, err := file.WriteAt(make([]byte, written), int64(found.end))
+		"file", path, "offset", found.end, "bytes", written)
+	if err := overwriteWithZeros(path, int64(found.end), written); err != nil {
+		return fmt.Errorf("repair the end of %s: %w", path, err)
+	}
+	return nil
+}
+
+func overwriteWithZeros(path string, offset int64, length int) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(make([]byte, length), offset)
 	if err == nil {
 		err = file.Sync()
 	}
-	if err != nil {
-		return fmt.Errorf("repair the end of %s: %w", file.Name(), err)
+	return errors.Join(err, file.Close())
+}
+
+// lengthBeforeZeros returns the length of data without the zeros at its end, which are most of a segment: they are
+// compared in blocks.
+func lengthBeforeZeros(data []byte) int {
+	var zeros [4096]byte
+	n := len(data)
+	for n >= len(zeros) && bytes.Equal(data[n-len(zeros):n], zeros[:]) {
+		n -= len(zeros)
 	}
-	return nil
+	for n > 0 && data[n-1] == 0 {
+		n--
+	}
+	return n
 }
 
 // completeRotation records that the last segment is complete, and the one after it. A crash between the last write to a
