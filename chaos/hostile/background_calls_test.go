@@ -41,9 +41,9 @@ func (c *cluster) startTraffic(t *testing.T) *backgroundCalls {
 			for i := 0; ctx.Err() == nil; i++ {
 				err := traffic.retryCall(ctx, func(ctx context.Context) error {
 					return c.readAndWrite(ctx, n,
-						fmt.Sprintf("%s-%d", n.id, i))
+						fmt.Sprintf("%s-%d", n.ID, i))
 				})
-				traffic.addRound(n.id, err)
+				traffic.addRound(n.ID, err)
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
@@ -63,13 +63,13 @@ func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 		TLSClientConfig: config, ForceAttemptHTTP2: true,
 		DisableKeepAlives: true,
 	}}
-	trees := quoratev1connect.NewTreeServiceClient(client, c.apiURL(n))
+	trees := quoratev1connect.NewTreeServiceClient(client, n.URL())
 	if _, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"}); err != nil {
-		return fmt.Errorf("read at %s: %w", n.id, err)
+		return fmt.Errorf("read at %s: %w", n.ID, err)
 	}
-	if err := allocateAndRelease(ctx, quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n)),
+	if err := allocateAndRelease(ctx, quoratev1connect.NewAllocationServiceClient(client, n.URL()),
 		id); err != nil {
-		return fmt.Errorf("write at %s: %w", n.id, err)
+		return fmt.Errorf("write at %s: %w", n.ID, err)
 	}
 	return nil
 }

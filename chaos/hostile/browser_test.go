@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/pki"
 )
 
@@ -41,11 +42,11 @@ func browserCall(
 // TestBrowserAttacks: the calls that a browser makes for a web page of an attacker change nothing and reveal nothing,
 // at the API, the Boskos front end and the profiles. The same calls without a browser work.
 func TestBrowserAttacks(t *testing.T) {
-	profiles := freePorts(t, 1)[0]
+	profiles := servertest.FreePorts(t, 1)[0]
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--pprof-addr", profiles}})
 	c.applyTree(t, 10)
 	n := c.nodes[0]
-	api, boskos := "http://"+n.http, "http://"+n.boskos
+	api, boskos := "http://"+n.HTTP, "http://"+n.boskos
 	form := map[string]string{
 		"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://evil.example",
 		"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
@@ -125,7 +126,7 @@ func TestAllowedOriginsMayCall(t *testing.T) {
 	const page = "https://quotas.example.org"
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--cors-origin", page}})
 	c.applyTree(t, 10)
-	api := "http://" + c.nodes[0].http
+	api := "http://" + c.nodes[0].HTTP
 	script := map[string]string{
 		"Origin": page, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors",
 		"Access-Control-Request-Method": "POST",
@@ -153,7 +154,7 @@ func TestCertificateIsCheckedPerCall(t *testing.T) {
 	n := c.nodes[0]
 	kept := c.httpClient(t, "") // keeps its connection
 	ask := func() (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.apiURL(n)+"/readyz", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/readyz", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,11 +31,11 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	c.applyTree(t, 100)
 	ends := time.Now().Add(shortSpan)
 	for _, n := range c.nodes {
-		n.killProcess(t)
-		c.replaceCertificate(t, n.id, c.certs, shortSpan)
+		n.Kill()
+		c.replaceCertificate(t, n.ID, c.certs, shortSpan)
 	}
 	for _, n := range c.nodes {
-		n.startServer(t)
+		n.Start(t)
 	}
 	c.awaitReady(t)
 	traffic := c.startTraffic(t)
@@ -43,8 +43,8 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 
 	before := c.openConnections(t)
 	for _, n := range c.nodes {
-		c.replaceCertificate(t, n.id, c.certs, time.Hour)
-		n.sendSignal(t, syscall.SIGHUP)
+		c.replaceCertificate(t, n.ID, c.certs, time.Hour)
+		n.Signal(t, syscall.SIGHUP)
 	}
 	c.awaitGone(t, before, "the certificates of all nodes were renewed")
 
@@ -58,7 +58,7 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	for _, n := range c.nodes {
 		if !c.isReady(t, n) {
 			_, why := c.httpGet(t, n, "/readyz")
-			t.Errorf("%s is not ready: %s", n.id, why)
+			t.Errorf("%s is not ready: %s", n.ID, why)
 		}
 	}
 }
@@ -71,17 +71,17 @@ func TestExpiredCertificateIsReported(t *testing.T) {
 	c := startCluster(t, clusterOptions{encrypted: true})
 	_, follower := c.findLeader(t)
 	ends := time.Now().Add(shortSpan / 2)
-	follower.killProcess(t)
-	c.replaceCertificate(t, follower.id, c.certs, shortSpan/2)
-	follower.startServer(t)
+	follower.Kill()
+	c.replaceCertificate(t, follower.ID, c.certs, shortSpan/2)
+	follower.Start(t)
 	c.awaitReady(t)
 	time.Sleep(time.Until(ends))
 	waitFor(t, "it is ready with an expired certificate", func() bool { return !c.isReady(t, follower) })
 	waitFor(t, "the log does not say that the certificate has ended", func() bool {
-		return strings.Contains(follower.stderr.String(), "a certificate has ended, others refuse it")
+		return strings.Contains(follower.Stderr.String(), "a certificate has ended, others refuse it")
 	})
-	c.replaceCertificate(t, follower.id, c.certs, time.Hour)
-	follower.sendSignal(t, syscall.SIGHUP)
+	c.replaceCertificate(t, follower.ID, c.certs, time.Hour)
+	follower.Signal(t, syscall.SIGHUP)
 	c.awaitReady(t)
 }
 
@@ -120,7 +120,7 @@ func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 		func() { replaceFile(t, c.certs.CA(), slices.Concat(earlier, later)) },
 		func() {
 			for _, n := range c.nodes {
-				c.replaceCertificate(t, n.id, next, time.Hour)
+				c.replaceCertificate(t, n.ID, next, time.Hour)
 			}
 			replaceFile(t, c.certs.Key("client"), readFile(t, next.Key("client")))
 			replaceFile(t, c.certs.Cert("client"), readFile(t, next.Cert("client")))
@@ -140,12 +140,12 @@ func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 func (n *node) reloadCertificates(t *testing.T) {
 	t.Helper()
 	before := n.countReloads()
-	n.sendSignal(t, syscall.SIGHUP)
-	waitFor(t, n.id+" does not read its certificates again", func() bool { return n.countReloads() > before })
+	n.Signal(t, syscall.SIGHUP)
+	waitFor(t, n.ID+" does not read its certificates again", func() bool { return n.countReloads() > before })
 }
 
 // countReloads returns how often a server has read new certificates.
-func (n *node) countReloads() int { return strings.Count(n.stderr.String(), "certificates read again") }
+func (n *node) countReloads() int { return strings.Count(n.Stderr.String(), "certificates read again") }
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
@@ -161,7 +161,7 @@ func (c *cluster) openConnections(t *testing.T) map[string]bool {
 	t.Helper()
 	ports := map[string]bool{}
 	for _, n := range c.nodes {
-		for _, address := range []string{n.http, n.raft} {
+		for _, address := range []string{n.HTTP, n.Raft} {
 			_, port, err := net.SplitHostPort(address)
 			if err != nil {
 				t.Fatal(err)

@@ -1,22 +1,23 @@
 package hostile
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/pki"
 )
 
@@ -33,11 +34,9 @@ type clusterOptions struct {
 
 // node is one server of a cluster.
 type node struct {
-	id                         string
-	http, raft, gossip, boskos string // host:port
-	data                       string // its data folder
-	args                       []string
-	*process
+	*servertest.Server
+
+	boskos string // host:port
 }
 
 // cluster is a set of servers; the first is n1.
@@ -50,77 +49,50 @@ type cluster struct {
 func startCluster(t *testing.T, o clusterOptions) *cluster {
 	t.Helper()
 	c := &cluster{}
-	size := max(1, o.size)
-	if o.size == 0 {
-		size = 3
-	}
-	var ids, peers []string
-	ports := freePorts(t, 4*size)
-	for i := range size {
-		n := &node{
-			id: fmt.Sprintf("n%d", i+1), http: ports[4*i], raft: ports[4*i+1], gossip: ports[4*i+2],
-			boskos: ports[4*i+3],
-			data:   filepath.Join(t.TempDir(), "data"),
-		}
-		c.nodes, ids, peers = append(c.nodes, n), append(ids, n.id), append(peers, n.gossip)
-	}
+	o.size = cmp.Or(o.size, 3)
 	if o.encrypted {
 		c.certs = pki.Folder(filepath.Join(t.TempDir(), "certs"))
+		ids := []string{"n1", "n2", "n3"}[:o.size]
 		if end := runCommand(t, "tls", "init", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
 			t.Fatalf("tls init: %+v", end)
 		}
 	}
-	for _, n := range c.nodes {
-		n.args = append([]string{
-			"server", "--id", n.id, "--data-dir", n.data, "--http-addr", n.http, "--raft-addr", n.raft, "--gossip-addr",
-			n.gossip,
-			"--boskos-addr", n.boskos, "--bootstrap-expect", fmt.Sprint(size), "--join", strings.Join(peers, ","),
-			"--raise-level-after", "1s",
-		}, o.args...)
-		if o.encrypted {
-			n.args = append(n.args, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert(n.id), "--tls-key",
-				c.certs.Key(n.id),
-				"--tls-client-auth", "require", "--gossip-keys-file", c.certs.GossipKeys())
-		}
-		n.startServer(t)
-	}
-	c.awaitReady(t)
+	servertest.StartCluster(t, servertest.Settings{
+		Size: o.size, Certificates: string(c.certs), ClientAuth: o.encrypted, Patience: waitTimeout,
+		Each: func(_ int, s *servertest.Server) {
+			n := &node{s, servertest.FreePorts(t, 1)[0]}
+			s.Args = slices.Concat(s.Args, []string{
+				"--boskos-addr", n.boskos, "--log-level", "info", "--raise-level-after", "1s",
+			}, o.args)
+			c.nodes = append(c.nodes, n)
+		},
+	})
 	return c
 }
 
-// startServer starts the server with the data in its folder.
-func (n *node) startServer(t *testing.T) {
+// memoryOf returns a field of /proc/<pid>/status in bytes: VmRSS is the present memory, VmHWM the peak.
+func (n *node) memoryOf(t *testing.T, field string) int64 {
 	t.Helper()
-	n.process = startProcess(t, n.args...)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, field+": %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	t.Fatalf("/proc has no %s", field)
+	return 0
 }
-
-// restartProcess kills the server and starts it again.
-func (n *node) restartProcess(t *testing.T) {
-	t.Helper()
-	n.killProcess(t)
-	n.startServer(t)
-}
-
-// pauseProcess stops the server with SIGSTOP.
-func (n *node) pauseProcess(t *testing.T) { t.Helper(); n.sendSignal(t, syscall.SIGSTOP) }
 
 // clientFlags returns the flags of commands that call this server.
 func (c *cluster) clientFlags(n *node) []string {
 	if c.certs == "" {
-		return []string{"--server", "http://" + n.http}
+		return []string{"--server", n.URL()}
 	}
-	return []string{
-		"--server", "https://" + n.http, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert("client"), "--tls-key",
-		c.certs.Key("client"),
-	}
-}
-
-// apiURL returns the API address of a server.
-func (c *cluster) apiURL(n *node) string {
-	if c.certs == "" {
-		return "http://" + n.http
-	}
-	return "https://" + n.http
+	return []string{"--server", n.URL(), "--tls-ca", n.CA, "--tls-cert", n.Cert, "--tls-key", n.Key}
 }
 
 // httpClient returns a client with its own connections from a source address ("" for any), so that the server can
@@ -161,20 +133,20 @@ func (c *cluster) tlsConfig(t *testing.T) *tls.Config {
 
 func (c *cluster) allocationClient(t *testing.T, n *node) quoratev1connect.AllocationServiceClient {
 	t.Helper()
-	return quoratev1connect.NewAllocationServiceClient(c.httpClient(t, ""), c.apiURL(n))
+	return quoratev1connect.NewAllocationServiceClient(c.httpClient(t, ""), n.URL())
 }
 
 func (c *cluster) treeClient(t *testing.T, n *node) quoratev1connect.TreeServiceClient {
 	t.Helper()
-	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), c.apiURL(n))
+	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), n.URL())
 }
 
 // awaitReady waits until every server that runs answers /readyz with 200.
 func (c *cluster) awaitReady(t *testing.T) {
 	t.Helper()
 	for _, n := range c.nodes {
-		if n.isRunning() {
-			waitFor(t, n.id+" does not get ready", func() bool { return c.isReady(t, n) })
+		if n.Running() {
+			waitFor(t, n.ID+" does not get ready", func() bool { return c.isReady(t, n) })
 		}
 	}
 }
@@ -191,7 +163,7 @@ func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.apiURL(n)+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL()+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +185,11 @@ func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	waitFor(t, "there is no leader", func() bool {
 		leader, follower = nil, nil
 		for _, n := range c.nodes {
-			if !n.isRunning() {
+			if !n.Running() {
 				continue
 			}
 			if status, body := c.httpGet(t, n, "/metrics"); status == http.StatusOK &&
-				strings.Contains(body, "\nquorate_leader 1") {
+				strings.Contains(body, "\n"+`quorate_leader{cluster="quorate"} 1`) {
 				leader = n
 			} else {
 				follower = n
@@ -247,30 +219,4 @@ func requestCores(id string, cores int64) *quoratev1.AllocateRequest {
 		Id:     id,
 		Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}},
 	}
-}
-
-// Ports are counted up from a random start, below the range of outgoing connections.
-var (
-	firstPort = 20_000 + rand.Int32N(10_000)
-	nextPort  atomic.Int32
-)
-
-// freePorts finds addresses on loopback that are free for both TCP and UDP.
-func freePorts(t *testing.T, count int) []string {
-	t.Helper()
-	var found []string
-	for len(found) < count {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1))
-		tcp, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-		if err != nil {
-			continue
-		}
-		udp, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", address)
-		if err == nil {
-			found = append(found, address)
-			_ = udp.Close() // it was only to see that it is free
-		}
-		_ = tcp.Close() // it was only to see that it is free
-	}
-	return found
 }

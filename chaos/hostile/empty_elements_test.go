@@ -84,17 +84,17 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 				}
 				answer, err := c.postCompressed(t, asked, request.procedure, form, sent)
 				if err != nil {
-					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.id, err)
+					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.ID, err)
 				}
 				if answer.Code != "invalid_argument" || !strings.Contains(answer.Message, request.says) ||
 					len(answer.Message) > 4<<10 {
-					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.id, answer.Code,
+					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.ID, answer.Code,
 						answer.Message, request.says)
 				}
 				for n := range before {
 					if grown := n.memoryOf(t, "VmHWM") - before[n]; grown > most {
-						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.id,
-							grown>>20, n.id)
+						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.ID,
+							grown>>20, n.ID)
 					}
 				}
 			}
@@ -116,7 +116,7 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 		t.Errorf("eight requests of %d bytes took %d MiB", len(sent), grown>>20)
 	}
 	for n, was := range before {
-		t.Logf("%s took %d MiB at most", n.id, (n.memoryOf(t, "VmHWM")-was)>>20)
+		t.Logf("%s took %d MiB at most", n.ID, (n.memoryOf(t, "VmHWM")-was)>>20)
 	}
 	if rate := c.pairsPerSecond(t, follower, 2, time.Second); rate == 0 {
 		t.Error("the cluster carries out nothing any more")
@@ -146,7 +146,7 @@ func (c *cluster) postCompressed(
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1."+procedure,
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL()+"/quorate.v1."+procedure,
 		bytes.NewReader(body))
 	if err != nil {
 		return answer, err

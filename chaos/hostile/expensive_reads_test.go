@@ -175,8 +175,8 @@ func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	client := c.httpClient(t, "127.0.0.2")
 	careless := connect.WithCodec(&carelessCodec{})
 	greedy := serviceClients{
-		quoratev1connect.NewTreeServiceClient(client, c.apiURL(n), careless),
-		quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n), careless),
+		quoratev1connect.NewTreeServiceClient(client, n.URL(), careless),
+		quoratev1connect.NewAllocationServiceClient(client, n.URL(), careless),
 	}
 	var all sync.WaitGroup
 	var count atomic.Int64

@@ -38,7 +38,7 @@ func TestFailOver(t *testing.T) {
 		gap, failed := c.failOver(t, leader, i)
 		gaps = append(gaps, gap)
 		patient = patient || failed == 0
-		leader.startServer(t)
+		leader.Start(t)
 		c.awaitReady(t)
 	}
 	slices.Sort(gaps)
@@ -83,7 +83,7 @@ func (c *cluster) failOver(t *testing.T, leader *node, round int) (gap time.Dura
 		}
 	}
 	time.Sleep(2 * time.Second)
-	leader.killProcess(t)
+	leader.Kill()
 	killed := time.Now()
 	waitFor(t, "nothing is acknowledged again", func() bool {
 		mu.Lock()

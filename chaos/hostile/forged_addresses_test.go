@@ -50,7 +50,7 @@ func (th *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case strings.HasSuffix(r.URL.Path, "/GetStanding"):
 		answer = &peerv1.GetStandingResponse{
-			Id: as.id, State: "Leader", Version: "v9", FeatureLevel: 4,
+			Id: as.ID, State: "Leader", Version: "v9", FeatureLevel: 4,
 			LastIndex: 1 << 40, Term: 1 << 40,
 		}
 	case strings.HasSuffix(r.URL.Path, "/ReadIndex"):
@@ -96,7 +96,7 @@ func TestForgedAddresses(t *testing.T) {
 					if g.key != nil {
 						packet = forge.Encrypted(g.key, packet)
 					}
-					to, err := net.Dial("udp", n.gossip)
+					to, err := net.Dial("udp", n.Gossip)
 					if err != nil {
 						continue
 					}
@@ -109,7 +109,8 @@ func TestForgedAddresses(t *testing.T) {
 		defer func() { stop(); <-forging }()
 		time.Sleep(2 * time.Second)
 		c.checkServing(t, "while addresses are forged")
-		follower.restartProcess(t)
+		follower.Kill()
+		follower.Start(t)
 		c.awaitReady(t)
 		c.checkServing(t, "after a restart while addresses are forged")
 		if robbed := th.misdirected.Load(); robbed > 0 {

@@ -85,7 +85,7 @@ func TestAnnouncedBodies(t *testing.T) {
 		var stops []func()
 		for _, n := range []*node{leader, follower} {
 			stops = append(stops, silentCalls(t, c.httpClient(t, ""),
-				c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
+				n.URL()+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
 		}
 		time.Sleep(500 * time.Millisecond) // until all are announced
 		calls := c.treeClient(t, follower)
@@ -110,14 +110,14 @@ func TestManySilentCalls(t *testing.T) {
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
 	c.measureAttack(t, n, func() func() {
-		stop := silentCalls(t, c.httpClient(t, attackerAddress), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate",
+		stop := silentCalls(t, c.httpClient(t, attackerAddress), n.URL()+"/quorate.v1.AllocationService/Allocate",
 			"application/json", 100, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
 	// From the address of all other clients, too: they have to wait until the silent calls are cut off, and no
 	// longer.
-	stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate",
+	stop := silentCalls(t, c.httpClient(t, ""), n.URL()+"/quorate.v1.AllocationService/Allocate",
 		"application/json", 100, 48)
 	waitFor(t, "places do not become free", func() bool { return c.pairsPerSecond(t, n, 1, time.Second) > 0 })
 	stop()
@@ -165,7 +165,7 @@ func TestSlowPostsToFrontEnds(t *testing.T) {
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
 	for name, at := range map[string]struct{ address, path string }{
-		"YuniKorn": {n.http, "/ws/v1/validate-conf"}, "Boskos": {n.boskos, "/update?name=a&owner=b&state=c"},
+		"YuniKorn": {n.HTTP, "/ws/v1/validate-conf"}, "Boskos": {n.boskos, "/update?name=a&owner=b&state=c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.measureAttack(t, n, func() func() {
@@ -185,13 +185,14 @@ func TestSilentReflection(t *testing.T) {
 	n := c.nodes[0]
 	c.measureAttack(t, n, func() func() {
 		stop := silentCalls(t, c.httpClient(t, ""),
-			c.apiURL(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
+			n.URL()+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
 	waitFor(t, "the streams do not end", func() bool {
 		_, page := c.httpGet(t, n, "/metrics")
-		const open = `quorate_rpc_open{procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}`
+		const open = `quorate_rpc_open{cluster="quorate",` +
+			`procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}`
 		return strings.Contains(page, open+" 0")
 	})
 }
@@ -205,7 +206,7 @@ func TestManyConnections(t *testing.T) {
 		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackerAddress)}}
 		var open []net.Conn
 		for range 300 {
-			conn, err := dialer.DialContext(t.Context(), "tcp", n.http)
+			conn, err := dialer.DialContext(t.Context(), "tcp", n.HTTP)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +233,7 @@ func TestGreedyWatchers(t *testing.T) {
 	client := c.httpClient(t, attackerAddress)
 	var refused, opened atomic.Int32
 	for range 100 {
-		go watchOnce(ctx, client, c.apiURL(n), &opened, &refused)
+		go watchOnce(ctx, client, n.URL(), &opened, &refused)
 	}
 	waitFor(t, "the attacker does not have its share", func() bool { return opened.Load()+refused.Load() == 100 })
 	if refused.Load() < 100-64 {
@@ -246,7 +247,7 @@ func TestGreedyWatchers(t *testing.T) {
 		t.Errorf("another caller has %v", answer.GetAllocation().GetState())
 	}
 	opened.Store(0)
-	go watchOnce(ctx, c.httpClient(t, ""), c.apiURL(n), &opened, &refused)
+	go watchOnce(ctx, c.httpClient(t, ""), n.URL(), &opened, &refused)
 	waitFor(t, "another caller cannot watch", func() bool { return opened.Load() == 1 })
 }
 

@@ -90,7 +90,7 @@ func heavyBatch(t *testing.T) []byte {
 // postBatch sends an encoded batch and reports whether it was carried out.
 func (c *cluster) postBatch(ctx context.Context, client *http.Client, to *node, body []byte) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		c.apiURL(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
+		to.URL()+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,36 +32,36 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	snapshots := filepath.Join(damaged.data, "snapshots", "*", "meta.json")
+	snapshots := filepath.Join(damaged.Data, "snapshots", "*", "meta.json")
 	waitFor(t, "there is no snapshot", func() bool { found, _ := filepath.Glob(snapshots); return len(found) > 0 })
-	paused.pauseProcess(t)
+	paused.Signal(t, syscall.SIGSTOP)
 	for i := range 20 {
 		if _, err := calls.Allocate(t.Context(), requestCores(fmt.Sprint("precious-", i), 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, n := range c.nodes {
-		n.killProcess(t)
+		n.Kill()
 	}
-	if err := os.Remove(filepath.Join(damaged.data, "raft.db")); err != nil {
+	if err := os.Remove(filepath.Join(damaged.Data, "raft.db")); err != nil {
 		t.Fatal(err)
 	}
-	paused.startServer(t)
-	damaged.startServer(t)
-	waitFor(t, damaged.id+" does not say that it waits", func() bool {
+	paused.Start(t)
+	damaged.Start(t)
+	waitFor(t, damaged.ID+" does not say that it waits", func() bool {
 		_, body := c.httpGet(t, damaged, "/readyz")
 		return strings.Contains(body, "raft.db with its log, term and vote is gone") &&
 			strings.Contains(body, "neither votes nor confirms")
 	})
 	for range 20 { // several elections
 		for _, n := range []*node{paused, damaged} {
-			if c.isReady(t, n) || strings.Contains(n.stderr.String(), "leadership established") {
-				t.Fatalf("%s serves, and no server that runs has the acknowledged writes", n.id)
+			if c.isReady(t, n) || strings.Contains(n.Stderr.String(), "leadership established") {
+				t.Fatalf("%s serves, and no server that runs has the acknowledged writes", n.ID)
 			}
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	leader.startServer(t)
+	leader.Start(t)
 	c.awaitReady(t)
 	for i := range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
@@ -73,7 +74,7 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	end := runCommand(t, append([]string{"cluster", "wait", "--voters", "3", "--healthy", "--timeout", "2m"},
 		c.clientFlags(leader)...)...)
 	if end.code != 0 {
-		t.Errorf("%s is not taken in again: %+v", damaged.id, end)
+		t.Errorf("%s is not taken in again: %+v", damaged.ID, end)
 	}
 }
 

@@ -66,7 +66,8 @@ func TestClusterWithoutAttack(t *testing.T) {
 			if follower.memoryOf(t, "VmHWM") < follower.memoryOf(t, "VmRSS")/2 {
 				t.Error("the most memory is less than the present one")
 			}
-			follower.restartProcess(t)
+			follower.Kill()
+			follower.Start(t)
 			c.awaitReady(t)
 		})
 	}

@@ -37,7 +37,7 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		if i%2 == 1 {
 			n = follower
 		}
-		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), c.apiURL(n))
+		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), n.URL())
 		attackers.Go(func() {
 			stream, err := client.Restore(t.Context())
 			if err != nil {
@@ -68,7 +68,7 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 		for _, n := range c.nodes {
-			most[n.id] = max(most[n.id], n.unnamedBytes(t))
+			most[n.ID] = max(most[n.ID], n.unnamedBytes(t))
 		}
 	}
 	t.Logf("answers: %v, kept at most: %v", codes, most)
@@ -76,11 +76,11 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		t.Errorf("no restore was refused for want of room: %v", codes)
 	}
 	for _, n := range c.nodes {
-		if most[n.id] > maxKeptBytes {
-			t.Errorf("%s kept %d MiB of restores that it must refuse", n.id, most[n.id]>>20)
+		if most[n.ID] > maxKeptBytes {
+			t.Errorf("%s kept %d MiB of restores that it must refuse", n.ID, most[n.ID]>>20)
 		}
-		if !n.isRunning() {
-			t.Errorf("%s has stopped", n.id)
+		if !n.Running() {
+			t.Errorf("%s has stopped", n.ID)
 		}
 	}
 	c.awaitReady(t)
@@ -89,10 +89,10 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 // unnamedBytes returns the size of all open files of a server that have been deleted.
 func (n *node) unnamedBytes(t *testing.T) (total int64) {
 	t.Helper()
-	if !n.isRunning() {
+	if !n.Running() {
 		return 0
 	}
-	folder := fmt.Sprintf("/proc/%d/fd", n.cmd.Process.Pid)
+	folder := fmt.Sprintf("/proc/%d/fd", n.PID())
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return 0 // it has ended meanwhile

@@ -72,7 +72,7 @@ func (c *cluster) playHolders(t *testing.T, careful string) int64 {
 func (c *cluster) playHolder(t *testing.T, log, careful string, random *rand.Rand, end time.Time) {
 	t.Helper()
 	holder := exec.Command(os.Args[0])
-	holder.Env = append(os.Environ(), holderServers+"="+c.apiURL(c.nodes[0]), holderLog+"="+log,
+	holder.Env = append(os.Environ(), holderServers+"="+c.nodes[0].URL(), holderLog+"="+log,
 		holderCareful+"="+careful)
 	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := holder.Start(); err != nil {

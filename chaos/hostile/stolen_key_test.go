@@ -87,7 +87,7 @@ func (s stolenKey) claimToLead(t *testing.T, n *node) error {
 			Addr: []byte("127.0.0.1:9"),
 		}, Term: foreignTerm,
 	}
-	return transport.AppendEntries(raft.ServerID(n.id), raft.ServerAddress(n.raft), request,
+	return transport.AppendEntries(raft.ServerID(n.ID), raft.ServerAddress(n.Raft), request,
 		&raft.AppendEntriesResponse{})
 }
 
@@ -114,9 +114,9 @@ const nodeProtocol = "quorate-node/1"
 func (c *cluster) awaitServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
-		waitFor(t, when+" "+n.id+" is not ready", func() bool { return c.isReady(t, n) })
+		waitFor(t, when+" "+n.ID+" is not ready", func() bool { return c.isReady(t, n) })
 		if rate := c.pairsPerSecond(t, n, 2, time.Second); rate == 0 {
-			t.Errorf("%s %s carries out nothing", when, n.id)
+			t.Errorf("%s %s carries out nothing", when, n.ID)
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (c *cluster) awaitServing(t *testing.T, when string) {
 func (c *cluster) checkTerms(t *testing.T, asked stolenKey) {
 	t.Helper()
 	for _, n := range c.nodes {
-		if !n.isRunning() {
+		if !n.Running() {
 			continue
 		}
-		standing, err := asked.peerClient(t, n.raft, nodeProtocol).
+		standing, err := asked.peerClient(t, n.Raft, nodeProtocol).
 			GetStanding(t.Context(), &peerv1.GetStandingRequest{})
 		if err != nil || standing.GetTerm() >= foreignTerm {
-			t.Errorf("%s is in term %d: %v", n.id, standing.GetTerm(), err)
+			t.Errorf("%s is in term %d: %v", n.ID, standing.GetTerm(), err)
 		}
 	}
 }
@@ -144,11 +144,11 @@ func TestKeyOfNodeThatNeverJoined(t *testing.T) {
 	stranger := c.stealKey(t, "n9")
 	for _, n := range c.nodes {
 		if err := stranger.claimToLead(t, n); err == nil {
-			t.Errorf("raft of %s takes messages from a node that never joined", n.id)
+			t.Errorf("raft of %s takes messages from a node that never joined", n.ID)
 		}
-		if _, err := stranger.peerClient(t, n.raft, nodeProtocol).
+		if _, err := stranger.peerClient(t, n.Raft, nodeProtocol).
 			ReadIndex(t.Context(), &peerv1.ReadIndexRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
-			t.Errorf("%s answers a node that never joined: %v", n.id, err)
+			t.Errorf("%s answers a node that never joined: %v", n.ID, err)
 		}
 	}
 	c.checkTerms(t, stranger)
@@ -166,12 +166,12 @@ func TestKeyOfRemovedNode(t *testing.T) {
 		return runCommand(t, append([]string{"cluster", "remove", "n3", "--force"}, c.clientFlags(leader)...)...).
 			code == 0
 	})
-	c.nodes[2].killProcess(t)
+	c.nodes[2].Kill()
 	c.nodes = c.nodes[:2]
 	c.awaitReady(t)
 	for _, n := range c.nodes {
 		if err := key.claimToLead(t, n); err == nil {
-			t.Errorf("raft of %s takes messages from a removed node", n.id)
+			t.Errorf("raft of %s takes messages from a removed node", n.ID)
 		}
 	}
 	c.checkTerms(t, key)
@@ -188,33 +188,33 @@ func TestKeyOfAnotherMember(t *testing.T) {
 	var id string
 	for _, n := range c.nodes {
 		if n != leader && n != victim {
-			id = n.id
+			id = n.ID
 		}
 	}
 	key := c.stealKey(t, id)
-	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.apiURL(victim))
+	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), victim.URL())
 	waitFor(t, "the feature level does not rise", func() bool {
 		level, err := calls.GetLevel(t.Context(), &quoratev1.GetLevelRequest{})
 		return err == nil && level.GetLevel() >= 5
 	})
-	for _, names := range []string{id, leader.id} {
+	for _, names := range []string{id, leader.ID} {
 		notice := &peerv1.NotifyRequest{LeaderId: names}
 		for where, peers := range map[string]peerv1connect.PeerServiceClient{
-			"the port of raft":     key.peerClient(t, victim.raft, nodeProtocol),
-			"the port for clients": key.peerClient(t, victim.http, "h2"),
+			"the port of raft":     key.peerClient(t, victim.Raft, nodeProtocol),
+			"the port for clients": key.peerClient(t, victim.HTTP, "h2"),
 		} {
 			if _, err := peers.Notify(t.Context(), notice); err == nil {
-				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.id, id, names, where)
+				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.ID, id, names, where)
 			}
 		}
 	}
 	relayed, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-		c.apiURL(victim)+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
+		victim.URL()+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	relayed.Header.Set("Content-Type", "application/json")
-	relayed.Header.Set("Quorate-Relayed-By", leader.id)
+	relayed.Header.Set("Quorate-Relayed-By", leader.ID)
 	answer, err := c.httpClient(t, "").Do(relayed)
 	if err != nil {
 		t.Fatal(err)
@@ -225,18 +225,18 @@ func TestKeyOfAnotherMember(t *testing.T) {
 		t.Errorf("a client's call that says it was relayed: %d %s", answer.StatusCode, text)
 	}
 	c.impersonateNode(t, victim, key)
-	victim.startServer(t)
+	victim.Start(t)
 	c.awaitReady(t)
-	c.awaitServing(t, "after an impostor took the place of "+victim.id)
+	c.awaitServing(t, "after an impostor took the place of "+victim.ID)
 }
 
 // impersonateNode kills a server and listens at its addresses with the key of another node. No server may send
 // anything to it, and the killed server keeps its vote.
 func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 	t.Helper()
-	victim.killProcess(t)
+	victim.Kill()
 	var attempts, heard atomic.Int64
-	for _, address := range []string{victim.raft, victim.http} {
+	for _, address := range []string{victim.Raft, victim.HTTP} {
 		var listener net.Listener
 		waitFor(t, address+" does not get free", func() bool {
 			var err error
@@ -265,14 +265,14 @@ func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 			rest.nodes = append(rest.nodes, n)
 		}
 	}
-	waitFor(t, "no server calls "+victim.id, func() bool { return attempts.Load() > 3 })
-	rest.awaitServing(t, "while an impostor has the addresses of "+victim.id)
+	waitFor(t, "no server calls "+victim.ID, func() bool { return attempts.Load() > 3 })
+	rest.awaitServing(t, "while an impostor has the addresses of "+victim.ID)
 	if said := heard.Load(); said > 0 {
 		t.Errorf("%d bytes were sent to an impostor", said)
 	}
 	end := runCommand(t, append([]string{"cluster", "members"}, rest.clientFlags(rest.nodes[0])...)...)
-	if line := lineOf(end.stdout, victim.id); !strings.Contains(line, "voter") || strings.Contains(line, "non-voter") {
-		t.Errorf("%s lost its vote to an impostor: %s", victim.id, end.stdout)
+	if line := lineOf(end.stdout, victim.ID); !strings.Contains(line, "voter") || strings.Contains(line, "non-voter") {
+		t.Errorf("%s lost its vote to an impostor: %s", victim.ID, end.stdout)
 	}
 }
 

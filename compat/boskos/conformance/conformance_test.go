@@ -67,9 +67,9 @@ func configuration(t *testing.T) string {
 // recorded plays what was recorded from the original, through a node that does not lead.
 func (c *cluster) recorded(t *testing.T) {
 	t.Helper()
-	_, others := c.leader(t)
+	_, others := c.Leader(t)
 	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^TestExchanges$", "./compat/boskos",
-		"-args", "-at", others[0].url())
+		"-args", "-at", c.url(others[0]))
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -79,7 +79,7 @@ func (c *cluster) recorded(t *testing.T) {
 // manyTypes are all there.
 func (c *cluster) manyTypes(t *testing.T) {
 	t.Helper()
-	me := newClient(t, "me", c.nodes[2].url())
+	me := newClient(t, "me", c.url(c.Servers[2]))
 	for n := 0; n < manyTypes; n += 50 {
 		rtype := fmt.Sprintf("many-%03d-quota-slice", n)
 		r, err := me.Acquire(rtype, "free", "leased")

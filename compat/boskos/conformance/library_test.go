@@ -13,7 +13,7 @@ import (
 // lease is the life of a lease by way of the Go library, each step through another node than the one before.
 func (c *cluster) lease(t *testing.T) {
 	t.Helper()
-	first, second, third := c.nodes[0].url(), c.nodes[1].url(), c.nodes[2].url()
+	first, second, third := c.url(c.Servers[0]), c.url(c.Servers[1]), c.url(c.Servers[2])
 
 	me := newClient(t, "me", first)
 	got, err := me.Acquire("slice", "free", "leased")
@@ -65,7 +65,7 @@ func (c *cluster) lease(t *testing.T) {
 // tools do what janitors, reapers and masons do.
 func (c *cluster) tools(t *testing.T) {
 	t.Helper()
-	first, second, third := c.nodes[0].url(), c.nodes[1].url(), c.nodes[2].url()
+	first, second, third := c.url(c.Servers[0]), c.url(c.Servers[1]), c.url(c.Servers[2])
 
 	janitor := newClient(t, "janitor", second)
 	dirty, err := janitor.Acquire("project", "dirty", "cleaning")
@@ -114,8 +114,8 @@ func (c *cluster) tools(t *testing.T) {
 // the leader is killed meanwhile.
 func (c *cluster) line(t *testing.T) {
 	t.Helper()
-	_, others := c.leader(t)
-	holder := newClient(t, "holder", others[0].url())
+	_, others := c.Leader(t)
+	holder := newClient(t, "holder", c.url(others[0]))
 	if _, err := holder.Acquire("queue", "dirty", "busy"); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func (c *cluster) line(t *testing.T) {
 	defer cancel()
 	served := make(chan string, 2)
 	for i, owner := range []string{"first", "second"} {
-		waiting := newClient(t, owner, others[i].url())
+		waiting := newClient(t, owner, c.url(others[i]))
 		if _, err := waiting.AcquireWithPriority("queue", "dirty", "busy", owner); !errors.Is(err, client.ErrNotFound) {
 			t.Fatalf("%s is served: %v", owner, err)
 		}

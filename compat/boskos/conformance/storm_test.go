@@ -54,15 +54,14 @@ func (c *cluster) storm(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range stormClients {
 		clients.Go(func() {
-			work(ctx, t, h, fmt.Sprintf("client-%d", i), c.nodes[i%len(c.nodes)])
+			work(ctx, t, h, fmt.Sprintf("client-%d", i), c.url(c.Servers[i%len(c.Servers)]))
 		})
 	}
 	for range 2 {
 		time.Sleep(stormFor / 4)
 		lost := c.killLeader(t)
 		time.Sleep(time.Second)
-		lost.start(c.t)
-		lost.ready(t)
+		lost.Restart(t)
 	}
 	clients.Wait()
 	for _, clash := range h.clashes {
@@ -77,9 +76,9 @@ func (c *cluster) storm(t *testing.T) {
 
 // work takes and gives back until the time is over. A caller that is in the queue then waits for its grant, and gives
 // it back.
-func work(ctx context.Context, t *testing.T, h *holders, owner string, n *node) {
+func work(ctx context.Context, t *testing.T, h *holders, owner, url string) {
 	t.Helper()
-	me := newClient(t, owner, n.url())
+	me := newClient(t, owner, url)
 	for round := 0; ctx.Err() == nil; round++ {
 		r := take(t, me, fmt.Sprintf("%s-%d", owner, round))
 		if r == nil {
@@ -126,10 +125,10 @@ func giveBack(t *testing.T, me *client.Client, name string) {
 // allThere wants that every node shows every item free.
 func allThere(t *testing.T, c *cluster) {
 	t.Helper()
-	for _, n := range c.nodes {
-		metric, err := newClient(t, "", n.url()).Metric("storm")
+	for _, s := range c.Servers {
+		metric, err := newClient(t, "", c.url(s)).Metric("storm")
 		if err != nil || metric.Current["free"] != stormItems || metric.Owners[""] != stormItems {
-			t.Errorf("%s shows %+v, %v", n.id, metric, err)
+			t.Errorf("%s shows %+v, %v", s.ID, metric, err)
 		}
 	}
 }
