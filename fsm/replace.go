@@ -181,6 +181,7 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	}
 	ledger := loaded.ledger
 	ledger.Supersede(f.ledger.Header(), gap)
+	ledger.BeginChanges(index)
 	f.ledger = ledger // the audit records stay: no backup brings back a state in which something was not recorded
 	f.recordRestore(index, header.GetIndex())
 	// Watchers must read the whole state again, as after any snapshot.

@@ -40,6 +40,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	}
 	before, head := f.nextDue(), f.records.Head()
 	f.ledger, f.records, f.applied = loaded.ledger, loaded.records, header.GetIndex()
+	f.ledger.BeginChanges(f.applied)
 	f.setFormat(max(firstFormat, header.GetEntryFormat()))
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil

@@ -16,6 +16,18 @@ func (a *Allocate) Lists() [][]Claim {
 // ListCount is the number of Lists.
 func (a *Allocate) ListCount() int { return max(1, len(a.AnyOf)) }
 
+// TreeNames are the trees of the claims of all Lists, each once.
+func (a *Allocate) TreeNames() []string {
+	var names []string
+	a.HasClaim(func(c Claim) bool {
+		if !slices.Contains(names, c.Tree) {
+			names = append(names, c.Tree)
+		}
+		return false
+	})
+	return names
+}
+
 // HasClaim reports whether f is true for a claim of any of the Lists.
 func (a *Allocate) HasClaim(f func(Claim) bool) bool {
 	return slices.ContainsFunc(a.Claims, f) ||

@@ -77,6 +77,8 @@ const (
 	// MaxAdopted bounds the ids of one AdoptAllocations.
 	MaxAdopted   = 1000
 	MaxPrincipal = 256
+	// RecentDenials is how long a denial counts as recent, in milliseconds.
+	RecentDenials = 10 * 60 * 1000
 	// MaxRevisionChanges is the number of changes of one revision that the history keeps.
 	MaxRevisionChanges = 200
 )
@@ -114,6 +116,14 @@ const (
 	MaxAutoApprovePercent      = 100
 	MinAutoApproveEvery   Span = 60 * 60 * 1000
 	MaxAutoApproveEvery   Span = 366 * 24 * 60 * 60 * 1000
+)
+
+// Bounds of Changes and of its query.
+const (
+	MaxChangedTrees = 256
+	MaxChangedNodes = 256 // of one tree
+	MaxChangedNames = 2_048
+	MaxWatchedTrees = 64
 )
 
 // MaxUsagePercent is the largest share of a limit that a UsageQuery can ask for.
@@ -160,7 +170,10 @@ const (
 // MaxHolderGroups bounds the holders that an explanation names for one violated limit.
 const MaxHolderGroups = 20
 
-// MaxDenialHolders bounds those that a denial names, which travels in the header of an answer.
+// MaxBlockers bounds the allocations, and the requests ahead, that an explanation names for one violated limit.
+const MaxBlockers = 20
+
+// MaxDenialHolders bounds each of these in a denial, which travels in the header of an answer.
 const MaxDenialHolders = 5
 
 // MaxExpire is the largest number of records that one Expire may end or change.

@@ -28,41 +28,9 @@ type Decision struct {
 	Placements []ClaimInfo
 	// Remedy is a change that would admit a denied request. Only Explain computes it.
 	Remedy *Remedy
-	// Holders are who stands in the way now, one entry for each violated limit of a resource or of items, in the order of
-	// the violations. Only Explain computes them.
+	// Holders are who is in the way now, at most one entry for each violation, in their order. Only Explain and the page
+	// of the queue that asks for it compute them.
 	Holders []LevelHolders
-}
-
-// LevelHolders are the holders of what counts against one violated limit.
-type LevelHolders struct {
-	Tree, Node, Resource string
-	// Kind is OfResource or OfItems, Holder is whose limit it is, Item as in a Violation.
-	Kind   ViolationKind
-	Holder Holder
-	Item   string
-	// Groups are at most MaxHolderGroups, the largest amounts first; at equal amounts by node, user and owner.
-	Groups []HolderGroup
-	// Others is what else counts against the limit: what smaller and much older holders have, those that the asker may
-	// not see, and items that nobody holds and that are not available. It is 0 if the asker may not see the total.
-	Others Amount
-}
-
-// Largest has at most so many groups; what the others hold is added to Others.
-func (l LevelHolders) Largest(groups int) LevelHolders {
-	for _, g := range l.Groups[min(len(l.Groups), groups):] {
-		l.Others = l.Others.Plus(g.Amount)
-	}
-	l.Groups = l.Groups[:min(len(l.Groups), groups)]
-	return l
-}
-
-// HolderGroup is what one user holds at one node, of allocations with one owner.
-type HolderGroup struct {
-	// Node is where the claims are counted, User that of their requests, Owner that of the allocations; empty for none.
-	Node, User, Owner string
-	Amount            Amount
-	// Claims is the number of claims that have it.
-	Claims int
 }
 
 // Preempted is an allocation that was ended in favour of another, with the node where the two competed.
@@ -72,7 +40,8 @@ type Preempted struct {
 	Reason *Reason
 }
 
-// Remedy is a change that would admit a denied request: all the raises together, or all the releases together.
+// Remedy is a change that would admit a denied request: all the raises together, or all the releases together. What it
+// frees goes to waiting requests that come first.
 type Remedy struct {
 	// Alternative is the number of the list of AnyOf that it would admit, from 1; 0 if the request has none.
 	Alternative int
@@ -202,6 +171,15 @@ func (v Violation) Missing() Amount {
 // tell, because releases also reduce what is borrowed; TooLarge is used for it. It is false if the limit is not shown.
 func (v Violation) NeverFits() bool {
 	return v.TooLarge || v.Seen == SeeTotals && v.Kind != OfBorrowing && v.Requested > v.Limit
+}
+
+// Excess is the amount by which a request that never fits is larger than the limit; 0 if that is not shown, or does not
+// follow from the limit alone.
+func (v Violation) Excess() Amount {
+	if !v.NeverFits() {
+		return 0
+	}
+	return max(0, v.Requested-v.Limit)
 }
 
 // NeverFits is true if the request alone is larger than some limit, whatever is released; with alternatives, if each of

@@ -184,6 +184,34 @@ type TreeSummary struct {
 	Resources []Resource
 	// Nodes counts nodes, including the root; Claims counts held claims in the tree.
 	Nodes, Claims int
+	// Requests are those of the tree, if they were asked for.
+	Requests RequestCounts
+}
+
+// RequestCounts are the requests of a tree that hold nothing.
+type RequestCounts struct {
+	// Waiting has those with a claim in the tree, whatever the alternative.
+	Waiting WaitingCount
+	// Denied is the number of denials within the last RecentDenials, as far as the events have them.
+	Denied int
+}
+
+// WaitingCount is how many requests wait, resizes included.
+type WaitingCount struct {
+	Requests int
+	// Since is when the oldest of them arrived; it means nothing if there are none.
+	Since Instant
+}
+
+// Add counts one more.
+func (c *WaitingCount) Add(since Instant) { c.AddAll(WaitingCount{Requests: 1, Since: since}) }
+
+// AddAll counts all of another count.
+func (c *WaitingCount) AddAll(others WaitingCount) {
+	if c.Requests == 0 || others.Requests > 0 && others.Since < c.Since {
+		c.Since = others.Since
+	}
+	c.Requests += others.Requests
 }
 
 // NodeUsage is the configuration and usage of one node.
@@ -198,6 +226,10 @@ type NodeUsage struct {
 	// Hold is the hold of the node, or of the nearest node above it that is on hold; nil if there is none. Its Used,
 	// IsUsed and Revoking are not set.
 	Hold *NodeHoldInfo
+	// Children is the number of nodes directly below it.
+	Children int
+	// Waiting are the requests with a claim at the node or below it, whatever the alternative, if the query counts them.
+	Waiting WaitingCount
 }
 
 // ResourceUsage is the limit and usage of one resource at one node.
@@ -215,6 +247,9 @@ type ResourceUsage struct {
 	Bounded  bool
 	// Over is the amount by which the subtree exceeds the node's limit, also if that is advisory.
 	Over Amount
+	// Borrowed is what the subtree holds of others. Lends is the unused part of its own, at most what it may lend; others
+	// may have borrowed it already. Both are 0 unless its policy bounds borrowing and that of its parent too.
+	Borrowed, Lends Amount
 }
 
 // Revision is one remembered change of configuration.
@@ -299,6 +334,8 @@ type Counts struct {
 // QueueFilter selects waiting requests; all given conditions must hold.
 type QueueFilter struct {
 	Tree, Node, Resource string
+	// Owner, if not empty, selects the requests that an identity has made.
+	Owner string
 }
 
 // QueuePage is one page of waiting requests in the order of the queue.
@@ -344,6 +381,22 @@ type PrincipalNode struct {
 	Limits          Vector
 	MaxApplications Amount
 	Wildcard        bool
+	// Members are, at a node where a group holds something, its users by name with what is counted for the group, at most
+	// [MaxGroupMembers] of them; MoreMembers counts the others. Only of a group that is asked for by name.
+	Members     []GroupMember
+	MoreMembers int
+}
+
+// MaxGroupMembers bounds the members of a group that are shown at one node.
+const MaxGroupMembers = 100
+
+// GroupMember is what one user holds at a node and below it that is counted for a group.
+type GroupMember struct {
+	User string
+	// Used is sorted by resource, without zeros.
+	Used Vector
+	// Applications are the running ones, sorted.
+	Applications []string
 }
 
 // HeldClaims counts the held claims of a tree by node. A claim counts at its own node only, not at the ancestors; an
@@ -354,6 +407,14 @@ type HeldClaims struct {
 	// Next is the path to continue after; More is false on the last page.
 	Next string
 	More bool
+}
+
+// HeldAmount is what the subtree of a node holds of a resource, and the limit in force there.
+type HeldAmount struct {
+	Resource string
+	Unit     Unit
+	Used     Amount
+	Limit    Limit
 }
 
 // WaitingClaim is a claim of a waiting request.

@@ -74,8 +74,10 @@ func (e *Event) NodePlace() (tree, node string) {
 
 // EventFilter selects remembered events; all given conditions must hold.
 type EventFilter struct {
-	// After selects events with a higher number.
-	After uint64
+	// After selects events with a higher number, and Before those with a lower one unless it is 0.
+	After, Before uint64
+	// NewestFirst asks for the events in the opposite order.
+	NewestFirst bool
 	// Kind and ID are those of the events; 0 and empty for any.
 	Kind EventKind
 	ID   string
@@ -83,9 +85,9 @@ type EventFilter struct {
 	Tree, Node string
 }
 
-// EventPage is one page of events in the order of their numbers.
+// EventPage is one page of events in the order of their numbers, or newest first.
 type EventPage struct {
 	Events []Event
-	// Next is the number to continue after; 0 on the last page.
+	// Next is the number to continue after, or before; 0 on the last page.
 	Next uint64
 }

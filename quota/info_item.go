@@ -17,7 +17,9 @@ type ItemInfo struct {
 	// item is not held.
 	Owner, Allocation string
 	Fence             uint64
-	Data              []Label
+	// HeldUntil is when that allocation ends unless it is renewed; 0 if the item is not held, or without an end.
+	HeldUntil Instant
+	Data      []Label
 	// Updated is the time of the last change of state, owner or data, or of the holder's last renewal.
 	Updated     Instant
 	UpdatedWall int64

@@ -17,6 +17,11 @@ type UsageQuery struct {
 	// FullestFirst orders by the same share, largest first, and nodes of the same share by path. Otherwise parents come
 	// before children, and siblings by name.
 	FullestFirst bool
+	// NameContains leaves out nodes whose name, the last part of the path, lacks this text; letters of A to Z and a to z
+	// are the same. The root's name is that of the tree.
+	NameContains string
+	// CountWaiting also counts the requests that wait at each node.
+	CountWaiting bool
 	// After is the Next of the previous page in the same order; nil is the first page.
 	After *UsagePosition
 	// Max is the size of a page; those of trees with many resources have fewer nodes.

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/chaos/history"
 )
 
@@ -12,6 +14,7 @@ func allowedDrift(span int64) int64 { return span/1000 + 20e6 }
 // the clock of its holder, who counts a TTL from when the renewal was sent. A declared end is kept to.
 func (s *timeline) checkNeverEarly() *Verdict {
 	v := &Verdict{Promise: "P4", Title: "never early: no lease ends before its time", Counts: map[string]int{}}
+	times := s.ledgerTimes()
 	for _, l := range s.allocations {
 		if !l.endsByItself() || !l.wasGranted() {
 			continue
@@ -20,32 +23,59 @@ func (s *timeline) checkNeverEarly() *Verdict {
 		v.Count("renewals", len(l.renewCalls))
 		l.checkExpiryByLedger(v)
 		l.checkExpiryByClock(v)
-		l.checkDeclaredEnd(v)
+		l.checkDeclaredEnd(v, times)
 	}
 	return v
 }
 
-// checkDeclaredEnd: nothing moves the end that an allocation has declared, and at a later ledger time it is not held.
-func (l *allocationHistory) checkDeclaredEnd(v *Verdict) {
+// expiryDelay is by how much later than the first entry behind a declared end the allocation may still be held, in
+// milliseconds of ledger time. The end is an entry of its own, which a leader proposes when the end is due; commands
+// that came to it before stand before that entry, as do those of its batch.
+const expiryDelay = 2000
+
+// checkDeclaredEnd: nothing moves the end that an allocation has declared, and soon afterwards it is not held.
+func (l *allocationHistory) checkDeclaredEnd(v *Verdict, times []int64) {
 	if l.firstRequest().For == 0 {
 		return
 	}
 	v.Count("declared ends", 1)
-	var end int64
+	var end, latest int64
 	for _, s := range l.observations {
 		if !s.isHeld() {
 			continue
 		}
 		if end == 0 {
 			end = s.expires
+			latest = firstAfter(times, end) + expiryDelay
 		}
 		if s.expires != end {
 			v.AddViolation("%s was to end at ledger time %d, but at index %d it ends at %d", l.id, end, s.index, s.expires)
 		}
-		if s.op != nil && s.op.Ledger > end {
+		if s.op != nil && s.op.Ledger > latest {
 			v.AddViolation("%s was to end at ledger time %d and is held at %d (index %d)", l.id, end, s.op.Ledger, s.index)
 		}
 	}
+}
+
+// ledgerTimes returns the ledger times that answers told, in ascending order.
+func (s *timeline) ledgerTimes() []int64 {
+	var times []int64
+	for i := range s.ops {
+		if s.ops[i].Ledger > 0 {
+			times = append(times, s.ops[i].Ledger)
+		}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// firstAfter returns the first of ascending times that is later than an end, or the end itself if none is.
+func firstAfter(times []int64, end int64) int64 {
+	i, _ := slices.BinarySearch(times, end+1)
+	if i == len(times) {
+		return end
+	}
+	return times[i]
 }
 
 // checkExpiryByLedger looks at expiries that a watch saw: no earlier answer may have promised a later ledger time.

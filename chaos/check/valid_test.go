@@ -85,6 +85,10 @@ func TestValidHistoriesPass(t *testing.T) {
 			grant(4, 5, "y", "a", 1, 9, 40),
 		"a declared end": treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 2000).markRepeated().atLedger(2000).
 			addChange(6, "ENDED", "x", history.Expired, 4, 1, 1, 2001),
+		"a declared end behind another command": treeScript().declared(2, 3, 2, 2000).
+			declared(4, 5, 3, 2000).markRepeated().atLedger(5000).
+			declared(5, 6, 4, 2000).markRepeated().atLedger(7000).
+			addChange(7, "ENDED", "x", history.Expired, 5, 1, 1, 7000),
 		"a node that came back from a snapshot": treeScript().grant(2, 3, "x", "a", 2, 2, 1).
 			readUsage(4, 5, 2, 2, 2, 0).markStale().readUsage(6, 7, 1, 0, 0, 0).markStale().readUsage(8, 9, 2, 2, 2, 0),
 		"an item that changes hands in one entry": itemScript().addOp(2, 3, grantCar("x", "ant", 2, 1)).

@@ -61,8 +61,11 @@ func TestViolationsAreFound(t *testing.T) {
 			treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 3000).markRepeated(), "P4",
 			"at index 3 it ends at 3000",
 		},
-		"held behind its declared end": {treeScript().declared(2, 3, 2, 2000).declared(4, 5, 3, 2000).markRepeated().
-			atLedger(2001), "P4", "is held at 2001"},
+		"held behind its declared end": {
+			treeScript().declared(2, 3, 2, 2000).
+				declared(4, 5, 3, 2000).markRepeated().atLedger(5000).
+				declared(6, 7, 4, 2000).markRepeated().atLedger(7001), "P4", "is held at 7001",
+		},
 		"lost from the final state": {treeScript().grant(2, 3, "x", "a", 2, 2, 1).
 			addFinal(9, usageOf(0, 0, 0)), "P3", "is not held on n1"},
 		"a lost release": {treeScript().grant(2, 3, "x", "a", 2, 2, 1).release(4, 5, "x", 3, 1).

@@ -152,7 +152,7 @@ func (f *forest) walkBindings(visit func(*node, []access.Binding)) {
 
 // useBook makes the book of a change the present one.
 func (l guard) useBook(c access.Change) {
-	l.book = c.After
+	l.book, l.forest.configured = c.After, l.index
 	if c.ChangesRoles() {
 		l.forest.walkBindings(func(n *node, list []access.Binding) {
 			n.bindings = access.Compile(list, l.book.Roles(), access.NodeScope)

@@ -165,7 +165,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	note("trees", r.Trees())
+	note("trees", r.TreesWithRequests())
 	note("configuration", r.Configuration(), r.Policies(), r.Access())
 	note("revisions", r.Revisions(0, 100))
 	for _, revision := range l.View().Revisions(0, 100) {
@@ -173,25 +173,27 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		note(fmt.Sprint("watched ", revision.Number), shown.Changes, shown.ChangeCount, seen)
 	}
 	note("events", r.Events(quota.EventFilter{}, 100))
+	note("newest events", r.Events(quota.EventFilter{NewestFirst: true}, 100))
 	note("filtered", r.FiltersHolders(), r.FiltersTrees(), r.FiltersRevisions())
 	allocations, err := r.Allocations(quota.AllocationFilter{}, 0, 100)
 	note("allocations", allocations, refusalText(err))
-	waiting, err := s.Waiting(quota.QueueFilter{}, nil, 100)
+	waiting, err := s.WaitingWithBlockers(quota.QueueFilter{}, nil, 100)
 	note("waiting", waiting, refusalText(err))
 	nodes, ids := []string{"", "a", "a/b", "a/c", "none"}, []string{"v0", "v1", "v2", "v3", "none"}
 	for name, other := range hiddenNames {
 		nodes, ids = append(nodes, name, other), append(ids, name, other)
 	}
 	for _, node := range nodes {
-		usage, err := r.Usage(quota.UsageQuery{Tree: "t", Node: node, Subtree: true, Max: 100})
+		usage, err := r.Usage(quota.UsageQuery{Tree: "t", Node: node, Subtree: true, CountWaiting: true, Max: 100})
 		note("usage "+node, usage, refusalText(err))
 		if err == nil {
 			note("usage filtered "+node, r.FiltersUsage("t", node))
 		}
+		note("revisions of "+node, r.RevisionsOf("t", node, 0, 100))
 		dry := s.DryRun(quota.SetLimits{Tree: "t", Node: node, Limits: cores(5)})
 		note("limits "+node, dry.Configuration, refusalText(dry.Refused))
 		out := s.Explain(claimAt("probe", node, 12))
-		note("explain "+node, out.Decision, refusalText(out.Refused))
+		note("explain "+node, out.Decision, out.Levels, out.LevelsCut, refusalText(out.Refused))
 	}
 	raised := whatIf(t, l, by, quota.SetLimits{Tree: "t", Node: "a/b", Limits: cores(30)})
 	note("what if", raised.Configuration, refusalText(raised.Refused))
@@ -222,4 +224,15 @@ func refusalText(err *quota.Error) string {
 		text += fmt.Sprintf(" (%v at %s)", err.Verb, err.Place)
 	}
 	return text
+}
+
+// TestItemsOfAllTreesNeedARightOnTheCluster: who may read those of some trees only is told which right is missing, and
+// not that a tree without a name does not exist.
+func TestItemsOfAllTreesNeedARightOnTheCluster(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t, cernTree(), "anna")
+	_, refused := g.readerOf("anna").Items(quota.ItemFilter{}, nil, 1, false)
+	if refused == nil || refused.Kind != quota.Forbidden || refused.Verb != access.UsageRead {
+		t.Errorf("an administrator of one node gets %v", refused)
+	}
 }

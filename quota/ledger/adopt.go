@@ -97,7 +97,7 @@ func (f *Unowned) matches(a *Allocation) bool {
 // UnownedHeld returns up to max ids of held allocations without an owner, after a fence. A page may be short although
 // more follow. It needs the right to manage access.
 func (r Reader) UnownedHeld(f Unowned, after uint64, max int) (UnownedPage, *quota.Error) {
-	if err := r.needManager(); err != nil {
+	if err := r.needOnCluster(access.AccessManage); err != nil {
 		return UnownedPage{}, err
 	}
 	var page UnownedPage
@@ -121,7 +121,7 @@ func (r Reader) UnownedHeld(f Unowned, after uint64, max int) (UnownedPage, *quo
 func (r Reader) UnownedWaiting(
 	f Unowned, after *quota.QueueTurn, max int,
 ) (ids []string, next *quota.QueueTurn, refused *quota.Error) {
-	if err := r.needManager(); err != nil {
+	if err := r.needOnCluster(access.AccessManage); err != nil {
 		return nil, nil, err
 	}
 	from := rankqueue.First()
@@ -139,14 +139,6 @@ func (r Reader) UnownedWaiting(
 		}
 	}
 	return ids, nil, nil
-}
-
-// needManager refuses a reader that does not manage access. What is unowned concerns all nodes alike.
-func (r Reader) needManager() *quota.Error {
-	if r.May(access.AccessManage, "", "") {
-		return nil
-	}
-	return quota.Errorf(quota.Forbidden, "", "the call needs the right %s on the cluster", access.AccessManage)
 }
 
 // CountUnowned counts held allocations, reservations and waiting requests without an owner. It visits all of them, up

@@ -270,14 +270,9 @@ func (a *Allocation) InfoWithClaims(claims []quota.ClaimInfo) quota.AllocationIn
 		}
 	}
 	b := a.lease()
-	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed,
+	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, a.expiresAt(), b.revokedBy, b.unclaimed,
 		append([]quota.Label(nil), b.data...)
-	if end := a.declaredEnd(); end != 0 {
-		info.EndsAt = end
-		if b.expires == 0 || end < b.expires {
-			info.ExpiresAt = end
-		}
-	}
+	info.EndsAt = a.declaredEnd()
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}

@@ -32,15 +32,26 @@ func (p *player) principal(tree string, u quota.PrincipalUsage) {
 	}
 	p.say("%s", line)
 	for _, n := range u.Nodes {
-		line := "  " + quota.Place(tree, n.Path)
-		for _, c := range n.Used {
-			line += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+		p.say("  %s%s%s%s", quota.Place(tree, n.Path), vectorWords(n.Used), runsWords(n.Applications), mostWords(n))
+		for _, m := range n.Members {
+			p.say("    %s%s%s", m.User, vectorWords(m.Used), runsWords(m.Applications))
 		}
-		if len(n.Applications) > 0 {
-			line += " runs " + strings.Join(n.Applications, ",")
-		}
-		p.say("%s%s", line, mostWords(n))
 	}
+}
+
+func vectorWords(used quota.Vector) string {
+	text := ""
+	for _, c := range used {
+		text += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+	}
+	return text
+}
+
+func runsWords(applications []string) string {
+	if len(applications) == 0 {
+		return ""
+	}
+	return " runs " + strings.Join(applications, ",")
 }
 
 // mostWords are the limits of a user or group at a node.

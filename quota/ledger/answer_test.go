@@ -222,6 +222,8 @@ func (p *player) read(word string, args []string) error {
 		return p.events(v, args)
 	case "explain":
 		return p.explain(v, args)
+	case "levels":
+		return p.levels(v, args)
 	case "items":
 		p.items(v, args)
 	case "counted":

@@ -96,9 +96,11 @@ func pairs(b *testing.B, live, depth int, trees ...string) {
 	for i := range b.N {
 		random = random*6364136223846793005 + 1442695040888963407
 		victim := int(random >> 33 % uint64(live))
-		l.Apply(quota.Stamp{}, quota.Release{ID: ids[victim]})
+		entry := ledger.Origin{Index: uint64(2 + 2*i)} // each command is in an entry of its own
+		l.ApplyFrom(quota.Stamp{}, entry, quota.Release{ID: ids[victim]})
 		ids[victim] = ids[live+i]
-		out := l.Apply(quota.Stamp{}, quota.Allocate{ID: ids[victim], Claims: claims[i%leaves]})
+		entry.Index++
+		out := l.ApplyFrom(quota.Stamp{}, entry, quota.Allocate{ID: ids[victim], Claims: claims[i%leaves]})
 		if out.Allocation == nil {
 			b.Fatalf("%+v", out)
 		}

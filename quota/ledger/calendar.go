@@ -154,6 +154,7 @@ func (c *calendar) add(s *scheduledLimit) {
 func (c *calendar) remove(s *scheduledLimit, by string) {
 	c.all = slices.DeleteFunc(slices.Clone(c.all), func(other *scheduledLimit) bool { return other == s })
 	c.due.drop(dueKey{dueSchedule, s.number})
+	c.forest.markNode(s.node)
 	s.detach()
 	if s.InForce {
 		s.InForce = false
@@ -183,6 +184,7 @@ func warningOf(w quota.CivilWindow) quota.CivilTime {
 // setDue sets the deadline of a scheduled limit. A window that began at the beginning of time is due at 1, because 0
 // means none.
 func (c *calendar) setDue(s *scheduledLimit) {
+	c.forest.markNode(s.node)
 	at := s.nextDue()
 	if len(s.Windows) > 0 {
 		at = max(1, at)

@@ -62,6 +62,7 @@ func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
 // install carries out a plan that was checked.
 func (pl planner) install(meta quota.ChangeMeta, p plan) {
 	p.commit()
+	pl.forest.configured = pl.index
 	pl.updateHolds()
 	pl.allocations.shared.forget()
 	pl.history.appendRevision(meta, p)

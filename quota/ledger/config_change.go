@@ -44,6 +44,7 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 		},
 		commit: func() {
 			pl.forest.markChanged(t)
+			pl.forest.markNode(n)
 			pl.forest.bytes += swap.bytes() - n.bytes()
 			n.configure(swap)
 			n.relimit()

@@ -11,6 +11,7 @@ import (
 // resources are changed in place: allocations point at them.
 func (pl planner) installTrees(s *treeTransition) {
 	defer pl.forest.noteConfigured(s)
+	defer pl.forest.markTree(s)
 	switch {
 	case s.draft == nil:
 		for _, r := range s.old.resources {

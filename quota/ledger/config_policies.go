@@ -210,17 +210,25 @@ func (f *forest) undoPolicies(undone []quota.PolicyUndo) (policyChange, *quota.E
 	if len(undone) == 0 {
 		return f.keepPolicies(), nil
 	}
-	w := wantedPolicies{specs: map[string]quota.PolicySpec{}, fields: map[string]string{}}
-	for _, spec := range f.policies.specs {
-		w.specs[spec.Name] = spec
-	}
+	w := wantedPolicies{specs: restoredPolicies(f.policies.specs, undone), fields: map[string]string{}}
 	for _, u := range undone {
 		w.fields[u.Name] = "revision"
-		if w.specs[u.Name] = u.PolicySpec; u.Added {
-			delete(w.specs, u.Name)
-		}
 	}
 	return f.comparePolicies(w)
+}
+
+// restoredPolicies are definitions, by name, after changes of them were undone in the order of the list.
+func restoredPolicies(now []quota.PolicySpec, undone []quota.PolicyUndo) map[string]quota.PolicySpec {
+	specs := map[string]quota.PolicySpec{}
+	for _, spec := range now {
+		specs[spec.Name] = spec
+	}
+	for _, u := range undone {
+		if specs[u.Name] = u.PolicySpec; u.Added {
+			delete(specs, u.Name)
+		}
+	}
+	return specs
 }
 
 // checkRemovedPolicies refuses to remove definitions that trees use. Trees that the change names are not asked: their

@@ -20,6 +20,14 @@ func (a *Allocation) declaredEnd() quota.Instant {
 	return a.more.endsAt
 }
 
+// expiresAt is when a held allocation ends, unless it is a lease and is renewed; 0 for never.
+func (a *Allocation) expiresAt() quota.Instant {
+	if a.endsAsDeclared() {
+		return a.declaredEnd()
+	}
+	return a.lease().expires
+}
+
 // endsAsDeclared is true if the declared time of an allocation is over no later than its lease.
 func (a *Allocation) endsAsDeclared() bool {
 	end, expires := a.declaredEnd(), a.lease().expires

@@ -78,9 +78,44 @@ func (p *player) explain(v ledger.Sandbox, args []string) error {
 		return err
 	}
 	out := v.Explain(c.(quota.Allocate))
-	p.outcome(c, out)
+	p.outcome(c, out.Outcome)
 	if out.Decision != nil {
 		p.remedy(out.Decision.Remedy)
+	}
+	return nil
+}
+
+// verdictWords are what the levels of an explanation say.
+var verdictWords = map[quota.LevelVerdict]string{
+	quota.LevelFits: "fits", quota.LevelExceeded: "exceeded", quota.LevelBorrows: "borrows",
+	quota.LevelMakesRoom: "makes room", quota.LevelUnchecked: "not checked",
+}
+
+// levels shows the levels of a request that is asked about.
+func (p *player) levels(v ledger.Sandbox, args []string) error {
+	c, err := parseCommand(append([]string{"allocate"}, args...), nil)
+	if err != nil {
+		return err
+	}
+	out := v.Explain(c.(quota.Allocate))
+	p.outcome(c, out.Outcome)
+	for _, l := range out.Levels {
+		what := l.Resource
+		switch l.Kind {
+		case quota.OfApplications:
+			what = "applications"
+		case quota.OfBorrowing:
+			what = "borrowed " + what
+		case quota.OfItems:
+			what += " " + l.Item
+		case quota.OfResource, quota.OfQueue, quota.OfHold:
+		}
+		number := ""
+		if l.Alternative > 0 {
+			number = fmt.Sprintf("%d. ", l.Alternative)
+		}
+		p.say("  %s%s, %s%s: %d of %s, %d requested, %d left: %s", number, quota.Place(l.Tree, l.Node), l.Holder, what,
+			l.Used, l.Limit, l.Requested, l.Left(), verdictWords[l.Verdict])
 	}
 	return nil
 }

@@ -1,55 +1,59 @@
 package ledger
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
-// holdersInTheWay are who holds what counts against each violated limit of a resource or of items, as far as sees says
-// that the asker sees them. It looks at the newest held allocations, at most as many as a search for releases.
-func (v View) holdersInTheWay(
-	violations []quota.Violation, sees func(*quota.AllocationInfo) bool,
-) []quota.LevelHolders {
-	var levels []*levelTotals
-	for _, violation := range violations[:min(len(violations), maxEventViolations)] {
-		if violation.Kind == quota.OfResource || violation.Kind == quota.OfItems {
-			levels = append(levels, &levelTotals{violation: violation, groups: map[quota.HolderGroup]*quota.HolderGroup{}})
-		}
-	}
-	if len(levels) == 0 {
-		return nil
-	}
-	looked := 0
-	for _, a := range v.ledger.allocations.held.Backward() {
-		if looked++; looked > scanned {
-			break
-		}
-		if countsAgainstAny(a, levels) {
-			if info := a.currentInfo(); sees(&info) {
-				for _, level := range levels {
-					level.add(a)
-				}
-			}
-		}
-	}
-	list := make([]quota.LevelHolders, len(levels))
-	for i, level := range levels {
-		list[i] = level.holders()
-	}
-	return list
+// blockerSearch finds who is in the way of some requests. It looks at the held allocations once for all of them, and
+// at no more of the newest than a search for releases.
+type blockerSearch struct {
+	view   View
+	sees   func(*quota.AllocationInfo) bool // by the asker
+	levels []*levelTotals
+	known  map[quota.Violation]*levelTotals // by violations without numbers
 }
 
-// DenialHolders are who holds now what counts against the limits that the last denied request of an id exceeded, as far
-// as the caller sees the holders: at most MaxDenialHolders for each limit, the largest amounts first. There are none if
-// the denial is not remembered, or is not the caller's to see. It visits at most 10,000 allocations.
+func (v View) newBlockerSearch(sees func(*quota.AllocationInfo) bool) *blockerSearch {
+	return &blockerSearch{view: v, sees: sees, known: map[quota.Violation]*levelTotals{}}
+}
+
+// blockedRequest is a request that waits, or might.
+type blockedRequest struct {
+	id         string // of the allocation, if it has one
+	turn       rankqueue.Rank
+	violations []quota.Violation
+}
+
+// newRequest is a request that is not in the queue.
+func newRequest(r *quota.Allocate, violations []quota.Violation) blockedRequest {
+	return blockedRequest{turn: rankqueue.Rank{Priority: r.Priority, Arrival: 1<<64 - 1}, violations: violations}
+}
+
+// blocked is the request with what is in its way. Its alternatives have the turn of the first.
+func (w *waiter) blocked(violations []quota.Violation) blockedRequest {
+	return blockedRequest{id: w.record.id, turn: w.turn, violations: violations}
+}
+
+// blockersOf are who is in the way of one request.
+func (v View) blockersOf(r blockedRequest, sees func(*quota.AllocationInfo) bool) []quota.LevelHolders {
+	s := v.newBlockerSearch(sees)
+	s.addLevels(r.violations)
+	s.findHolders()
+	return s.blockersOf(r)
+}
+
+// DenialHolders are who is in the way now at the limits that the last denied request of an id exceeded, as far as the
+// caller sees them: at most MaxDenialHolders of each kind for each limit. There are none if the denial is not
+// remembered, or is not the caller's to see. It visits at most 10,000 allocations.
 func (r Reader) DenialHolders(id string) []quota.LevelHolders {
 	for _, e := range slices.Backward(r.view.ledger.journal.events) {
 		if e.Kind != quota.EventDenied || e.ID != id || !r.seesEvent(e) {
 			continue
 		}
-		list := r.view.holdersInTheWay(e.Decision.Violations, r.sees)
+		list := r.view.blockersOf(newRequest(e.Request, e.Decision.Violations), r.sees)
 		for i := range list {
 			list[i] = list[i].Largest(quota.MaxDenialHolders)
 		}
@@ -61,69 +65,74 @@ func (r Reader) DenialHolders(id string) []quota.LevelHolders {
 	return nil
 }
 
-// levelTotals adds up what counts against one violated limit.
-type levelTotals struct {
-	violation quota.Violation
-	// groups are by their names, without amounts.
-	groups map[quota.HolderGroup]*quota.HolderGroup
+// levelOf identifies the limit of a violation.
+func levelOf(v quota.Violation) quota.Violation {
+	return quota.Violation{
+		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, Item: v.Item,
+	}
 }
 
-func countsAgainstAny(a *Allocation, levels []*levelTotals) bool {
-	return slices.ContainsFunc(levels, func(t *levelTotals) bool { return a.releasedAmount(t.violation) > 0 })
-}
-
-func (t *levelTotals) add(a *Allocation) {
-	for i := range a.claims {
-		c := &a.claims[i]
-		amount := a.releasedByClaim(c, t.violation)
-		if amount == 0 {
+// addLevels notes the limits whose holders are to be found.
+func (s *blockerSearch) addLevels(violations []quota.Violation) {
+	for _, v := range violations[:min(len(violations), maxEventViolations)] {
+		level := levelOf(v)
+		if !hasHolders(v.Kind) || s.known[level] != nil {
 			continue
 		}
-		key := quota.HolderGroup{
-			Node: c.countedAt(t.violation.Holder).path, User: a.principal().User, Owner: a.owner,
-		}
-		group := t.groups[key]
-		if group == nil {
-			group = &quota.HolderGroup{Node: key.Node, User: key.User, Owner: key.Owner}
-			t.groups[key] = group
-		}
-		group.Amount += amount
-		group.Claims++
+		totals := &levelTotals{violation: level, groups: map[quota.HolderGroup]*quota.HolderGroup{}}
+		s.known[level], s.levels = totals, append(s.levels, totals)
 	}
 }
 
-// holders lists the largest groups.
-func (t *levelTotals) holders() quota.LevelHolders {
-	v := t.violation
-	list := quota.LevelHolders{
-		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, Item: v.Item, Others: v.Used,
+// hasHolders is true for limits of what allocations hold.
+func hasHolders(kind quota.ViolationKind) bool {
+	return kind == quota.OfResource || kind == quota.OfItems || kind == quota.OfApplications
+}
+
+// findHolders adds up what the newest allocations hold of the noted limits.
+func (s *blockerSearch) findHolders() {
+	if len(s.levels) == 0 {
+		return
 	}
-	for _, group := range t.groups { // sorted below
-		list.Groups = append(list.Groups, *group)
+	looked := 0
+	for _, a := range s.view.ledger.allocations.held.Backward() {
+		if looked++; looked > scanned {
+			break
+		}
+		h := &seenHolder{Allocation: a, search: s}
+		for _, level := range s.levels {
+			level.add(h)
+		}
 	}
-	slices.SortFunc(list.Groups, func(a, b quota.HolderGroup) int {
-		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Node, b.Node), cmp.Compare(a.User, b.User),
-			cmp.Compare(a.Owner, b.Owner))
-	})
-	list.Groups = list.Groups[:min(len(list.Groups), quota.MaxHolderGroups)]
-	for _, group := range list.Groups {
-		list.Others = max(0, list.Others-group.Amount)
+	for _, level := range s.levels {
+		level.addApplications()
+	}
+}
+
+// blockersOf are who is in the way of one request, whose limits were noted.
+func (s *blockerSearch) blockersOf(r blockedRequest) []quota.LevelHolders {
+	violations := r.violations[:min(len(r.violations), maxEventViolations)]
+	counted := map[*blockerQueue]bool{} // by a violation of their own
+	for _, v := range violations {
+		if v.Kind == quota.OfQueue {
+			counted[s.view.ledger.forest.queueOf(v)] = true
+		}
+	}
+	var list []quota.LevelHolders
+	for _, v := range violations {
+		level := quota.LevelHolders{
+			Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, Item: v.Item,
+			Alternative: v.Alternative,
+		}
+		if hasHolders(v.Kind) {
+			s.known[levelOf(v)].addTo(&level, v.Used, r.id)
+		}
+		if bq := s.view.ledger.forest.queueOf(v); bq != nil && (v.Kind == quota.OfQueue || !counted[bq]) {
+			s.addAhead(&level, bq, v, r.turn)
+		}
+		if hasHolders(v.Kind) || len(level.Ahead)+level.OtherAhead > 0 {
+			list = append(list, level)
+		}
 	}
 	return list
-}
-
-// shownHolders are the holders as far as the caller may see the totals of their levels.
-func (r Reader) shownHolders(list []quota.LevelHolders) []quota.LevelHolders {
-	var shown []quota.LevelHolders
-	for _, level := range list {
-		switch r.seenOf(r.view.ledger.forest.nearestNode(level.Tree, level.Node)) {
-		case quota.SeeTotals:
-		case quota.SeeNames:
-			level.Others = 0
-		case quota.SeeNothing:
-			continue
-		}
-		shown = append(shown, level)
-	}
-	return shown
 }

@@ -2,7 +2,9 @@ package ledger_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -20,29 +22,68 @@ import (
 // TestHoldersInTheWay compares who an explanation names with what the list of allocations says, in random ledgers.
 func TestHoldersInTheWay(t *testing.T) {
 	t.Parallel()
-	var levels, principals, denials atomic.Int64
+	var principals, denials, ahead atomic.Int64
+	var seen [quota.OfHold + 1]atomic.Int64
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		for _, name := range []string{"t", "u"} {
-			l.Apply(quota.Stamp{}, quotatest.MixedTree(name).Draw(t, "tree"))
+			c := quotatest.MixedTree(name).Draw(t, "tree")
+			c.Trees[0].Overtake = quota.Span(1 + die(t, 12))
+			if die(t, 2) == 0 {
+				for i := range c.Trees[0].Nodes {
+					c.Trees[0].Nodes[i].Policy = ""
+				}
+				c.Trees[0].Nodes[0].Policy = "open"
+			}
+			l.Apply(quota.Stamp{}, c)
+		}
+		compare := func(d quota.Decision, before []quota.QueuedInfo, own string) {
+			for _, h := range d.Holders {
+				v := violationOf(t, d.Violations, h)
+				if v.Kind == quota.OfResource || v.Kind == quota.OfApplications {
+					compareHolders(t, l, v, h, own)
+				}
+				compareAhead(t, l, before, d.Violations, h)
+				if n := len(h.Ahead) + h.OtherAhead; v.Kind == quota.OfQueue && quota.Amount(n) != v.Used {
+					t.Fatalf("%+v: %d are ahead", v, n)
+				}
+				seen[v.Kind].Add(1)
+				if h.Holder.Kind != quota.TheNode {
+					principals.Add(1)
+				}
+				ahead.Add(int64(len(h.Ahead)))
+			}
 		}
 		for i := range 300 {
 			c := quotatest.MixedCommands().Draw(t, "command")
 			if r, isRequest := c.(quota.Allocate); isRequest {
 				r.ID = fmt.Sprint("probe", i)
-				explained := l.Sandbox().Explain(r).Decision
-				if explained == nil {
-					continue
-				}
-				for _, h := range explained.Holders {
-					compareHolders(t, l, explained.Violations, h)
-					levels.Add(1)
-					if h.Holder.Kind != quota.TheNode {
-						principals.Add(1)
-					}
+				if explained := l.Sandbox().Explain(r).Decision; explained != nil {
+					compare(*explained, slices.DeleteFunc(waitingRequests(t, l), func(q quota.QueuedInfo) bool {
+						return q.Allocation.Priority < r.Priority
+					}), "")
 				}
 			}
+			if resize, ok := resizeOfHeld(t, l); ok && die(t, 8) == 0 {
+				c = resize
+			}
+			if i%3 > 0 {
+				c = patient(t, c)
+			}
 			out := l.Apply(quota.Stamp{At: quota.Instant(i)}, c)
+			if queue := waitingRequests(t, l); len(queue) > 0 {
+				at := die(t, len(queue))
+				id := queue[at].Allocation.ID
+				d, _, _, refused := l.Sandbox().ExplainID(id)
+				if refused != nil {
+					t.Fatal(refused)
+				}
+				compare(d, queue[:at], id)
+				page, _ := l.Sandbox().WaitingWithBlockers(quota.QueueFilter{}, nil, 100)
+				if at < len(page.Requests) {
+					quotatest.RequireSame(t, "who blocks "+id, d.Holders, page.Requests[at].Decision.Holders)
+				}
+			}
 			if r, isRequest := c.(quota.Allocate); isRequest && isDenied(out) {
 				compareDenial(t, l, r)
 				denials.Add(1)
@@ -52,9 +93,111 @@ func TestHoldersInTheWay(t *testing.T) {
 	if denials.Load() == 0 {
 		t.Error("no denial was compared")
 	}
-	t.Logf("%d levels were compared, %d of users and groups", levels.Load(), principals.Load())
-	if levels.Load() == 0 || principals.Load() == 0 {
-		t.Errorf("only %d levels were compared, %d of users and groups", levels.Load(), principals.Load())
+	if seen[quota.OfResource].Load() == 0 || principals.Load() == 0 {
+		t.Errorf("only %d levels of users and groups were compared", principals.Load())
+	}
+	few := min(seen[quota.OfApplications].Load(), seen[quota.OfQueue].Load(), ahead.Load())
+	if verify.Enabled() && few < 5 {
+		t.Errorf("of applications, of the queue, or of the requests ahead only %d were compared", few)
+	}
+}
+
+func violationOf(t *rapid.T, violations []quota.Violation, h quota.LevelHolders) quota.Violation {
+	for _, v := range violations {
+		if v.Tree == h.Tree && v.Node == h.Node && v.Resource == h.Resource && v.Kind == h.Kind && v.Holder == h.Holder &&
+			v.Item == h.Item && v.Alternative == h.Alternative {
+			return v
+		}
+	}
+	t.Fatalf("%+v is not violated", h)
+	return quota.Violation{}
+}
+
+// compareAhead lists every request whose blocker is that of a level, among those that come first.
+func compareAhead(
+	t *rapid.T, l *ledger.Ledger, before []quota.QueuedInfo, violations []quota.Violation, got quota.LevelHolders,
+) {
+	lines := linesOf(l, got)
+	var want []string
+	for _, q := range before {
+		w := *q.Allocation.Waiting
+		places := w.Alternatives
+		if places == nil {
+			places = []quota.WaitingPlace{{Line: w.Line}}
+		}
+		for _, place := range places {
+			if slices.Contains(lines, place.Line) {
+				want = append(want, fmt.Sprintf("%d. %s, alternative %d, since %d", len(want)+1, q.Allocation.ID,
+					place.Alternative, w.Since))
+			}
+		}
+	}
+	isCounted := slices.ContainsFunc(violations, func(v quota.Violation) bool {
+		at := got
+		at.Resource, at.Kind, at.Item = v.Resource, v.Kind, v.Item
+		return v.Kind == quota.OfQueue && v.Tree == at.Tree && v.Node == at.Node && v.Holder == at.Holder &&
+			slices.Equal(linesOf(l, at), lines)
+	})
+	if isCounted && got.Kind != quota.OfQueue {
+		want = nil
+	}
+	var listed []string
+	for _, b := range got.Ahead {
+		listed = append(listed, fmt.Sprintf("%d. %s, alternative %d, since %d", b.Position, b.ID, b.Alternative, b.Since))
+	}
+	if diff := cmp.Diff(want[:min(len(want), quota.MaxBlockers)], listed, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%+v: ahead in %v (-listed +explained):\n%s", got, lines, diff)
+	}
+	if others := max(0, len(want)-quota.MaxBlockers); got.OtherAhead != others {
+		t.Fatalf("%+v: %d others are ahead, want %d", got, got.OtherAhead, others)
+	}
+}
+
+// linesOf are the names that the queue of a level may have. One with soft borrowing is for everything.
+func linesOf(l *ledger.Ledger, h quota.LevelHolders) []string {
+	node := h.Node
+	for !isNode(l, h.Tree, node) { // the request would make it
+		node = quotatest.Above(node)
+	}
+	at := " at " + quota.Place(h.Tree, node)
+	what := h.Resource
+	if what == "" {
+		what = "applications"
+	}
+	if h.Kind == quota.OfHold {
+		return []string{"the end of the hold" + at}
+	}
+	lines := []string{h.Holder.String() + what + at}
+	if h.Holder.Kind == quota.TheNode {
+		lines = append(lines, "room"+at)
+	}
+	if h.Kind == quota.OfQueue && h.Resource == "" && h.Holder.Kind == quota.TheNode {
+		lines = []string{"room" + at}
+	}
+	return lines
+}
+
+func isNode(l *ledger.Ledger, tree, node string) bool {
+	_, refused := l.View().Usage(quota.UsageQuery{Tree: tree, Node: node, Max: 1})
+	return refused == nil
+}
+
+func waitingRequests(t *rapid.T, l *ledger.Ledger) (list []quota.QueuedInfo) {
+	var after *quota.QueueTurn
+	for {
+		page, refused := l.Sandbox().Waiting(quota.QueueFilter{}, after, 100)
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		for _, q := range page.Requests {
+			if resize := q.Allocation.Resize; resize != nil {
+				q.Allocation.Waiting = &resize.Waiting
+			}
+			list = append(list, q)
+		}
+		if after = page.Next; after == nil {
+			return list
+		}
 	}
 }
 
@@ -76,6 +219,10 @@ func compareDenial(t *rapid.T, l *ledger.Ledger, denied quota.Allocate) {
 			h.Others += h.Groups[last].Amount
 			h.Groups = h.Groups[:last]
 		}
+		h.OtherAllocations += max(0, len(h.Allocations)-quota.MaxDenialHolders)
+		h.Allocations = h.Allocations[:min(len(h.Allocations), quota.MaxDenialHolders)]
+		h.OtherAhead += max(0, len(h.Ahead)-quota.MaxDenialHolders)
+		h.Ahead = h.Ahead[:min(len(h.Ahead), quota.MaxDenialHolders)]
 		want = append(want, h)
 	}
 	if diff := cmp.Diff(want, reader.DenialHolders(denied.ID), cmpopts.EquateEmpty()); diff != "" {
@@ -84,51 +231,108 @@ func compareDenial(t *rapid.T, l *ledger.Ledger, denied quota.Allocate) {
 }
 
 // compareHolders lists every claim that counts against a level, one by one.
-func compareHolders(t *rapid.T, l *ledger.Ledger, violations []quota.Violation, got quota.LevelHolders) {
-	at := slices.IndexFunc(violations, func(v quota.Violation) bool {
-		return v.Tree == got.Tree && v.Node == got.Node && v.Resource == got.Resource && v.Kind == got.Kind &&
-			v.Holder == got.Holder && v.Item == got.Item
-	})
-	if at < 0 {
-		t.Fatalf("%+v is not violated", got)
-	}
-	want := map[quota.HolderGroup]quota.HolderGroup{}
+func compareHolders(t *rapid.T, l *ledger.Ledger, v quota.Violation, got quota.LevelHolders, own string) {
+	parts := listParts(l, v)
+	groups := map[quota.HolderGroup]quota.HolderGroup{}
 	sum := quota.Amount(0)
+	for _, p := range parts {
+		key := quota.HolderGroup{Node: p.node, User: p.of.Principal.User, Owner: p.of.Owner}
+		g := groups[key]
+		groups[key] = quota.HolderGroup{
+			Node: key.Node, User: key.User, Owner: key.Owner, Amount: g.Amount + p.amount, Claims: g.Claims + p.claims,
+		}
+		sum += p.amount
+	}
+	list := slices.Collect(maps.Values(groups))
+	less := cmpopts.SortSlices(func(a, b quota.HolderGroup) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+	if diff := cmp.Diff(list, got.Groups, less, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%+v: holders (-listed +explained):\n%s", v, diff)
+	}
+	// What a resize under soft borrowing has is not part of what is used.
+	if sum+got.Others != v.Used && (own == "" || got.Others > 0) {
+		t.Fatalf("%+v: %d are listed and %d are of others", v, sum, got.Others)
+	}
+	want := slices.DeleteFunc(blockersOf(parts), func(b quota.Blocker) bool { return b.ID == own })
+	if diff := cmp.Diff(want[:min(len(want), quota.MaxBlockers)], got.Allocations, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%+v: allocations (-listed +explained):\n%s", v, diff)
+	}
+	if others := max(0, len(want)-quota.MaxBlockers); got.OtherAllocations != others {
+		t.Fatalf("%+v: %d other allocations, want %d", v, got.OtherAllocations, others)
+	}
+}
+
+// partOf is what one claim has of a limit, or one application.
+type partOf struct {
+	of     quota.AllocationInfo
+	node   string
+	amount quota.Amount
+	claims int
+}
+
+// listParts lists what counts against the limit of a violation.
+func listParts(l *ledger.Ledger, v quota.Violation) []partOf {
+	var parts []partOf
+	runs := map[string]int{} // where each application is in the list
 	page, _ := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
-	for _, a := range page.Allocations {
+	for _, a := range page.Allocations { // the oldest first
 		homes := l.View().Homes(a.Fence)
 		for i, c := range a.Claims {
 			node := c.Placed
-			if got.Holder.Kind != quota.TheNode {
+			if v.Holder.Kind != quota.TheNode || v.Kind == quota.OfApplications {
 				// This is not always the requested node: that may have been unknown at the time and be there now.
 				node = homes[i]
 			}
-			if c.Tree != got.Tree || !quota.IsWithin(node, got.Node) || !holds(a, c, got.Holder) {
+			if c.Tree != v.Tree || !quota.IsWithin(node, v.Node) || !holds(a, c, v.Holder) {
+				continue
+			}
+			if v.Kind == quota.OfApplications {
+				run := a.Principal.User + "/" + a.Principal.Application
+				if v.Holder.Kind == quota.AGroup { // it counts one of all its users
+					run = a.Principal.Application
+				}
+				if at, known := runs[run]; known {
+					parts[at].claims++
+				} else if a.Principal.Application != "" {
+					runs[run] = len(parts)
+					parts = append(parts, partOf{a, node, 1, 1})
+				}
 				continue
 			}
 			for _, component := range c.Amounts {
-				if component.Resource == got.Resource && component.Amount > 0 {
-					key := quota.HolderGroup{Node: node, User: a.Principal.User, Owner: a.Owner}
-					g := want[key]
-					want[key] = quota.HolderGroup{
-						Node: node, User: key.User, Owner: key.Owner, Amount: g.Amount + component.Amount, Claims: g.Claims + 1,
-					}
-					sum += component.Amount
+				if component.Resource == v.Resource && component.Amount > 0 {
+					parts = append(parts, partOf{a, node, component.Amount, 1})
 				}
 			}
 		}
 	}
-	var list []quota.HolderGroup
-	for _, g := range want {
-		list = append(list, g)
+	return parts
+}
+
+// blockersOf adds up the parts of each allocation.
+func blockersOf(parts []partOf) []quota.Blocker {
+	var list []quota.Blocker
+	largest := map[string]quota.Amount{}
+	for _, p := range parts {
+		at := slices.IndexFunc(list, func(b quota.Blocker) bool { return b.ID == p.of.ID })
+		if at < 0 {
+			at = len(list)
+			list = append(list, quota.Blocker{
+				ID: p.of.ID, User: p.of.Principal.User, Application: p.of.Principal.Application, Owner: p.of.Owner,
+				Since: p.of.GrantedAt, SinceWall: p.of.GrantedWall, ExpiresAt: max(p.of.ExpiresAt, p.of.ReservedUntil),
+			})
+		}
+		list[at].Amount += p.amount
+		if p.amount > largest[p.of.ID] {
+			largest[p.of.ID], list[at].Node = p.amount, p.node
+		}
 	}
-	less := cmpopts.SortSlices(func(a, b quota.HolderGroup) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
-	if diff := cmp.Diff(list, got.Groups, less, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("%+v: holders (-listed +explained):\n%s", violations[at], diff)
-	}
-	if sum+got.Others != violations[at].Used {
-		t.Fatalf("%+v: %d are listed and %d are of others", violations[at], sum, got.Others)
-	}
+	slices.SortFunc(list, func(a, b quota.Blocker) int {
+		if a.Amount != b.Amount {
+			return int(b.Amount - a.Amount)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list
 }
 
 // holds is true if a claim counts for a user or group.
@@ -167,10 +371,28 @@ func TestHoldersAreBounded(t *testing.T) {
 		got.Groups[1].User != "user-29" || got.Groups[19].Amount != 12 || got.Others != 66 {
 		t.Errorf("%d groups, %+v", n, got)
 	}
+	if n := len(got.Allocations); n != quota.MaxBlockers || got.Allocations[0].ID != "by-29" ||
+		got.Allocations[19].ID != "by-10" || got.OtherAllocations != 910 {
+		t.Errorf("%d allocations, %+v", n, got)
+	}
+	for i := range 30 {
+		l.Apply(quota.Stamp{At: 2}, quota.Allocate{
+			ID: fmt.Sprint("waits-", i), Claims: cpuAt("a", 1000), Mode: quota.Wait, Priority: int64(i % 2),
+		})
+	}
+	got = l.Sandbox().Explain(quota.Allocate{ID: "x", Claims: cpuAt("a", 1000)}).Decision.Holders[0]
+	if n := len(got.Ahead); n != quota.MaxBlockers || got.Ahead[0].ID != "waits-1" || got.Ahead[15].ID != "waits-0" ||
+		got.Ahead[15].Position != 16 || got.Ahead[15].Amount != 1000 || got.OtherAhead != 10 {
+		t.Errorf("%d requests ahead, %+v", n, got)
+	}
 	l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: "x", Claims: cpuAt("a", 1000)})
 	reader, _ := l.View().ReaderOf(&access.Caller{})
 	list := reader.DenialHolders("x")
 	if len(list) != 1 || len(list[0].Groups) != quota.MaxDenialHolders || list[0].Others != 351 {
+		t.Errorf("the denial names %+v", list)
+	}
+	if len(list[0].Allocations) != quota.MaxDenialHolders || list[0].OtherAllocations != 925 ||
+		len(list[0].Ahead) != quota.MaxDenialHolders || list[0].OtherAhead != 25 {
 		t.Errorf("the denial names %+v", list)
 	}
 }
@@ -185,6 +407,15 @@ func TestHoldersAsFarAsTheyAreSeen(t *testing.T) {
 		g.must("hans", claimCores("mine", "atlas/physics/higgs", 2))
 		g.must("heidi", claimCores("hers", "atlas/physics/higgs", 3))
 		g.must("root", claimCores("above", "atlas", 55))
+		for id, account := range map[string]string{"hidden": "root", "waits": "hans"} {
+			waiting := claimCores(id, "atlas/physics/higgs", 1)
+			if id == "hidden" {
+				waiting = claimCores(id, "atlas", 1)
+				waiting.Priority = 1 // comes first
+			}
+			waiting.Mode, waiting.WaitFor = quota.Wait, 60_000
+			g.apply(account, waiting)
+		}
 		s, refused := g.ledger.Sandbox().ReaderOf(callerOf("hans"))
 		if refused != nil {
 			t.Fatal(refused)
@@ -195,14 +426,21 @@ func TestHoldersAsFarAsTheyAreSeen(t *testing.T) {
 			for _, group := range h.Groups {
 				text += fmt.Sprintf("%d of %s, ", group.Amount, group.Owner)
 			}
-			got = append(got, text+fmt.Sprintf("%d others", h.Others))
+			for _, a := range h.Allocations {
+				text += a.ID + ", "
+			}
+			for _, a := range h.Ahead {
+				text += fmt.Sprintf("%d. %s, ", a.Position, a.ID)
+			}
+			got = append(got, text+fmt.Sprintf("others: %d, %d allocations, %d ahead", h.Others, h.OtherAllocations,
+				h.OtherAhead))
 		}
-		want := []string{"atlas/physics/higgs: 2 of account/hans, 3 others"}
+		want := []string{"atlas/physics/higgs: 2 of account/hans, mine, others: 3, 1 allocations, 0 ahead"}
 		switch see {
 		case quota.SeeTotals:
-			want = append(want, "atlas: 2 of account/hans, 58 others")
+			want = append(want, "atlas: 2 of account/hans, mine, 2. waits, others: 58, 2 allocations, 1 ahead")
 		case quota.SeeNames:
-			want = append(want, "atlas: 2 of account/hans, 0 others")
+			want = append(want, "atlas: 2 of account/hans, mine, 0. waits, others: 0, 0 allocations, 0 ahead")
 		case quota.SeeNothing:
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

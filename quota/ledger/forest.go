@@ -40,6 +40,9 @@ type forest struct {
 	// the present command.
 	onHold  map[uint64]*node
 	drained []*node
+	// forgotten is the log index of the state that the ledger began with, configured that of the last change of the
+	// configuration or of access; see Reader.Changes.
+	forgotten, configured uint64
 }
 
 // tree is a hierarchy of nodes.
@@ -60,6 +63,7 @@ type tree struct {
 	version uint64
 	// queues are all queues whose blocker is in the tree.
 	queues []*blockerQueue
+	marks  treeMarks
 }
 
 // node is a node of a tree. It exists as long as it is configured or, if it is dynamic, holds something. A change of
@@ -115,6 +119,7 @@ type node struct {
 	pools        []pool
 	// from, in a draft only, is the predecessor of the node in the ledger; nil if it is new.
 	from *node
+	mark nodeMark
 }
 
 // address is the tree and path of a node. Allocations keep the one at which they were granted.
@@ -299,6 +304,8 @@ func (f *forest) detachNode(n *node) {
 	siblings := n.parent.children
 	n.parent.children = slices.Delete(siblings, slices.Index(siblings, n), slices.Index(siblings, n)+1)
 	delete(n.tree.byPath, n.path)
+	n.tree.marks.remove(n)
+	f.markNode(n.parent)
 	f.nodes--
 	f.bytes -= n.bytes()
 }

@@ -1,10 +1,8 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -118,32 +116,11 @@ func undoNodes(r *quota.Revision) int {
 	return size
 }
 
-// planRollBack reconstructs the configuration after a revision by undoing the later ones, newest first, and plans the
-// change to it as one change.
+// planRollBack plans the change to the configuration after a revision as one change.
 func (pl planner) planRollBack(c quota.RollBack) plan {
-	switch oldest := pl.history.oldestReachable(); {
-	case c.Revision > pl.history.revision:
-		return refusedPlan(
-			quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d",
-				c.Revision, pl.history.revision))
-	case c.Revision < oldest:
-		return refusedPlan(
-			quota.Errorf(quota.Invalid, "revision",
-				"the history does not reach back to revision %d; the oldest that can be rolled back to is %d",
-				c.Revision, oldest))
-	}
-	past := rollbackPlan{ledger: pl.Ledger, trees: map[string]*pastTree{}}
-	for _, r := range slices.Backward(pl.history.revisions) {
-		if r.Number <= c.Revision {
-			break
-		}
-		for _, u := range r.Undo {
-			past.undo(u)
-		}
-		past.policies = append(past.policies, r.UndoPolicies...)
-		if r.UndoAccess != nil {
-			past.section = r.UndoAccess
-		}
+	past, err := pl.walkBack(c.Revision)
+	if err != nil {
+		return refusedPlan(err)
 	}
 	policies, err := pl.forest.undoPolicies(past.policies)
 	if err != nil {
@@ -166,76 +143,4 @@ func (h *history) oldestReachable() uint64 {
 		oldest = r.Number - 1
 	}
 	return oldest
-}
-
-// rollbackPlan is a walk back through the history.
-type rollbackPlan struct {
-	ledger *Ledger
-	trees  map[string]*pastTree // trees that have changed since
-	// policies are the definitions to restore, later ones in the list for earlier revisions.
-	policies []quota.PolicyUndo
-	// section is the access section to restore; nil if it has not changed.
-	section *access.Section
-}
-
-// pastTree is a tree at some point of the walk; it does not exist there if its pathTree is nil.
-type pastTree struct {
-	settings  quota.TreeSettings
-	resources []quota.Resource
-	sketch    *pathTree
-}
-
-func (p rollbackPlan) tree(name string) *pastTree {
-	t := p.trees[name]
-	if t == nil {
-		t = &pastTree{}
-		if now := p.ledger.forest.trees[name]; now != nil {
-			t.sketch, t.settings, t.resources = now.newPathTree(), now.settings, now.registered()
-		}
-		p.trees[name] = t
-	}
-	return t
-}
-
-// undo reverts the effect of one revision on one tree.
-func (p rollbackPlan) undo(u quota.TreeUndo) {
-	t := p.tree(u.Name)
-	if u.Added {
-		t.sketch = nil
-		return
-	}
-	if u.Removed {
-		t.sketch = &pathTree{}
-	}
-	if t.settings = u.TreeSettings; len(u.Resources) > 0 {
-		t.resources = u.Resources
-	}
-	for _, path := range u.AddedPaths {
-		t.sketch.removePath(path)
-	}
-	for _, m := range u.Moves {
-		t.sketch.movePath(m)
-	}
-	for i := range u.Nodes {
-		t.sketch.ensurePath(u.Nodes[i].Path).spec = &u.Nodes[i]
-	}
-}
-
-// treeChanges are the changed trees at the end of the walk.
-func (p rollbackPlan) treeChanges() []treeChange {
-	var list []treeChange
-	for _, name := range slices.Sorted(maps.Keys(p.trees)) {
-		t, now := p.trees[name], p.ledger.forest.trees[name]
-		switch {
-		case t.sketch != nil:
-			spec := quota.TreeSpec{
-				Name: name, TreeSettings: t.settings, Resources: t.resources,
-				Nodes: t.sketch.listNodes(),
-			}
-			list = append(list, treeChange{spec: spec, sketch: t.sketch, reborn: true, field: "revision"})
-		case now != nil:
-			list = append(list, treeChange{spec: quota.TreeSpec{Name: name}, remove: true, field: "revision"})
-		}
-	}
-	return list
 }

@@ -177,6 +177,7 @@ func (h *HoldImage) describe() string {
 // setHold gives a node another hold, or none. Records of holds are never changed in place: snapshots share them.
 func (l *Ledger) setHold(n *node, hold *HoldImage) {
 	n.hold = hold
+	l.forest.markNode(n)
 	if hold == nil {
 		l.forgetHold(n.id)
 		return

@@ -343,6 +343,11 @@ func (m *holdersModel) principal(spec quota.TreeSpec, who quota.Holder, asked bo
 	if len(u.Nodes) == 0 {
 		return nil
 	}
+	if who.Kind == quota.AGroup && asked {
+		for i := range u.Nodes {
+			u.Nodes[i].Members = m.membersAt(spec, u.Nodes[i].Path, who.Name)
+		}
+	}
 	return []quota.PrincipalUsage{u}
 }
 
@@ -384,6 +389,31 @@ func (m *holdersModel) groupsOf(tree, user string) []quota.Label {
 		}
 	}
 	slices.SortFunc(list, func(a, b quota.Label) int { return cmp.Compare(a.Key, b.Key) })
+	return list
+}
+
+// membersAt are the users of a group at a node, with what they alone hold there for it.
+func (m *holdersModel) membersAt(spec quota.TreeSpec, path, group string) []quota.GroupMember {
+	var list []quota.GroupMember
+	for _, user := range m.usersOf(spec.Name, group) {
+		alone := holdersModel{trees: m.trees}
+		for _, h := range m.held {
+			if h.Principal.User == user {
+				alone.held = append(alone.held, h)
+			}
+		}
+		used, running := alone.holds(spec.Name, path, quota.Holder{Kind: quota.AGroup, Name: group})
+		if used == nil {
+			continue
+		}
+		member := quota.GroupMember{User: user, Applications: running}
+		for _, r := range spec.Resources {
+			if a := used[r.Name]; a > 0 {
+				member.Used = append(member.Used, quota.Component{Resource: r.Name, Amount: a})
+			}
+		}
+		list = append(list, member)
+	}
 	return list
 }
 

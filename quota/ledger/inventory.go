@@ -59,6 +59,8 @@ type stock struct {
 	leaving int
 	// number is the last one assigned to an item created on demand.
 	number uint64
+	// changed is the index of the last entry that changed an item, see Reader.Changes.
+	changed uint64
 }
 
 func newStock(tree string, r *resource) *stock {
@@ -85,6 +87,7 @@ func (s *stock) creatableIn(state string) int {
 // changeItem replaces the record of an item; was is nil for a new item, is for a removed one. Changing back reverts it.
 func (inv *inventory) changeItem(was, is *item) {
 	inv.noteItem(was, is)
+	cmp.Or(is, was).stock.markChanged(inv.index)
 	if was != nil {
 		was.stock.countLeaving(was, -1)
 		was.stock.removeIdle(was)

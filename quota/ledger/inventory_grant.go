@@ -315,33 +315,68 @@ func (a *Allocation) itemDemands() itemDemand {
 	return w
 }
 
-// lackOfNames returns a violation for each named item that is not available; a leaving one counts as removed.
+// lackOfNames returns a violation for each named item that is not available.
 func (s *stock) lackOfNames(p quota.Pick) []quota.Violation {
 	var violations []quota.Violation
 	for _, name := range p.Names {
-		v := quota.Violation{Tree: s.tree, Resource: s.resource.Name, Requested: 1, Kind: quota.OfItems, Item: name}
-		switch it := s.byName[name]; {
-		case it == nil || it.leaving:
-		case it.owner == 0 && (p.State == "" || p.State == it.state):
-			continue
-		default:
-			v.Limit, v.Used = 1, 1
+		if v := s.levelOfName(p, name); v.Missing() > 0 {
+			violations = append(violations, v)
 		}
-		violations = append(violations, v)
 	}
 	return violations
+}
+
+// levelOfName has one named item as a limit of 1, or of 0 if it does not exist; a leaving one counts as removed.
+func (s *stock) levelOfName(p quota.Pick, name string) quota.Violation {
+	v := quota.Violation{Tree: s.tree, Resource: s.resource.Name, Requested: 1, Kind: quota.OfItems, Item: name}
+	it := s.byName[name]
+	if it == nil || it.leaving {
+		return v
+	}
+	v.Limit = 1
+	if it.owner != 0 || p.State != "" && p.State != it.state {
+		v.Used = 1
+	}
+	return v
 }
 
 // shortage returns a violation if fewer items of a state are available, beside those that the request names, than
 // requested.
 func (w itemDemand) shortage(s shelf) []quota.Violation {
+	if v := w.levelOf(s); v.Missing() > 0 {
+		return []quota.Violation{v}
+	}
+	return nil
+}
+
+// levelOf has the items of a state, beside those that the request names, as a limit.
+func (w itemDemand) levelOf(s shelf) quota.Violation {
 	limit := max(0, s.resource.Items.MaxItems()-w.all[s.stock])
 	available := min(limit, s.idleIn(s.state)-w.named[s]+s.creatableIn(s.state))
-	if w.any[s] <= available {
-		return nil
-	}
-	return []quota.Violation{{
+	return quota.Violation{
 		Tree: s.tree, Resource: s.resource.Name, Kind: quota.OfItems, Item: s.state,
 		Limit: quota.Amount(limit), Used: quota.Amount(limit - available), Requested: quota.Amount(w.any[s]),
-	}}
+	}
+}
+
+// itemLevels has what a request wants of items as limits, in the order of checkItems.
+func (inv *inventory) itemLevels(a *Allocation) []quota.Violation {
+	if !a.wantsItems() {
+		return nil
+	}
+	var levels []quota.Violation
+	w := a.itemDemands()
+	for i := range a.claims {
+		for _, p := range a.claims[i].picks() {
+			s := a.claims[i].at.tree.resource(p.Resource).stock
+			for _, name := range p.Names {
+				levels = append(levels, s.levelOfName(p, name))
+			}
+			if key := (shelf{s, p.WantedState()}); len(p.Names) == 0 && w.any[key] > 0 {
+				levels = append(levels, w.levelOf(key))
+				delete(w.any, key)
+			}
+		}
+	}
+	return levels
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
@@ -22,11 +23,11 @@ type journal struct {
 	denials map[string]*userDenials
 }
 
-// Events returns up to max remembered events that pass the filter, oldest first. Requests, decisions and crossings in
+// Events returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings in
 // them must not be changed.
 func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
 	var page quota.EventPage
-	for _, e := range v.ledger.journal.eventsAfter(f.After) {
+	for _, e := range v.ledger.journal.eventsBetween(f) {
 		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !v.concerns(e, f.Tree, f.Node) {
 			continue
 		}
@@ -59,6 +60,19 @@ func (v View) concerns(e *quota.Event, tree, node string) bool {
 		func(c quota.ClaimInfo) bool {
 			return c.Tree == tree && (quota.IsWithin(c.Node, node) || quota.IsWithin(c.Placed, node))
 		})
+}
+
+// eventsBetween are those that the numbers of a filter select, in its order.
+func (j *journal) eventsBetween(f quota.EventFilter) iter.Seq2[int, *quota.Event] {
+	list := j.eventsAfter(f.After)
+	if f.Before > 0 {
+		end, _ := slices.BinarySearchFunc(list, f.Before, compareNumber)
+		list = list[:end]
+	}
+	if f.NewestFirst {
+		return slices.Backward(list)
+	}
+	return slices.All(list)
 }
 
 func (j *journal) eventsAfter(number uint64) []*quota.Event {

@@ -75,7 +75,7 @@ func New(b quota.Bounds) *Ledger {
 	l.calendar = calendar{
 		environment: env, journal: &l.journal, forest: &l.forest, queue: &l.queue, due: newDeadlines(),
 	}
-	l.requests = limitRequests{environment: env, deadlines: &l.deadlines}
+	l.requests = limitRequests{environment: env, deadlines: &l.deadlines, changed: map[uint64]uint64{}}
 	l.webhooks = webhooks{environment: env, journal: &l.journal}
 	return l
 }
@@ -106,6 +106,7 @@ func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) (out Out
 	if len(l.forest.usedCells)+len(l.forest.rewarned) > 0 {
 		l.judgeThresholds()
 	}
+	l.markHolders()
 	l.selfCheck()
 	out.Now = l.now.At
 	return out

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -188,7 +189,9 @@ func TestRequestsAgreeWithAnOracle(t *testing.T) {
 			if quotatest.ImageText(g.ledger.Snapshot()) != before {
 				t.Fatalf("a dry run of %+v changes the ledger", c)
 			}
+			shown := g.allShown(users)
 			out := g.apply(user, c)
+			checkRequestsNamed(t, g, shown)
 			if (out.Refused == nil) != taken || (dry.Refused == nil) != taken {
 				t.Fatalf("%s: %T %+v is taken: %v; the ledger answers %v, and to a dry run %v", user, c, c, taken, out.Refused,
 					dry.Refused)
@@ -229,6 +232,32 @@ func (g *guarded) digestFor(user string, number int) string {
 		}
 	}
 	return r.Digest
+}
+
+// allShown are the requests that each user sees, as text.
+func (g *guarded) allShown(users []string) map[string]string {
+	shown := map[string]string{}
+	for _, user := range users {
+		for _, r := range g.requestsOf(user, quota.LimitRequestFilter{}) {
+			shown[user] += fmt.Sprintln(r.Number, r.State, r.Approvals, r.ClosedBy)
+		}
+	}
+	return shown
+}
+
+// checkRequestsNamed compares what users see with what they saw before the last command: who sees a difference is told,
+// and the others are not, unless the configuration has changed.
+func checkRequestsNamed(t *rapid.T, g *guarded, before map[string]string) {
+	for user, shown := range g.allShown(slices.Collect(maps.Keys(before))) {
+		reader, err := g.ledger.View().ReaderOf(callerOf(user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := reader.Changes(quota.ChangesQuery{After: g.index - 1})
+		if named := changes.LimitRequests; named != (shown != before[user]) && !changes.Configuration {
+			t.Fatalf("%s saw\n%sand sees\n%sand was told of a change: %v", user, before[user], shown, named)
+		}
+	}
 }
 
 func compareRequests(t *rapid.T, g *guarded, o *requestOracle) {

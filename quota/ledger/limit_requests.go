@@ -17,6 +17,10 @@ type limitRequests struct {
 	last, closedSeq uint64
 	// all are sorted by number.
 	all []*quota.LimitRequest
+	// changed has the index of the last log entry that changed a request, by number, as nodeMark has for a node;
+	// newest is the highest of them.
+	changed map[uint64]uint64
+	newest  uint64
 }
 
 // place is the index of a request, or where it would be.
@@ -67,12 +71,19 @@ func (s *limitRequests) add(r *quota.LimitRequest) {
 	s.last = r.Number
 	s.all = append(s.all, r)
 	s.deadlines.set(dueKey{dueRequest, r.Number}, r.Ends)
+	s.mark(r)
 }
 
 // replace stores another version of a known request.
 func (s *limitRequests) replace(r *quota.LimitRequest) {
 	i, _ := s.place(r.Number)
 	s.all[i] = r
+	s.mark(r)
+}
+
+// mark notes that the present entry changes a request.
+func (s *limitRequests) mark(r *quota.LimitRequest) {
+	s.changed[r.Number], s.newest = s.index, max(s.newest, s.index)
 }
 
 // close ends an open request and returns its new version. by is empty if no user ends it.
@@ -108,6 +119,7 @@ func (s *limitRequests) forgetClosed() {
 		}
 	}
 	if closed > s.bounds.ClosedRequests {
+		delete(s.changed, s.all[oldest].Number)
 		s.all = slices.Delete(slices.Clone(s.all), oldest, oldest+1)
 	}
 }

@@ -13,7 +13,7 @@ import (
 //
 // If name is not empty, only that user or group is returned, and a user with all nodes where a limit for [Wildcard]
 // applies to it, whether or not it holds something there. In a list of all, such nodes are left out unless the user
-// holds something there or is named there or below.
+// holds something there or is named there or below. A group then has its members at each node.
 func (v View) Principals(treeName string, kind quota.HolderKind, name, after string,
 	max int,
 ) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
@@ -37,6 +37,9 @@ func (v View) Principals(treeName string, kind quota.HolderKind, name, after str
 	}
 	if kind == quota.AGroup {
 		t.accounts.addUsers(list)
+	}
+	if kind == quota.AGroup && name != "" && len(list) > 0 {
+		t.addMembers(&list[0])
 	}
 	return list, more, nil
 }

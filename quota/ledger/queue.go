@@ -121,6 +121,7 @@ func (q *waitQueue) sizeOf(w *waiter) int64 {
 // a resize from the record of its allocation.
 func (q *waitQueue) removeWaiter(w *waiter) {
 	for _, alt := range w.alternatives {
+		q.forest.markQueue(alt)
 		q.leaveQueue(alt)
 	}
 	q.all.Remove(w.turn)
@@ -361,6 +362,9 @@ func (key blocker) String() string {
 }
 
 func (w *waiter) matchesQueueFilter(f quota.QueueFilter) bool {
+	if f.Owner != "" && w.record.owner != f.Owner {
+		return false
+	}
 	return f.Tree == "" || slices.ContainsFunc(w.alternatives, func(alt *alternative) bool { return alt.passes(f) })
 }
 

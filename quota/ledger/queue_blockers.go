@@ -119,6 +119,7 @@ func (q *waitQueue) joinQueue(alt *alternative, key blocker, need quota.Amount) 
 	wasFirm := bq.blockingHead(q.now.At) != nil
 	alt.blockedIn, alt.need = bq, need
 	bq.insert(alt)
+	q.forest.markQueue(alt)
 	if alt.isSpanning() {
 		q.spanning.Insert(alt.turn, 0, alt)
 	}

@@ -88,8 +88,12 @@ func (r Reader) Require(verb access.Verb, tree, path string) *quota.Error {
 	return r.need(verb, tree, path)
 }
 
-// need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist.
+// need is a refusal if the caller lacks a verb at a node. A place that it does not see does not exist; no tree stands
+// for all of them, which is a place that exists for every caller.
 func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
+	if tree == "" {
+		return r.needOnCluster(verb)
+	}
 	n := r.view.ledger.forest.nearestNode(tree, path)
 	switch {
 	case r.mayAt(verb, n):
@@ -100,6 +104,14 @@ func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
 	return lackingVerb(quota.Errorf(quota.Forbidden, "",
 		"you lack the right %s at %s; ask an administrator of it for a role", verb, quota.Place(tree, quota.Clip(path)),
 	), verb, n)
+}
+
+// needOnCluster is a refusal if the caller lacks a verb on the cluster, for what concerns all nodes alike.
+func (r Reader) needOnCluster(verb access.Verb) *quota.Error {
+	if r.May(verb, "", "") {
+		return nil
+	}
+	return lackingVerb(quota.Errorf(quota.Forbidden, "", "the call needs the right %s on the cluster", verb), verb, nil)
 }
 
 func hiddenPlace(tree, path string) *quota.Error {
@@ -232,7 +244,7 @@ func (r Reader) Items(f quota.ItemFilter, after *quota.ItemName, max int, data b
 	if err == nil && !r.May(access.HoldersRead, f.Tree, "") {
 		for i := range page.Items {
 			it := &page.Items[i]
-			it.Owner, it.Allocation, it.Fence = "", "", 0
+			it.Owner, it.Allocation, it.Fence, it.HeldUntil = "", "", 0, 0
 		}
 	}
 	return page, err

@@ -22,6 +22,18 @@ func (r Reader) Trees() []quota.TreeSummary {
 	return list
 }
 
+// TreesWithRequests is Trees with the requests of each.
+func (r Reader) TreesWithRequests() []quota.TreeSummary {
+	list := r.Trees()
+	counts := r.view.requestCounts()
+	for i := range list {
+		if t := &list[i]; r.May(access.UsageRead, t.Name, "") {
+			t.Requests = counts[t.Name]
+		}
+	}
+	return list
+}
+
 func (r Reader) rootOf(tree string) *node { return r.view.ledger.forest.trees[tree].root }
 
 // Tree is the configuration of a tree as far as the caller may read it: nodes that it may not read are left out, and
@@ -133,7 +145,13 @@ func (r Reader) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
 	if n == nil || n.path != q.Node || !r.seesBelow(n) || !q.Subtree && r.seenOf(n) == quota.SeeNothing {
 		return quota.UsagePage{}, hiddenPlace(q.Tree, q.Node)
 	}
-	return r.view.shownUsage(q, r.seesUsage, r.shownUsage)
+	page, refused := r.view.shownUsage(q, r.seesUsage, r.shownUsage)
+	for i := range page.Nodes {
+		if !r.May(access.UsageRead, q.Tree, page.Nodes[i].Path) {
+			page.Nodes[i].Waiting = quota.WaitingCount{}
+		}
+	}
+	return page, refused
 }
 
 // seesUsage is what a reader of usage sees of a node.
@@ -159,10 +177,17 @@ func (r Reader) withHold(usage quota.NodeUsage) quota.NodeUsage {
 // shownUsage is the usage of a node that the caller sees: without what the node holds itself if the caller only sees a
 // node below it.
 func (r Reader) shownUsage(n *node) quota.NodeUsage {
+	children := 0
+	for _, child := range n.children {
+		if r.seesUsage(child) != quota.SeeNothing {
+			children++
+		}
+	}
 	if r.seesUsage(n) != quota.SeeTotals {
-		return quota.NodeUsage{Path: n.path}
+		return quota.NodeUsage{Path: n.path, Children: children}
 	}
 	usage := r.withHold(n.usage())
+	usage.Children = children
 	if r.mayAt(access.UsageRead, n) {
 		return usage
 	}
@@ -187,9 +212,21 @@ func (r Reader) Revisions(before uint64, max int) []quota.Revision {
 	if !r.FiltersRevisions() {
 		return r.view.Revisions(before, max)
 	}
+	return r.revisionsWhere(r.seesChange, before, max)
+}
+
+// RevisionsOf are Revisions with changes of one node itself, with these changes alone.
+func (r Reader) RevisionsOf(tree, node string, before uint64, max int) []quota.Revision {
+	filters := r.FiltersRevisions()
+	return r.revisionsWhere(func(c *quota.Change) bool {
+		return c.Tree == tree && c.Node == node && (!filters || r.seesChange(c))
+	}, before, max)
+}
+
+func (r Reader) revisionsWhere(passes func(*quota.Change) bool, before uint64, max int) []quota.Revision {
 	var seen []quota.Revision
 	for _, revision := range r.view.Revisions(before, 1<<30) {
-		if !revision.Keep(r.seesChange) {
+		if !revision.Keep(passes) {
 			continue
 		}
 		if seen = append(seen, revision); len(seen) == max {

@@ -26,13 +26,16 @@ func (s SandboxReader) DryRun(c quota.Command) Outcome {
 }
 
 // Explain is that of a Sandbox, for a request that the caller may make.
-func (s SandboxReader) Explain(c quota.Allocate) Outcome {
-	if s.id != nil {
-		if out := s.sandbox.DryRunFrom(Origin{Caller: s.by}, c); out.Refused != nil {
-			return out
-		}
+func (s SandboxReader) Explain(c quota.Allocate) Explained {
+	if s.id == nil {
+		return s.sandbox.explain(c, s.sees)
 	}
-	return s.RedactOutcome(s.sandbox.explain(c, s.sees))
+	if out := s.sandbox.DryRunFrom(Origin{Caller: s.by}, c); out.Refused != nil {
+		return Explained{Outcome: out}
+	}
+	out := s.sandbox.explain(c, s.sees)
+	out.Outcome, out.Levels = s.RedactOutcome(out.Outcome), s.shownLevels(out.Levels)
+	return out
 }
 
 // ExplainID is that of a Sandbox, for an allocation or a denial that the caller sees.
@@ -51,8 +54,21 @@ func (s SandboxReader) ExplainID(id string) (quota.Decision, *quota.AllocationIn
 // Waiting is a page of the queue, as far as the caller may see the requests.
 func (s SandboxReader) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
 	page, err := s.sandbox.Waiting(f, after, max)
-	if err != nil || s.id == nil {
-		return page, err
+	return s.shownQueue(page), err
+}
+
+// WaitingWithBlockers is that of a Sandbox, as far as the caller may see the requests and who is in their way.
+func (s SandboxReader) WaitingWithBlockers(
+	f quota.QueueFilter, after *quota.QueueTurn, max int,
+) (quota.QueuePage, *quota.Error) {
+	page, err := s.sandbox.waitingWithBlockers(f, after, max, s.sees)
+	return s.shownQueue(page), err
+}
+
+// shownQueue is a page of the queue as far as the caller may see the requests.
+func (s SandboxReader) shownQueue(page quota.QueuePage) quota.QueuePage {
+	if s.id == nil {
+		return page
 	}
 	var seen []quota.QueuedInfo
 	for _, q := range page.Requests {
@@ -66,7 +82,7 @@ func (s SandboxReader) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max 
 		}
 	}
 	page.Requests = seen
-	return page, nil
+	return page
 }
 
 // Forecast is that of a Sandbox, for a caller who may read holders on the whole cluster: the instants depend on all of

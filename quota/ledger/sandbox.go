@@ -40,17 +40,27 @@ func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may
 // use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 500 changes.
-func (s Sandbox) Explain(c quota.Allocate) Outcome { return s.explain(c, seesAll) }
+func (s Sandbox) Explain(c quota.Allocate) Explained { return s.explain(c, seesAll) }
 
 // seesAll is for an asker who sees every allocation.
 func seesAll(*quota.AllocationInfo) bool { return true }
 
 // explain is Explain for a caller who sees some allocations.
-func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Outcome {
+func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Explained {
+	out := Explained{Outcome: s.explainDecision(c, sees)}
+	if out.Decision != nil && !out.Repeated {
+		page := s.levelsOf(c, out.Decision)
+		out.Levels, out.LevelsCut = page.list, page.cut
+	}
+	return out
+}
+
+// explainDecision is explain without the levels.
+func (s Sandbox) explainDecision(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Outcome {
 	out := s.ledger.allocate(&c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Holders = s.holdersInTheWay(d.Violations, sees)
+		explained.Holders = s.blockersOf(newRequest(&c, d.Violations), sees)
 		explained.Remedy = s.findRemedyOfAny(explained.Violations, s.placersOf(c))
 		out.Decision = &explained
 	}
@@ -81,7 +91,7 @@ func (s Sandbox) explainID(
 	for _, e := range slices.Backward(s.ledger.journal.events) {
 		if e.Kind == quota.EventDenied && e.ID == id && seesDenial(e) {
 			decision := *e.Decision
-			if now := s.explain(*e.Request, sees).Decision; now != nil {
+			if now := s.explainDecision(*e.Request, sees).Decision; now != nil {
 				decision.Remedy, decision.Holders = now.Remedy, now.Holders
 			}
 			return decision, nil, &e.Stamp, nil
@@ -99,8 +109,9 @@ func (s Sandbox) explainAllocation(
 		waits = resize
 	}
 	if waits.isWaiting() {
-		d, info := s.queued(s.ledger.queue.waiterOf(waits), true)
-		d.Holders = s.holdersInTheWay(d.Violations, sees)
+		w := s.ledger.queue.waiterOf(waits)
+		d, info := s.queued(w, true)
+		d.Holders = s.blockersOf(w.blocked(d.Violations), sees)
 		return d, info
 	}
 	info := a.currentInfo()
@@ -144,6 +155,47 @@ func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 		}
 	}
 	page.Next = nil
+	return page, nil
+}
+
+// blockedPerPage bounds how many requests one page names blockers of.
+const blockedPerPage = 20
+
+// WaitingWithBlockers is Waiting that also tells who is in the way of each request. A page has at most 20 requests, and
+// fewer if they are blocked by more than 100 limits. It visits at most 10,000 allocations.
+func (s Sandbox) WaitingWithBlockers(
+	f quota.QueueFilter, after *quota.QueueTurn, max int,
+) (quota.QueuePage, *quota.Error) {
+	return s.waitingWithBlockers(f, after, max, seesAll)
+}
+
+// waitingWithBlockers is WaitingWithBlockers for a caller who sees some allocations.
+func (s Sandbox) waitingWithBlockers(
+	f quota.QueueFilter, after *quota.QueueTurn, max int, sees func(*quota.AllocationInfo) bool,
+) (quota.QueuePage, *quota.Error) {
+	page, refused := s.Waiting(f, after, min(max, blockedPerPage))
+	if refused != nil {
+		return page, refused
+	}
+	search := s.newBlockerSearch(sees)
+	var blocked []blockedRequest
+	for i, q := range page.Requests {
+		if len(search.levels) > maxEventViolations {
+			turn := quota.QueueTurn(blocked[i-1].turn)
+			page.Requests, page.Next = page.Requests[:i], &turn
+			break
+		}
+		waits := s.ledger.allocations.findByID(q.Allocation.ID)
+		if resize := waits.waitingResize(); resize != nil {
+			waits = resize
+		}
+		blocked = append(blocked, s.ledger.queue.waiterOf(waits).blocked(q.Decision.Violations))
+		search.addLevels(q.Decision.Violations)
+	}
+	search.findHolders()
+	for i, b := range blocked {
+		page.Requests[i].Decision.Holders = search.blockersOf(b)
+	}
 	return page, nil
 }
 

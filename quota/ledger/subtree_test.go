@@ -16,10 +16,7 @@ import (
 // textOf is the text of a subtree as a caller reads it.
 func (g *guarded) textOf(account, node string) quota.ApplyTrees {
 	g.t.Helper()
-	reader, err := g.ledger.View().ReaderOf(callerOf(account))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	reader := g.readerOf(account)
 	at := quota.Subtree{Tree: "cern", Node: node}
 	spec, err := reader.Subtree(at)
 	if err != nil {

@@ -240,8 +240,10 @@ func (s *allocations) refundClaim(a *Allocation, i int) {
 func (s *allocations) chargeNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims++
+	s.forest.markNode(c.at)
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes++
+		s.forest.markNode(c.more.home)
 	}
 	s.forest.noteDrained(c.home())
 	for _, p := range c.amounts {
@@ -267,10 +269,12 @@ func (s *allocations) noteUses(c *placedClaim) {
 func (s *allocations) refundNode(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
+	s.forest.markNode(c.at)
 	s.forest.noteIdle(c.at)
 	s.forest.noteDrained(c.home())
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
+		s.forest.markNode(c.more.home)
 		s.forest.noteIdle(c.more.home)
 	}
 	for _, p := range c.amounts {

@@ -11,7 +11,7 @@ func (n *node) usage() quota.NodeUsage {
 	u := quota.NodeUsage{
 		Path: n.path, Policy: n.policy.Name, Resources: make([]quota.ResourceUsage, len(n.tree.resources)),
 		Applications: n.applications, MaxApplications: n.spec.Applications,
-		Hold: n.holdAbove(),
+		Hold: n.holdAbove(), Children: len(n.children),
 	}
 	for i, r := range n.tree.resources {
 		headroom, bounded := n.headroom(i)
@@ -19,6 +19,9 @@ func (n *node) usage() quota.NodeUsage {
 			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), ChangesAt: n.limitChangesAt(i),
 			Own: n.own[i], Subtree: n.subtree[i],
 			Headroom: headroom, Bounded: bounded, Over: n.exceededBy(i),
+		}
+		if n.pooled() {
+			u.Resources[i].Borrowed, u.Resources[i].Lends = n.pools[i].owes(), max(0, n.pools[i].lends())
 		}
 	}
 	return u

@@ -39,6 +39,12 @@ func (v View) shownUsage(
 	for _, e := range l.entries {
 		page.Nodes = append(page.Nodes, usageOf(e.node))
 	}
+	if q.CountWaiting {
+		counts := v.ledger.queue.countIn(top.tree)
+		for i, e := range l.entries {
+			page.Nodes[i].Waiting = counts[e.node]
+		}
+	}
 	return page, nil
 }
 
@@ -97,7 +103,7 @@ func (l *usageList) add(n *node) bool {
 		return true
 	}
 	seen := l.seenOf(n)
-	if seen == quota.SeeNothing {
+	if seen == quota.SeeNothing || !n.nameContains(q.NameContains) {
 		return true
 	}
 	e := usageEntry{node: n, UsagePosition: quota.UsagePosition{Path: n.path}}
@@ -119,6 +125,23 @@ func (l *usageList) add(n *node) bool {
 	}
 	l.entries = append(l.entries, e)
 	return len(l.entries) <= l.most
+}
+
+// nameContains is true if the name of the node has a text in it, see [quota.UsageQuery].
+func (n *node) nameContains(text string) bool {
+	if text == "" {
+		return true
+	}
+	name := n.path[strings.LastIndexByte(n.path, '/')+1:]
+	if n.parent == nil {
+		name = n.treeName
+	}
+	for from := 0; from+len(text) <= len(name); from++ { // names are ASCII
+		if strings.EqualFold(name[from:from+len(text)], text) {
+			return true
+		}
+	}
+	return false
 }
 
 // share is the largest share that the subtree uses of its limits in force, advisory ones included, of the resources.

@@ -30,6 +30,9 @@ func (l *Ledger) Check() error {
 		if err := t.check(sums, v.civil.now); err != nil {
 			return err
 		}
+		if err := v.checkMarks(t); err != nil {
+			return err
+		}
 		nodes += len(t.byPath)
 	}
 	if nodes != l.forest.nodes {

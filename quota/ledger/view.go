@@ -249,6 +249,22 @@ func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.H
 	return page, nil
 }
 
+// HeldAmounts is what the subtree of a node holds of the first most resources of its tree by name; nothing if there is
+// no such node. It costs as much as there are resources in the answer.
+func (v View) HeldAmounts(tree, path string, most int) []quota.HeldAmount {
+	t := v.ledger.forest.trees[tree]
+	if t == nil || t.byPath[path] == nil {
+		return nil
+	}
+	n := t.byPath[path]
+	list := make([]quota.HeldAmount, min(len(t.resources), most))
+	for i := range list {
+		r := t.resources[i]
+		list[i] = quota.HeldAmount{Resource: r.Name, Unit: r.Unit, Used: n.subtree[i], Limit: n.effective(i)}
+	}
+	return list
+}
+
 // walkAfter is walk for the nodes of the subtree that come after a path.
 func (n *node) walkAfter(path string, yield func(*node) bool) bool {
 	behind := sort.Search(len(n.children), func(i int) bool { return comparePaths(n.children[i].path, path) > 0 })
@@ -396,6 +412,7 @@ func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
 	owner, _ := inv.allocations.held.Get(it.owner)
 	if owner != nil {
 		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
+		info.HeldUntil = owner.expiresAt()
 	}
 	touched := it.touched(owner)
 	info.Updated, info.UpdatedWall = touched.At, touched.Wall

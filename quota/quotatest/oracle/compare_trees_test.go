@@ -142,7 +142,7 @@ func (p *pair) probeHeadroom(t *rapid.T, tree string, n quota.NodeUsage) {
 }
 
 func (o *oracle) usage(spec quota.TreeSpec, path string) quota.NodeUsage {
-	u := quota.NodeUsage{Path: path, Policy: quotatest.PolicyOf(spec, path)}
+	u := quota.NodeUsage{Path: path, Policy: quotatest.PolicyOf(spec, path), Children: o.childrenOf(spec.Name, path)}
 	for _, r := range spec.Resources {
 		ru := quota.ResourceUsage{
 			Resource: r, Set: configuredLimit(spec, path, r.Name), Effective: o.effective(spec, path, r.Name),

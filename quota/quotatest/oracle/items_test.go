@@ -278,6 +278,7 @@ func (o *oracle) infoOfItem(it *item) quota.ItemInfo {
 	}
 	if it.owner != nil {
 		info.Owner, info.Allocation, info.Fence = it.owner.asked.Principal.User, it.owner.asked.ID, it.owner.fence
+		info.HeldUntil = it.owner.expires
 	}
 	return info
 }

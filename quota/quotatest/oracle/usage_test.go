@@ -53,6 +53,17 @@ func (o *oracle) claimsIn(tree, resource string) int {
 	return n
 }
 
+// childrenOf counts the nodes directly below a node.
+func (o *oracle) childrenOf(tree, parent string) int {
+	count := 0
+	for _, path := range o.nodesOf(tree) {
+		if path != "" && quota.ParentPath(path) == parent {
+			count++
+		}
+	}
+	return count
+}
+
 // nodesOf are the paths of all nodes of a tree in walk order, also of the dynamic ones.
 func (o *oracle) nodesOf(tree string) []string {
 	var list []string

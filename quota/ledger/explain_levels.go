@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// maxCheckedLevels bounds the nodes times resources, and the items, that the levels of one explanation are of. Each has
+// at most a limit of its own, a bound of borrowing, and limits of a user and a group.
+const maxCheckedLevels = 500
+
+// Explained is the outcome of a request that was asked about, with the limits that it passes or that stop it.
+type Explained struct {
+	Outcome
+	// Levels are those of the list of claims that is granted, or of all lists if none is: claims in the order of the
+	// request, levels from the claimed node up to the root, each node once; at a node its own limits by resource, then
+	// those of the user, of its group, and of applications; items last. An exceeded one has a violation in the decision.
+	// There are none for a request that was carried out before.
+	Levels []quota.LevelCheck
+	// LevelsCut is true if there are more levels than an explanation has.
+	LevelsCut bool
+}
+
+// levelPage gathers the levels of a request.
+type levelPage struct {
+	list []quota.LevelCheck
+	left int // of maxCheckedLevels
+	cut  bool
+}
+
+// levelsOf are the levels of a new request that is decided so.
+func (s Sandbox) levelsOf(c quota.Allocate, d *quota.Decision) levelPage {
+	page := levelPage{left: maxCheckedLevels}
+	if d.Granted {
+		c = withPlacedAmounts(c, d)
+	}
+	for number := range max(1, len(c.AnyOf)) {
+		if len(c.AnyOf) > 0 {
+			if number++; d.Granted && number != d.Alternative {
+				continue
+			}
+		}
+		place := func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(&c) }
+		if number > 0 {
+			place = func() (*Allocation, *quota.Error) { return s.ledger.placeList(&c, number, 0) }
+		}
+		a, refused := place()
+		if refused != nil {
+			continue // no limit stops the list, but a bound of the ledger
+		}
+		s.ledger.beginTx(a)
+		v := levelSurvey{ledger: s.ledger, allocation: a, decision: d, number: number, page: &page}
+		v.survey()
+	}
+	return page
+}
+
+// withPlacedAmounts is a request for what is given of its ranges.
+func withPlacedAmounts(c quota.Allocate, d *quota.Decision) quota.Allocate {
+	list := c.Claims
+	if d.Alternative > 0 {
+		list = c.AnyOf[d.Alternative-1]
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Amounts, list[i].Ranges = d.Placements[i].Amounts, nil
+	}
+	if d.Alternative == 0 {
+		c.Claims = list
+		return c
+	}
+	c.AnyOf = slices.Clone(c.AnyOf)
+	c.AnyOf[d.Alternative-1] = list
+	return c
+}
+
+// shownLevels are the levels as far as the caller may see them. Of a level whose totals it does not see, it learns no
+// limit that does not stop the request, because requests do not have to pass such limits everywhere.
+func (r Reader) shownLevels(list []quota.LevelCheck) []quota.LevelCheck {
+	var shown []quota.LevelCheck
+	for _, c := range list {
+		see := r.seenOf(r.view.ledger.forest.nearestNode(c.Tree, c.Node))
+		hidden := see == quota.SeeNothing || see == quota.SeeNames && !c.IsOfEveryRequest()
+		if !hidden || c.Verdict == quota.LevelExceeded {
+			shown = append(shown, c.ShownAs(see))
+		}
+	}
+	return shown
+}
