@@ -21,14 +21,20 @@ type Bounds struct {
 	// States is how many states of the items of one resource are counted separately; the rarest are counted together as
 	// [OtherStates].
 	States int
+	// Amounts is how many resources of a tree have amounts in the series of its nodes, the first by name. AmountBytes is
+	// what all amounts of the past may take; beyond that the nodes in which nothing has happened for the longest time lose
+	// theirs, and have amounts from then on only.
+	Amounts, AmountBytes int
 }
 
 // OtherStates is the name under which the rarest states are counted together.
 const OtherStates = "(others)"
 
-// DefaultBounds take at most 101 MiB, measured with 5,500 series that change in every step.
+// DefaultBounds take at most 101 MiB, measured with 5,500 series that change in every step, and AmountBytes.
 func DefaultBounds() Bounds {
-	return Bounds{Nodes: 5_000, Resources: 500, Shown: 1_000, ShownPairs: 2_500, States: 16}
+	return Bounds{
+		Nodes: 5_000, Resources: 500, Shown: 1_000, ShownPairs: 2_500, States: 16, Amounts: 8, AmountBytes: 32 << 20,
+	}
 }
 
 const (
@@ -43,4 +49,6 @@ const (
 	retryAfter = 100 * time.Millisecond
 	// eventsAtOnce is the most events that are read in one call.
 	eventsAtOnce = 1024
+	// amountsPerRead is of how many nodes the amounts are read while the ledger is locked.
+	amountsPerRead = 500
 )

@@ -203,10 +203,23 @@ func waiting(id, node string) quota.Allocate {
 	return a
 }
 
+// steps returns a series, or that it is not recorded.
+func (s *scene) steps(t testing.TB, key Key) ([]Step, error) {
+	t.Helper()
+	list, _, err := s.Series(t.Context(), Query{Keys: []Key{key}, LastSteps: Steps})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list[0]) == 0:
+		return nil, NotRecorded(key)
+	}
+	return list[0], nil
+}
+
 // series returns a series as text, one line for each step, or an error.
 func (s *scene) series(t testing.TB, key Key) string {
 	t.Helper()
-	steps, _, err := s.Series(t.Context(), key, 0)
+	steps, err := s.steps(t, key)
 	if err != nil {
 		return err.Error()
 	}

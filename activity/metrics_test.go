@@ -114,7 +114,7 @@ func TestItemsOnThePage(t *testing.T) {
 					{Name: "free", Count: 2},
 				}},
 			},
-		},
+		}, stepAt(s.wall.now()),
 	)
 	s.expectOnPage(
 		t,

@@ -137,11 +137,20 @@ func (r *Recorder) readEvents() (changed <-chan struct{}, err error) {
 	}
 }
 
-// Series returns the steps of a node or resource up to now, the oldest first. It waits until a log index is applied
-// here. The error is NotFound if there are none: nothing has happened there since this server started, or the series
-// was dropped for more active ones. Other errors are the node's.
-func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step, cluster.ReadInfo, error) {
-	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(ledger.View) {})
+// Query names series, and how much of them.
+type Query struct {
+	Keys []Key
+	// LastSteps is the most steps of each series, from 1 to Steps.
+	LastSteps int
+	// MinIndex is a log index that must be applied here before.
+	MinIndex uint64
+}
+
+// Series returns the steps of nodes and resources up to now, the oldest first: a list for each key, which is empty if
+// nothing has happened there since this server started, or if the series was dropped for more active ones. All are of
+// one moment. It waits until the index of the query is applied. The errors are the node's.
+func (r *Recorder) Series(ctx context.Context, q Query) ([][]Step, cluster.ReadInfo, error) {
+	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: q.MinIndex}, func(ledger.View) {})
 	if err != nil {
 		return nil, info, err
 	}
@@ -150,11 +159,13 @@ func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.seriesFor(key).findSeries(key)
-	if s == nil {
-		return nil, info, unseenError(key)
+	list := make([][]Step, len(q.Keys))
+	for i, key := range q.Keys {
+		if s := r.seriesFor(key).findSeries(key); s != nil {
+			list[i] = s.listSteps(stepAt(r.now()), q.LastSteps)
+		}
 	}
-	return s.listSteps(stepAt(r.now())), info, nil
+	return list, info, nil
 }
 
 // catchUp records the events up to now and takes a sample if the last one is too old.
@@ -187,7 +198,8 @@ func (r *Recorder) seriesFor(key Key) *seriesCache {
 	return r.nodes
 }
 
-func unseenError(key Key) *quota.Error {
+// NotRecorded is the refusal of a key without steps.
+func NotRecorded(key Key) *quota.Error {
 	place, field := quota.Place(key.Tree, key.Node), "node"
 	if key.Resource != "" {
 		place, field = fmt.Sprintf("resource %s of %s", key.Resource, key.Tree), "resource"

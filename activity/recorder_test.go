@@ -63,7 +63,7 @@ func TestADayIsRemembered(t *testing.T) {
 		s.pass(time.Hour)
 		s.do(t, want("one", "c"))
 	}
-	steps, _, err := s.Series(t.Context(), node("c"), 0)
+	steps, err := s.steps(t, node("c"))
 	if err != nil || len(steps) != Steps {
 		t.Fatalf("%d steps, %v", len(steps), err)
 	}
@@ -97,7 +97,7 @@ func TestTheClockIsSet(t *testing.T) {
 	s.do(t, quota.Release{ID: "two"})
 	s.expect(t, node("c"), "07:05 held 0 waiting 0 granted 0 released 1 lost 0 longest 0")
 	s.tick(t, 48*time.Hour)
-	if steps, _, err := s.Series(t.Context(), node("c"), 0); err != nil || len(steps) != Steps ||
+	if steps, err := s.steps(t, node("c")); err != nil || len(steps) != Steps ||
 		steps[0].Released != 0 {
 		t.Errorf("after two days: %d steps, %v", len(steps), err)
 	}
@@ -169,11 +169,11 @@ func TestItems(t *testing.T) {
 					{Name: "free", Count: 2},
 				}},
 			},
-		},
+		}, stepAt(s.wall.now()),
 	)
 	key := Key{Tree: "t", Resource: "gpu"}
 	list := func() string {
-		return fmt.Sprint(s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0].States)
+		return fmt.Sprint(s.resources.findSeries(key).listSteps(stepAt(s.wall.now()), Steps)[0].States)
 	}
 	if got := list(); got != "[{dirty 1} {free 2}]" {
 		t.Errorf("got %s", got)
@@ -189,8 +189,8 @@ func TestItems(t *testing.T) {
 			{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}},
 		},
 		waiting: picks,
-	})
-	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 ||
+	}, stepAt(s.wall.now()))
+	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()), Steps)[0]; got.Held != 3 || got.Waiting != 1 ||
 		got.States != nil {
 		t.Errorf("got %+v", got)
 	}
@@ -237,11 +237,11 @@ func TestSamplesAreRare(t *testing.T) {
 func TestBeforeItHasBegun(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.begun = false
-	if _, _, err := s.Series(t.Context(), node(""), 0); cluster.ReasonOf(err) != cluster.NoLeader {
+	if _, err := s.steps(t, node("")); cluster.ReasonOf(err) != cluster.NoLeader {
 		t.Errorf("got %v", err)
 	}
 	s.failing = &cluster.Error{Reason: cluster.Halted, Text: "no more"}
-	if _, _, err := s.Series(t.Context(), node(""), 0); cluster.ReasonOf(err) != cluster.Halted {
+	if _, err := s.steps(t, node("")); cluster.ReasonOf(err) != cluster.Halted {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestManyAskWhileMuchHappens(t *testing.T) {
 		s.wall.add(time.Second)
 	}
 	workers.Wait()
-	steps, _, err := s.Series(t.Context(), node("c"), 0)
+	steps, err := s.steps(t, node("c"))
 	if err != nil {
 		t.Fatal(err)
 	}

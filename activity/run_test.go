@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 		n.do(t, want("after", ""))
 		time.Sleep(sampleEvery + time.Second)
 		r.mu.Lock()
-		step := r.nodes.findSeries(Key{Tree: "t"}).listSteps(stepAt(time.Now()))[0]
+		step := r.nodes.findSeries(Key{Tree: "t"}).listSteps(stepAt(time.Now()), 1)[0]
 		r.mu.Unlock()
 		if step.Held != 2 || step.Granted != 1 {
 			t.Errorf("got %+v", step)
@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		cancel()
 		<-ended
-		if n.reads < 3*50 || n.reads > 3*61 { // sizes, the queue and one tree, about every ten seconds
+		if n.reads < 4*50 || n.reads > 4*61 { // sizes, the queue, one tree and amounts, about every ten seconds
 			t.Errorf("an idle node is read %d times in ten minutes", n.reads)
 		}
 	})

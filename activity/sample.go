@@ -50,9 +50,16 @@ func (r *Recorder) refreshSample(ctx context.Context, goodFor time.Duration) err
 	if err != nil {
 		return err
 	}
+	at := r.now()
+	r.mu.Lock()
+	r.applySample(s, stepAt(at))
+	r.mu.Unlock()
+	if err := r.sampleAmounts(ctx, stepAt(at)); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.applySample(s)
+	r.sampledAt = at
 	return nil
 }
 
@@ -82,10 +89,8 @@ func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 }
 
 // applySample records a sample in all series; mu is held.
-func (r *Recorder) applySample(s sample) {
+func (r *Recorder) applySample(s sample, now stepNumber) {
 	r.samples++
-	r.sampledAt = r.now()
-	now := stepAt(r.sampledAt)
 	sums := map[string]*treeTotals{}
 	r.totals = sampleTotals{counts: s.counts, trees: make([]treeTotals, len(s.trees)), items: s.items, shown: s.shown}
 	for i, t := range s.trees {
@@ -93,19 +98,19 @@ func (r *Recorder) applySample(s sample) {
 		sums[t.name].name = t.name
 		for _, n := range t.nodes {
 			sums[t.name].held += n.Count
-			r.addToSeries(Key{Tree: t.name, Node: n.Name}, now, n.Count, 0)
+			r.addToSeries(Key{Tree: t.name, Node: n.Name}, now, levels{held: uint32(n.Count)})
 		}
 		for _, c := range t.resources {
-			r.addToSeries(Key{Tree: t.name, Resource: c.Name}, now, c.Count, 0)
+			r.addToSeries(Key{Tree: t.name, Resource: c.Name}, now, levels{held: uint32(c.Count)})
 		}
 	}
 	for _, w := range s.waiting {
 		if sum := sums[w.Tree]; sum != nil {
 			sum.waiting++
 		}
-		r.addToSeries(Key{Tree: w.Tree, Node: w.Node}, now, 0, 1)
+		r.addToSeries(Key{Tree: w.Tree, Node: w.Node}, now, levels{waiting: 1, asked: askedAmounts(w)})
 		for resource := range pickedResources(w.Picks) {
-			r.addToSeries(Key{Tree: w.Tree, Resource: resource}, now, 0, 1)
+			r.addToSeries(Key{Tree: w.Tree, Resource: resource}, now, levels{waiting: 1})
 		}
 	}
 	r.recordSample(now)
@@ -113,8 +118,8 @@ func (r *Recorder) applySample(s sample) {
 	r.metrics.forgetTrees(func(tree string) bool { return sums[tree] != nil })
 }
 
-// addToSeries adds counts of a sample to the series of a node and of all its ancestors, or of a resource.
-func (r *Recorder) addToSeries(key Key, now stepNumber, held, waiting int) {
+// addToSeries adds levels of a sample to the series of a node and of all its ancestors, or of a resource.
+func (r *Recorder) addToSeries(key Key, now stepNumber, part levels) {
 	shelf := r.seriesFor(key)
 	for path := range pathAndAncestors(key.Node) {
 		key.Node = path
@@ -123,10 +128,9 @@ func (r *Recorder) addToSeries(key Key, now stepNumber, held, waiting int) {
 			continue // the cache is full of series that are more active
 		}
 		if s.sample != r.samples {
-			s.sample, s.held, s.waiting = r.samples, 0, 0
+			s.sample, s.levels = r.samples, levels{}
 		}
-		s.held += uint32(held)
-		s.waiting += uint32(waiting)
+		s.levels.add(part)
 	}
 }
 
@@ -135,9 +139,9 @@ func (r *Recorder) recordSample(now stepNumber) {
 	for _, shelf := range []*seriesCache{r.nodes, r.resources} {
 		for s := range shelf.allSeries() {
 			if s.sample != r.samples {
-				s.held, s.waiting = 0, 0
+				s.levels = levels{}
 			}
-			s.setLevels(now, s.held, s.waiting)
+			s.setLevels(now)
 		}
 	}
 }

@@ -22,6 +22,9 @@ type Step struct {
 	LongestWait quota.Span
 	// States count items, as of the last sample in the step, by name.
 	States []quota.NamedCount
+	// Amounts are those of a node, as of the last sample in the step, by resource: of the first Bounds.Amounts resources
+	// of the tree. There are none of a time at which the node did not exist.
+	Amounts []Amount
 }
 
 // counts are the numbers of a step. They are small because there are many steps.
@@ -52,9 +55,41 @@ type series struct {
 	begun  stepNumber
 	counts changeLog[counts]
 	states changeLog[states]
-	// sample is the number of the last sample that had counts for the series, which are held and waiting.
-	sample        uint64
+	// amounts has a log for each resource of which something is recorded, by name.
+	amounts []*amountLog
+	// sample is the number of the last sample that had levels for the series.
+	sample uint64
+	levels levels
+}
+
+// levels is what a sample has of a series.
+type levels struct {
 	held, waiting uint32
+	// asked is what waiting requests ask for.
+	asked quota.Vector
+}
+
+// add adds levels of a part of the series. A resource is at most once in asked.
+func (l *levels) add(part levels) {
+	l.held += part.held
+	l.waiting += part.waiting
+	for _, c := range part.asked {
+		i := slices.IndexFunc(l.asked, func(a quota.Component) bool { return a.Resource == c.Resource })
+		if i < 0 {
+			l.asked = append(l.asked, c)
+			continue
+		}
+		l.asked[i].Amount = l.asked[i].Amount.Plus(c.Amount)
+	}
+}
+
+func (l *levels) askedOf(resource string) quota.Amount {
+	for _, c := range l.asked {
+		if c.Resource == resource {
+			return c.Amount
+		}
+	}
+	return 0
 }
 
 // stepCounts returns the counts of step n for the caller to change.
@@ -64,10 +99,10 @@ func (s *series) stepCounts(n stepNumber) *counts {
 }
 
 // setLevels sets how many claims are held and wait. It adds an entry only if these change.
-func (s *series) setLevels(n stepNumber, held, waiting uint32) {
-	if last := s.counts.lastValue(); last.held != held || last.waiting != waiting {
+func (s *series) setLevels(n stepNumber) {
+	if last := s.counts.lastValue(); last.held != s.levels.held || last.waiting != s.levels.waiting {
 		now := s.stepCounts(n)
-		now.held, now.waiting = held, waiting
+		now.held, now.waiting = s.levels.held, s.levels.waiting
 	}
 }
 
@@ -78,23 +113,21 @@ func (s *series) setStates(n stepNumber, now states) {
 	}
 }
 
-// listSteps returns the steps up to step to, the oldest first.
-func (s *series) listSteps(to stepNumber) []Step {
-	from := min(to, max(s.begun, to.firstShown()))
+// listSteps returns at most the last steps up to step to, the oldest first.
+func (s *series) listSteps(to stepNumber, most int) []Step {
+	from := min(to, max(s.begun, to-min(to, stepNumber(most)-1)))
 	list, states := make([]Step, 0, to-from+1), s.states.valuesBetween(from, to)
 	for i, c := range s.counts.valuesBetween(from, to) {
 		list = append(list, Step{
-			From:    (from + stepNumber(i)).startTime(),
-			Held:    int(c.held),
-			Waiting: int(c.waiting),
-			Granted: int(
-				c.granted,
-			),
-			Released:    int(c.released),
-			Lost:        int(c.lost),
+			From: (from + stepNumber(i)).startTime(),
+			Held: int(c.held), Waiting: int(c.waiting),
+			Granted: int(c.granted), Released: int(c.released), Lost: int(c.lost),
 			LongestWait: quota.Span(c.longest),
 			States:      states[i],
 		})
+	}
+	for _, log := range s.amounts {
+		log.addTo(list, from)
 	}
 	return list
 }

@@ -11,6 +11,8 @@ type seriesCache struct {
 	byKey map[Key]*list.Element
 	// order has the series with the latest event at the front.
 	order *list.List
+	// amountBytes is the size of the amounts of all series.
+	amountBytes int
 }
 
 func newSeriesCache(most int) *seriesCache {
@@ -25,12 +27,18 @@ func (s *seriesCache) markActive(key Key, now stepNumber) *series {
 		return seriesOf(e)
 	}
 	if len(s.byKey) >= s.most {
-		delete(s.byKey, seriesOf(s.order.Back()).key)
-		s.order.Remove(s.order.Back())
+		s.dropLast()
 	}
 	e := s.order.PushFront(&series{key: key, begun: now})
 	s.byKey[key] = e
 	return seriesOf(e)
+}
+
+func (s *seriesCache) dropLast() {
+	last := seriesOf(s.order.Back())
+	s.forgetAmounts(last)
+	delete(s.byKey, last.key)
+	s.order.Remove(s.order.Back())
 }
 
 // findOrAdd finds a series, or adds it at the end; it returns nil if the cache is full.

@@ -98,7 +98,10 @@ func (l *leadership) notifyAdmitted(list []NodeHealth) (about string, failed err
 		if h.Role != RoleNonVoter || h.Status.Instance == "" {
 			continue
 		}
-		notice := Notice{Leader: l.node.config.ID, Instance: h.Status.Instance, PromoteWhenStable: l.isAutomatic()}
+		notice := Notice{
+			Leader: l.node.config.ID, Instance: h.Status.Instance, PromoteWhenStable: l.isAutomatic(),
+			Index: l.node.raft.LastIndex(),
+		}
 		if err := l.sendNotice(h.Member, notice); err != nil {
 			about, failed = h.ID, err
 		}

@@ -21,12 +21,16 @@ type joiner struct {
 	lost              string
 	instance          string
 	promoteWhenStable atomic.Bool
+	admittedAt        atomic.Uint64 // see Notice.Index
 	removed           atomic.Bool
 	noticeLock        sync.Mutex
 }
 
 // promotionKey is the key in the stable store under which a node remembers that it is to become a voter.
 var promotionKey = []byte("quorate-candidate")
+
+// admissionKey is the key in the stable store of Notice.Index, which counts while promotionKey is set.
+var admissionKey = []byte("quorate-candidate-index")
 
 // Notice informs a node of its role in the configuration. Only the leader sends notices.
 type Notice struct {
@@ -38,6 +42,8 @@ type Notice struct {
 	Instance string
 	// PromoteWhenStable is true if the node is to become a voter once it is stable.
 	PromoteWhenStable bool
+	// Index is at or above the entry of the log that made the node a non-voter; 0 if the leader's version does not tell.
+	Index uint64
 }
 
 // guardTransport puts a node without state behind a JoinGate: until the node is admitted, or agrees with others to form
@@ -47,6 +53,9 @@ func (n *Node) guardTransport(hasState bool) raft.Transport {
 		// raft reads the same store when it starts and fails if the store is damaged.
 		wanted, err := n.stable.GetUint64(promotionKey)
 		n.joiner.promoteWhenStable.Store(err == nil && wanted == 1)
+		if index, err := n.stable.GetUint64(admissionKey); err == nil {
+			n.joiner.admittedAt.Store(index)
+		}
 		return n.parts.Transport
 	}
 	n.joiner.instance = rand.Text()
@@ -106,9 +115,14 @@ func (n *Node) Notify(notice Notice) error {
 		return nil
 	}
 	if notice.PromoteWhenStable {
-		if err := n.stable.SetUint64(promotionKey, 1); err != nil {
+		err := n.stable.SetUint64(admissionKey, notice.Index)
+		if err == nil {
+			err = n.stable.SetUint64(promotionKey, 1)
+		}
+		if err != nil {
 			return newError(Halted, true, err, "node %s cannot write to its disk", n.config.ID)
 		}
+		j.admittedAt.Store(notice.Index)
 		j.promoteWhenStable.Store(true)
 	}
 	n.log.Info("admitted by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
@@ -135,7 +149,7 @@ func (n *Node) removedError() *Error {
 // promoted again.
 func (n *Node) watchPromotion() {
 	for sleepContext(n.ctx, leaderRetry) {
-		if !n.joiner.promoteWhenStable.Load() || n.Ready() != nil || !n.isVoter(n.config.ID) {
+		if !n.joiner.promoteWhenStable.Load() || n.Ready() != nil || !n.isPromoted() {
 			continue
 		}
 		if err := n.stable.SetUint64(promotionKey, 0); err != nil {
@@ -144,6 +158,13 @@ func (n *Node) watchPromotion() {
 		n.joiner.promoteWhenStable.Store(false)
 		n.log.Info("this node is a voter", "since", time.Since(n.started).Round(time.Second))
 	}
+}
+
+// isPromoted reports whether a node that was admitted is a voter. A snapshot or older entries may still name it as the
+// voter that it was before it lost its data: they say nothing before the entry of its demotion is applied as well. The
+// ledger may be up to date without that entry, which does not concern it.
+func (n *Node) isPromoted() bool {
+	return n.raft.AppliedIndex() >= n.joiner.admittedAt.Load() && n.isVoter(n.config.ID)
 }
 
 // isVoter reports whether the configuration contains a voter with that id.

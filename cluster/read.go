@@ -248,6 +248,12 @@ func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
 	return page, nil
 }
 
+// WaitApplied waits until an entry at or after an index has changed the state of this node. It fails when ctx ends or
+// the node stops serving.
+func (n *Node) WaitApplied(ctx context.Context, index uint64) error {
+	return n.ledger.WaitApplied(ctx, index)
+}
+
 // AuditRecords returns at most limit audit records of the ledger with numbers above a number, oldest first, the newest
 // record, and a channel that is closed when there are others. It works on every node, from what this node has applied;
 // records beyond the bounds of [audit.Ring] are forgotten.

@@ -71,6 +71,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Bounds of a manifest. Those of single values are the same as the API's.
@@ -127,4 +129,30 @@ func joinProblems(problems []error) error {
 		problems = append(problems[:reportedProblems:reportedProblems], fmt.Errorf("and %d more", more))
 	}
 	return errors.Join(problems...)
+}
+
+// Problems returns the problems in an error of Parse, in the order of the text. One that concerns the text as a whole
+// has the line 0.
+func Problems(err error) []Error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []Error
+		for _, one := range joined.Unwrap() {
+			all = append(all, Problems(one)...)
+		}
+		return all
+	}
+	var at *Error
+	if errors.As(err, &at) {
+		return []Error{*at}
+	}
+	return []Error{{Message: err.Error()}}
+}
+
+// ApplyRequest returns the request that applies the manifest. It shares the messages of the manifest.
+func (m *Manifest) ApplyRequest() *quoratev1.ApplyTreesRequest {
+	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, At: m.At, Trees: m.Trees}
+	if m.At.GetNode() != "" && len(m.Trees) == 1 {
+		r.Trees, r.Subtree = nil, m.Trees[0]
+	}
+	return r
 }

@@ -62,6 +62,12 @@ func (f Folder) Make() error {
 	return nil
 }
 
+// HasAuthority reports whether the certificate of an authority is in the folder.
+func (f Folder) HasAuthority() bool {
+	_, err := os.Lstat(f.CA())
+	return err == nil
+}
+
 // Authority returns the authority that Init wrote.
 func (f Folder) Authority() (*Authority, error) {
 	cert, err := os.ReadFile(f.CA())

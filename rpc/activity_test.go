@@ -21,18 +21,19 @@ import (
 type fakeLog struct {
 	key  activity.Key
 	step activity.Step
-	// minIndex is the index of the latest request.
-	minIndex uint64
+	// asked is the latest query.
+	asked activity.Query
 }
 
-func (l *fakeLog) Series(
-	_ context.Context, key activity.Key, minIndex uint64,
-) ([]activity.Step, cluster.ReadInfo, error) {
-	l.minIndex = minIndex
-	if key != l.key {
-		return nil, cluster.ReadInfo{}, &quota.Error{Kind: quota.NotFound, Field: "node", Text: "nothing was seen"}
+func (l *fakeLog) Series(_ context.Context, q activity.Query) ([][]activity.Step, cluster.ReadInfo, error) {
+	l.asked = q
+	list := make([][]activity.Step, len(q.Keys))
+	for i, key := range q.Keys {
+		if key == l.key {
+			list[i] = []activity.Step{l.step}
+		}
 	}
-	return []activity.Step{l.step}, cluster.ReadInfo{Index: 7, Stale: true, Age: time.Second}, nil
+	return list, cluster.ReadInfo{Index: 7, Stale: true, Age: time.Second}, nil
 }
 
 func TestGetActivity(t *testing.T) {
@@ -61,8 +62,9 @@ func TestGetActivity(t *testing.T) {
 			Consistency: quoratev1.Consistency_CONSISTENCY_STALE, AgeMs: 1000,
 		},
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || log.minIndex != 5 {
-		t.Errorf("min index %d; want (-), got (+):\n%s", log.minIndex, diff)
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || log.asked.MinIndex != 5 ||
+		log.asked.LastSteps != activity.Steps {
+		t.Errorf("asked for %+v; want (-), got (+):\n%s", log.asked, diff)
 	}
 	for name, c := range map[string]struct {
 		request *quoratev1.GetActivityRequest
@@ -74,6 +76,14 @@ func TestGetActivity(t *testing.T) {
 			&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Resource: "gpu"},
 			connect.CodeInvalidArgument, "node",
 		},
+		"nodes and a node": {
+			&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Nodes: []string{"physics"}},
+			connect.CodeInvalidArgument, "nodes",
+		},
+		"nodes and a resource": {
+			&quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Nodes: []string{"physics"}},
+			connect.CodeInvalidArgument, "nodes",
+		},
 		"linearizable": {&quoratev1.GetActivityRequest{Tree: "cern", Read: &quoratev1.ReadOptions{
 			Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 		}}, connect.CodeInvalidArgument, "read.consistency"},
@@ -82,5 +92,41 @@ func TestGetActivity(t *testing.T) {
 		if connect.CodeOf(err) != c.code || problemOf(t, err).GetField() != c.field {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestActivityOfSeveralNodes: each has its series, with amounts, and one of which nothing is recorded has no steps.
+func TestActivityOfSeveralNodes(t *testing.T) {
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	log := &fakeLog{
+		key: activity.Key{Tree: "cern", Node: "physics"},
+		step: activity.Step{From: noon, Amounts: []activity.Amount{
+			{Resource: "cores", Unit: quota.Count, Used: 4, Waiting: 2, Limit: quota.AtMost(5)},
+			{Resource: "ram", Unit: quota.Bytes, Used: 1, Limit: quota.NoLimit()},
+		}},
+	}
+	got, err := handlers.NewActivity(oneNode(t).node, log).GetActivity(t.Context(),
+		&quoratev1.GetActivityRequest{Tree: "cern", Nodes: []string{"", "physics"}, LastSteps: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*quoratev1.ActivitySeries{{}, {Node: "physics", Steps: []*quoratev1.ActivityStep{{
+		From: timestamppb.New(noon),
+		Amounts: map[string]*quoratev1.ActivityAmount{
+			"cores": {
+				Unit: quoratev1.Unit_UNIT_COUNT, Used: 4, Waiting: 2,
+				Limit: &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 5}},
+			},
+			"ram": {
+				Unit: quoratev1.Unit_UNIT_BYTES, Used: 1,
+				Limit: &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}},
+			},
+		},
+	}}}}
+	if diff := cmp.Diff(want, got.GetSeries(), protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	if len(got.GetSteps()) != 0 || log.asked.LastSteps != 12 || len(log.asked.Keys) != 2 {
+		t.Errorf("asked for %+v, got %v", log.asked, got.GetSteps())
 	}
 }

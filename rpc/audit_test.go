@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -177,6 +179,16 @@ func TestAuditRecordsInPages(t *testing.T) {
 		if got := list(tc.request); len(got) != tc.want {
 			t.Errorf("%s: %d records, want %d", name, len(got), tc.want)
 		}
+	}
+	newest := list(&quoratev1.ListRecordsRequest{NewestFirst: true})
+	falls := slices.IsSortedFunc(newest, func(a, b *quoratev1.AuditRecord) int {
+		return cmp.Compare(b.GetNumber(), a.GetNumber())
+	})
+	if len(newest) != 2500 || newest[0].GetNumber() != 2500 || newest[2499].GetNumber() != 1 || !falls {
+		t.Errorf("newest first: %d records, %d to %d", len(newest), newest[0].GetNumber(), newest[len(newest)-1].GetNumber())
+	}
+	if got := list(&quoratev1.ListRecordsRequest{NewestFirst: true, After: 6, User: "account/peter"}); len(got) != 2 {
+		t.Errorf("newest first, before 6: %d records, want those of 4 and 2", len(got))
 	}
 	last := list(&quoratev1.ListRecordsRequest{After: 2499})[0]
 	if last.GetHash() != d.node.records.Head().Hash.String() || last.GetChanges()[0].GetAfter() != "1" {

@@ -88,8 +88,8 @@ func (b Browsers) Protect(next http.Handler, refused func(reason string)) http.H
 
 // Headers that pages may send and read beside those that every page may: those of Connect, gRPC-Web and ours.
 const (
-	allowedHeaders = "Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, " +
-		"X-User-Agent, X-Request-Id"
+	allowedHeaders = "Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, " +
+		"X-Grpc-Web, X-User-Agent, X-Request-Id"
 	exposedHeaders = "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After, X-Request-Id"
 )
 

@@ -124,6 +124,38 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
+// TestAPastConfiguration: every revision that the history reaches can be read, also of trees that are gone.
+func TestAPastConfiguration(t *testing.T) {
+	d := oneNode(t)
+	if _, err := d.trees().SetLimits(t.Context(),
+		&quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.trees().DeleteTree(t.Context(), &quoratev1.DeleteTreeRequest{Name: "cern"}); err != nil {
+		t.Fatal(err)
+	}
+	get := func(r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
+		return d.trees().GetConfiguration(t.Context(), r)
+	}
+	for revision, limit := range map[uint64]int64{1: 20, 2: 15} {
+		past, err := get(&quoratev1.GetConfigurationRequest{Revision: revision})
+		if err != nil || past.GetRevision() != revision || len(past.GetTrees()) != 1 {
+			t.Fatalf("revision %d: %v, %v", revision, past, err)
+		}
+		physics := past.GetTrees()[0].GetNodes()[1]
+		if physics.GetPath() != "physics" || physics.GetLimits()["cores"].GetAmount() != limit {
+			t.Errorf("revision %d has %v", revision, physics)
+		}
+	}
+	if past, err := get(&quoratev1.GetConfigurationRequest{Revision: 3}); err != nil || len(past.GetTrees()) != 0 {
+		t.Errorf("revision 3: %v, %v", past, err)
+	}
+	_, err := get(&quoratev1.GetConfigurationRequest{Revision: 4})
+	wantRefused(t, err, connect.CodeNotFound, "revision", "there is no revision 4 yet; the configuration is at 3")
+	_, err = get(&quoratev1.GetConfigurationRequest{Revision: 1, At: &quoratev1.Subtree{Tree: "cern"}})
+	wantRefused(t, err, connect.CodeInvalidArgument, "revision", "leave out revision, or at")
+}
+
 func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
 	d := oneNode(t)
 	other := cern()

@@ -39,6 +39,45 @@ func TestDenialsNameHolders(t *testing.T) {
 				groups[1].GetUser() != "eva" || groups[1].GetNode() != "physics" {
 				t.Errorf("the holders are %v", groups)
 			}
+			if list := d.GetHolders()[0].GetAllocations(); len(list) != 2 || list[0].GetId() != "of-ann" ||
+				list[0].GetAmount() != 12 || list[0].GetSince() == nil {
+				t.Errorf("the allocations are %v", list)
+			}
 		})
+	}
+}
+
+// TestTheQueueNamesBlockers: a list of waiting requests tells who holds what each lacks, and who is ahead of it, if it
+// is asked to.
+func TestTheQueueNamesBlockers(t *testing.T) {
+	api := fullNode(t).allocations()
+	for _, id := range []string{"first", "second"} {
+		if _, err := api.Allocate(t.Context(), patiently(id, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	query := &quoratev1.ListWaitingRequest{}
+	list, err := api.ListWaiting(t.Context(), query)
+	if err != nil || len(list.GetRequests()) != 2 || len(list.GetRequests()[1].GetDecision().GetHolders()) != 0 {
+		t.Fatalf("without name_blockers the list is %v, %v", list, err)
+	}
+	query.NameBlockers = true
+	if list, err = api.ListWaiting(t.Context(), query); err != nil || len(list.GetRequests()) != 2 {
+		t.Fatal(list, err)
+	}
+	d := list.GetRequests()[1].GetDecision()
+	if len(d.GetHolders()) == 0 {
+		t.Fatalf("nobody is named in %v", d)
+	}
+	level := d.GetHolders()[0]
+	if a := level.GetAllocations(); len(a) != 1 || a[0].GetId() != "holder" || a[0].GetAmount() != 20 {
+		t.Errorf("the holders are %v", level)
+	}
+	if a := level.GetAhead(); len(a) != 1 || a[0].GetId() != "first" || a[0].GetPosition() != 1 || a[0].GetAmount() != 1 {
+		t.Errorf("ahead are %v", level)
+	}
+	query.Owner = "account/nobody"
+	if list, err = api.ListWaiting(t.Context(), query); err != nil || len(list.GetRequests()) != 0 {
+		t.Errorf("nobody's requests are %v, %v", list, err)
 	}
 }

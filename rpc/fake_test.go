@@ -4,31 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
-
-	"connectrpc.com/connect"
-	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
-	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/identify"
-	"github.com/quorate/quorate/rpc/relay"
 )
 
 // fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test chooses the leader.
@@ -141,6 +128,23 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 		b.Next = b.Events[len(b.Events)-1].Position
 	}
 	return b, nil
+}
+
+// WaitApplied waits for an index; every fake node has applied everything.
+func (c *fakeCluster) WaitApplied(ctx context.Context, index uint64) error {
+	for {
+		c.mu.Lock()
+		applied, more := c.index, c.more
+		c.mu.Unlock()
+		if applied >= index {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // fakeNode is one node of a fakeCluster.
@@ -327,156 +331,6 @@ func (n *fakeNode) CivilTime() quota.CivilTime {
 }
 
 func (n *fakeNode) Ready() error { return n.unready }
-
-// testServer is one running server with its fake node.
-type testServer struct {
-	*Server
-
-	node *fakeNode
-	url  string
-}
-
-// openServer starts a server for a new node of the cluster and stops it at the end of the test.
-func openServer(t testing.TB, c *fakeCluster, id string) *testServer {
-	t.Helper()
-	return openWith(t, c, id, admission.Limits{})
-}
-
-func openWith(t testing.TB, c *fakeCluster, id string, limits admission.Limits) *testServer {
-	t.Helper()
-	return openOn(t, c, id, limits, nil)
-}
-
-func openOn(t testing.TB, c *fakeCluster, id string, limits admission.Limits, network relay.Network) *testServer {
-	t.Helper()
-	return openSecured(t, c, id, limits, network, Security{})
-}
-
-func openSecured(
-	t testing.TB, c *fakeCluster, id string, limits admission.Limits, network relay.Network, security Security,
-) *testServer {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.members = append(c.members, cluster.Member{
-		ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id,
-		Voter: true, Alive: true,
-	})
-	registry := prometheus.NewRegistry()
-	node := &fakeNode{fakeCluster: c, id: id}
-	server, err := New(Config{
-		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Closed: c.closed,
-		WasGuarded: c.wasGuarded,
-		Audit:      c.audit, AuditRequired: c.auditRequired, AuditGrants: c.auditGrants,
-		Security: security,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.hangUp = append(c.hangUp, server.transport.CloseIdleConnections)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		for _, hangUp := range append(c.hangUp, overHTTP2.CloseIdleConnections) {
-			hangUp()
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Errorf("shutting down %s: %v", id, err)
-		}
-		if err := <-served; err != nil {
-			t.Errorf("serving %s: %v", id, err)
-		}
-	})
-	return &testServer{Server: server, node: node, url: "http://" + listener.Addr().String()}
-}
-
-// oneNode starts a cluster of one node that leads, with the CERN tree in it.
-func oneNode(t testing.TB) *testServer {
-	t.Helper()
-	c := newFakeCluster()
-	d := openServer(t, c, "n1")
-	c.lead("n1")
-	d.applyCERN(t)
-	return d
-}
-
-func (d *testServer) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(overHTTP2, d.url, options...)
-}
-
-func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.TreeServiceClient {
-	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
-}
-
-// overHTTP2 is an HTTP/2 client, which gRPC requires.
-var overHTTP2 = &http.Client{Transport: relay.NewPeerTransport(relay.TransportConfig{})}
-
-func (d *testServer) applyCERN(t testing.TB) {
-	t.Helper()
-	if _, err := d.trees().ApplyTrees(t.Context(),
-		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}, Actor: "test"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// cern is a small strict tree: 100 cores, of which physics has 20 and operations 80.
-func cern() *quoratev1.Tree {
-	return &quoratev1.Tree{
-		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{
-			{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT},
-		},
-		Limits: cores(100),
-		Nodes: []*quoratev1.Node{
-			{Path: "physics/higgs", Limits: cores(10)},
-			{Path: "physics", Limits: cores(20)},
-			{Path: "operations", Limits: cores(80)},
-		},
-	}
-}
-
-func cores(n int64) map[string]*quoratev1.Limit {
-	return map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: n}}}
-}
-
-func request(id, place string, n int64) *quoratev1.AllocateRequest {
-	tree, node, _ := strings.Cut(place, ":")
-	return &quoratev1.AllocateRequest{
-		Id:     id,
-		Claims: []*quoratev1.Claim{{Tree: tree, Node: node, Amounts: map[string]int64{"cores": n}}},
-	}
-}
-
-// problemOf returns the Problem detail of an error.
-func problemOf(t *testing.T, err error) *quoratev1.Problem {
-	t.Helper()
-	detail, ok := detailOf[*quoratev1.Problem](err)
-	if !ok {
-		t.Fatalf("error without a Problem: %v", err)
-	}
-	return detail
-}
-
-func detailOf[T any](err error) (T, bool) {
-	var none T
-	failed, ok := err.(*connect.Error) //nolint:errorlint // clients return it as it is
-	if !ok {
-		return none, false
-	}
-	for _, d := range failed.Details() {
-		if value, err := d.Value(); err == nil {
-			if typed, ok := value.(T); ok {
-				return typed, true
-			}
-		}
-	}
-	return none, false
-}
 
 func (n *fakeNode) AuthorizePeer(id string) error {
 	if id == n.refused {

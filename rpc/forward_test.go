@@ -400,6 +400,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.TreeService/MoveNode":   true, "/quorate.v1.TreeService/SetMaintenance": true,
 		"/quorate.v1.TreeService/HoldNode": true, "/quorate.v1.TreeService/ResumeNode": true,
 		"/quorate.v1.TreeService/ListHolds":     false,
+		"/quorate.v1.TreeService/ParseManifest": false,
 		"/quorate.v1.TreeService/RollBack":      true,
 		"/quorate.v1.AllocationService/Confirm": true, "/quorate.v1.AllocationService/Cancel": true,
 		"/quorate.v1.AllocationService/Explain": false,
@@ -408,7 +409,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.AllocationService/WatchAllocations": false, "/quorate.v1.ItemService/UpdateItems": true,
 		"/quorate.v1.ItemService/ResetItems": true,
 		"/quorate.v1.ItemService/ListItems":  false, "/quorate.v1.ItemService/CountItems": false,
-		"/quorate.v1.ActivityService/GetActivity":  false,
+		"/quorate.v1.ActivityService/GetActivity": false, "/quorate.v1.ChangeService/WatchChanges": false,
 		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false,
 		"/quorate.v1.TreeService/ListPrincipals": false,
 		"/quorate.v1.TreeService/GetUsage":       false, "/quorate.v1.AllocationService/GetAllocation": false,
@@ -431,6 +432,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 	}
 	for path, streams := range map[string]bool{
 		"/quorate.v1.AllocationService/WatchAllocations": true, "/quorate.v1.AllocationService/Allocate": false,
+		"/quorate.v1.ChangeService/WatchChanges":       true,
 		"/quorate.v1.AllocationService/AllocateStream": true,
 		"/quorate.v1.SnapshotService/Save":             true, "/quorate.v1.SnapshotService/Restore": true,
 	} {
@@ -438,7 +440,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 91 {
+	if len(known) != 93 {
 		t.Errorf("there are %d procedures: %s", len(known), slices.Sorted(maps.Keys(known)))
 	}
 }

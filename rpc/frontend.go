@@ -29,6 +29,7 @@ type Services struct {
 	Allocations quoratev1connect.AllocationServiceClient
 	Trees       quoratev1connect.TreeServiceClient
 	Items       quoratev1connect.ItemServiceClient
+	Cluster     quoratev1connect.ClusterServiceClient
 }
 
 // FrontEnd serves the protocol of another system by calling the API
@@ -39,6 +40,9 @@ type FrontEnd struct {
 	Name string
 	// Pattern is one of [http.ServeMux], for example "/ws/v1/"; it is not used if the front end owns an address.
 	Pattern string
+	// TokenHeader names a header of the system that has a token, for example "X-Auth-Token"; empty for none. Its value is
+	// a bearer token for a call without the header Authorization.
+	TokenHeader string
 	// WriteError writes the answer to a call that is refused before it reaches the handler, because of its credential,
 	// with the status and the text that clients of the system understand. Nil writes an error of the API.
 	WriteError func(http.ResponseWriter, *http.Request, error)
@@ -55,7 +59,7 @@ type FrontEnd struct {
 func (s *Server) FrontEnd(f FrontEnd) http.Handler {
 	a := s.admission
 	return s.screenCalls(s.newPipeline(f.New(s.services),
-		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal,
+		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, readTokenHeader(f.TokenHeader),
 		s.identifier.AuthenticateFrontEnd(f.Name, s.refuseFrontEndCall(f)),
 		s.refuseWithoutCaller(f), a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
@@ -69,6 +73,18 @@ func (s *Server) LimitConnections(server *http.Server) { s.admission.LimitConnec
 func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	for _, f := range frontEnds {
 		mux.Handle(f.Pattern, s.FrontEnd(f))
+	}
+}
+
+// readTokenHeader is the step that takes the token out of FrontEnd.TokenHeader.
+func readTokenHeader(name string) pipeline.Step {
+	return func(x *pipeline.Exchange) bool {
+		token := x.Request.Header.Get(name)
+		if name == "" || token == "" || len(x.Request.Header["Authorization"]) > 0 {
+			return true
+		}
+		x.Request.Header.Set("Authorization", "Bearer "+token)
+		return true
 	}
 }
 
@@ -119,6 +135,7 @@ func (s *Server) localServices(streams context.Context, api http.Handler) Servic
 		Allocations: quoratev1connect.NewAllocationServiceClient(client, localHost, options...),
 		Trees:       quoratev1connect.NewTreeServiceClient(client, localHost, options...),
 		Items:       quoratev1connect.NewItemServiceClient(client, localHost, options...),
+		Cluster:     quoratev1connect.NewClusterServiceClient(client, localHost, options...),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -275,5 +276,26 @@ func TestFrontEndsDoNotInsist(t *testing.T) {
 	if _, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1)); !strings.Contains(err.Error(),
 		"not known yet") {
 		t.Errorf("a leader without an address: %v", err)
+	}
+}
+
+// TestTokenHeaders: a token in the header of a front end's system is a bearer token, unless the call has an
+// Authorization header or the front end names no header.
+func TestTokenHeaders(t *testing.T) {
+	for _, c := range []struct{ name, authorization, token, want string }{
+		{"X-Auth-Token", "", "qrt_a", "Bearer qrt_a"},
+		{"X-Auth-Token", "Bearer qrt_b", "qrt_a", "Bearer qrt_b"},
+		{"X-Auth-Token", "", "", ""},
+		{"", "", "qrt_a", ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.Header.Set("X-Auth-Token", c.token)
+		if c.authorization != "" {
+			r.Header.Set("Authorization", c.authorization)
+		}
+		if passes := readTokenHeader(c.name)(&pipeline.Exchange{Request: r}); !passes ||
+			r.Header.Get("Authorization") != c.want {
+			t.Errorf("%+v: %q, %v", c, r.Header.Get("Authorization"), passes)
+		}
 	}
 }

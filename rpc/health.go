@@ -39,6 +39,16 @@ func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, text)
 }
 
+// MonitoringHandler serves /metrics, /livez and /readyz and nothing else, to callers without a credential. It is for an
+// address of its own, whose HTTP server must bound its connections; it takes nothing from the limits of the API.
+func (s *Server) MonitoringHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
+	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
+	mux.HandleFunc("GET /metrics", withoutBody(s.pages.ServeHTTP))
+	return mux
+}
+
 // withoutBody bounds the time for a body that is announced but not read.
 func withoutBody(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

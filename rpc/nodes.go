@@ -12,7 +12,6 @@ import (
 
 	"github.com/quorate/quorate/authn"
 	"github.com/quorate/quorate/cluster"
-	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/pipeline"
@@ -173,8 +172,6 @@ func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStat
 
 // Notify informs another node of its role in the cluster.
 func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
-	_, err := s.peers.ClientOf(m).Notify(ctx, &peerv1.NotifyRequest{
-		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.PromoteWhenStable,
-	})
+	_, err := s.peers.ClientOf(m).Notify(ctx, wire.NoticeToWire(notice))
 	return err
 }

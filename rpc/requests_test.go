@@ -107,6 +107,10 @@ func TestExplainHypothetically(t *testing.T) {
 		fits.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || fits.GetRead().GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", fits, err)
 	}
+	if level := fits.GetLevels()[0]; level.GetNode() != "physics" || level.Limit == nil ||
+		level.GetRequested() != 20 || level.GetLeft() != level.GetLimit()-level.GetUsed()-20 {
+		t.Errorf("the first level is %v", level)
+	}
 	if !d.node.alone {
 		t.Error("others may read while a request is tried out")
 	}
@@ -116,6 +120,15 @@ func TestExplainHypothetically(t *testing.T) {
 	if err != nil || denied.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_DENIED ||
 		len(denied.GetDecision().GetViolations()) != 2 {
 		t.Errorf("a denial is an answer here: %v, %v", denied, err)
+	}
+	exceeded := 0
+	for _, level := range denied.GetLevels() {
+		if level.GetVerdict() == quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED {
+			exceeded++
+		}
+	}
+	if exceeded != 2 {
+		t.Errorf("%d levels are exceeded: %v", exceeded, denied.GetLevels())
 	}
 	reserve.Mode = quoratev1.Mode_MODE_FORCE
 	if forced, err := ask(reserve); err != nil ||

@@ -30,6 +30,7 @@ import (
 	"github.com/quorate/quorate/rpc/inprocess"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
+	"github.com/quorate/quorate/rpc/plain"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/relay"
 )
@@ -48,6 +49,8 @@ type (
 	Node = handlers.Node
 	// Backups save and restore the state of the node below.
 	Backups = handlers.Backups
+	// Upkeep is what a server must renew or repeat: certificates and backups.
+	Upkeep = handlers.Upkeep
 	// ActivityLog is the memory of recent activity.
 	ActivityLog = handlers.ActivityLog
 )
@@ -63,8 +66,9 @@ func EventType(e cluster.WatchEvent) string { return handlers.EventType(e) }
 // EncodeEvent is an event as JSON for webhooks, without user data.
 func EncodeEvent(e cluster.WatchEvent) ([]byte, error) { return handlers.EncodeEvent(e) }
 
-// Config is what a Server needs. All fields but FrontEnds, OpenFrontEnds, Security, Activity, Traces, Diagnoses,
-// Limits, Backups, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and CheckWebhook are required.
+// Config is what a Server needs. All fields but FrontEnds, Dashboard, OpenFrontEnds, Security, Activity, Traces,
+// Diagnoses, Limits, Backups, Upkeep, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and CheckWebhook are
+// required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -74,6 +78,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// FrontEnds are served on the same port.
 	FrontEnds []FrontEnd
+	// Dashboard serves the files of the dashboard below /ui/; nil for none.
+	Dashboard http.Handler
 	// OpenFrontEnds are the names of front ends, on this port or on one of their own, of which callers without a
 	// credential are the user frontend/NAME, who may do what bindings give that user.
 	OpenFrontEnds []string
@@ -89,6 +95,8 @@ type Config struct {
 	Limits Limits
 	// Backups are saved and restored if there are any.
 	Backups Backups
+	// Upkeep tells of the certificates and periodic backups of this server, for the status of members.
+	Upkeep func() Upkeep
 	// Browsers say which web pages may call.
 	Browsers Browsers
 	// Network is how nodes call each other apart from clients. Without one they do at each other's listener for clients.
@@ -122,10 +130,12 @@ type RecoveryOffer = handlers.RecoveryOffer
 
 // Server serves the API of one node on one port.
 type Server struct {
-	id         string
-	node       handlers.Node
-	observer   *observe.Observer
-	metrics    *observe.Metrics
+	id       string
+	node     handlers.Node
+	observer *observe.Observer
+	metrics  *observe.Metrics
+	// pages serves the metrics without looking at the caller.
+	pages      http.Handler
 	traces     observe.Traces
 	forwarder  *relay.Forwarder
 	procedures procedures.Table
@@ -218,7 +228,7 @@ func New(c Config) (*Server, error) {
 	if c.Network != nil {
 		s.forwarder.Streams = relay.NewCallStreams(s.peers)
 	}
-	s.validator = validator
+	s.validator, s.pages = validator, admission.CachePages(c.Metrics)
 	s.assembleHandlers(c, options)
 	return s, nil
 }
@@ -266,8 +276,9 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
 	api.Handle(quoratev1connect.NewTreeServiceHandler(handlers.TreeService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewChangeServiceHandler(handlers.ChangeService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewClusterServiceHandler(
-		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
+		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers, Upkeep: c.Upkeep}, options...))
 	api.Handle(quoratev1connect.NewAccessServiceHandler(
 		handlers.AccessService{
 			Service: base, BootstrapSecret: c.BootstrapSecret, Recovery: c.Recovery, Random: rand.Reader,
@@ -290,7 +301,7 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 			Saving: s.admission.Limiters.Backups,
 		}, options...))
 	}
-	peers := handlers.PeerService{Node: s.node, Calls: &handlers.RelayedCallServer{
+	peers := handlers.PeerService{Node: s.node, Upkeep: c.Upkeep, Calls: &handlers.RelayedCallServer{
 		Transport: &inprocess.Transport{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.nodes.Handler.ServeHTTP(w, r) }),
 			Whole:   func(*http.Request) bool { return true },
@@ -338,17 +349,20 @@ func (h serviceHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Config) http.Handler {
 	a := s.admission
 	calls := s.newPipeline(api,
-		s.observer.ObserveCall, a.IssueTicket, s.refuseInternal, s.identifier.Authenticate, a.AttributeUser,
+		s.observer.ObserveCall, plain.CheckProtocol(s.procedures), plain.StreamLines(s.procedures), plain.ExplainMalformed,
+		a.IssueTicket, s.refuseInternal, s.identifier.Authenticate, a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), a.AdmitCall, a.EndWithServer(streams), s.identifier.EndWithCredential,
 		a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
 		s.authorizer.AuthorizeCall, a.DecodeInTurn, a.LimitDecoded, s.prepareCall)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
-	mux.Handle("GET /metrics", s.newPipeline(s.admission.LimitScrapes(c.Metrics),
+	mux.Handle("GET /metrics", s.newPipeline(s.admission.LimitScrapes(s.pages),
 		s.identifier.AuthenticateFrontEnd("", s.admission.RefuseCall), s.authorizer.AuthorizeScrape))
 	mux.Handle("/", calls)
 	s.mountFrontEnds(mux, c.FrontEnds)
+	s.mountDashboard(mux, c.Dashboard, calls)
+	s.mountDescription(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, known := s.procedures[r.URL.Path]; known {
 			calls.ServeHTTP(w, r)

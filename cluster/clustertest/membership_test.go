@@ -2,14 +2,19 @@ package clustertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/simnet"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -164,6 +169,71 @@ func TestAReplacedDiskBeginsAsANonVoter(t *testing.T) {
 		load.Check()
 		c.CheckEqual()
 	})
+}
+
+// TestADemotedNodeWaitsForTheEntryOfItsDemotion: a node lost its disk and is demoted. What it installs first is a
+// snapshot that still names it as a voter, and the entry of its demotion follows much later. It must not take itself
+// for a voter meanwhile: it would forget that it is to become one.
+func TestADemotedNodeWaitsForTheEntryOfItsDemotion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var noEntriesTo atomic.Value
+		noEntriesTo.Store("")
+		var c *clustertest.Cluster
+		parts := clustertest.WithParts(func(id string) cluster.Parts {
+			disk, transport := c.Disk(id), c.Network().Transport(raft.ServerID(id+":1"))
+			return cluster.Parts{
+				Logs: disk, Stable: disk, Snapshots: disk.Snapshots, Transport: &entryLoser{transport, &noEntriesTo},
+			}
+		})
+		c = clustertest.New(t, 3, clustertest.WithConfig(shortLogs), parts)
+		c.StartMissing()
+		c.CreateTree()
+		emptied := c.Followers()[0].Status().ID
+		for i := range 60 { // enough for a snapshot
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
+		}
+		time.Sleep(10 * time.Second) // for snapshots
+		c.Stop(emptied)
+		c.WipeDisk(emptied)
+		noEntriesTo.Store(emptied)
+		c.StartNode(emptied)
+		c.Eventually("a snapshot is installed", func() bool { return c.Node(emptied).Status().AppliedIndex > 0 })
+		time.Sleep(10 * time.Second)
+		noEntriesTo.Store("")
+		awaitVoters(c, 3)
+		c.Eventually("the promotion is noticed", func() bool { return !c.Node(emptied).Status().PromoteWhenStable })
+		c.AwaitConverged()
+	})
+}
+
+// entryLoser is a transport that delivers heartbeats and snapshots to all nodes, and new entries to all but one.
+type entryLoser struct {
+	*simnet.Transport
+	noEntriesTo *atomic.Value
+}
+
+func (l *entryLoser) loses(id raft.ServerID) bool { return l.noEntriesTo.Load() == string(id) }
+
+func (l *entryLoser) AppendEntries(id raft.ServerID, target raft.ServerAddress, request *raft.AppendEntriesRequest,
+	response *raft.AppendEntriesResponse,
+) error {
+	if !l.loses(id) || len(request.Entries) == 0 {
+		return l.Transport.AppendEntries(id, target, request, response)
+	}
+	// A node that does not have the entry before these says so, which the leader must hear to send it a snapshot.
+	withoutEntries := *request
+	withoutEntries.Entries = nil
+	if err := l.Transport.AppendEntries(id, target, &withoutEntries, response); err != nil || !response.Success {
+		return err
+	}
+	return errors.New("lost on the way")
+}
+
+func (l *entryLoser) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	if l.loses(id) {
+		return nil, raft.ErrPipelineReplicationNotSupported
+	}
+	return l.Transport.AppendEntriesPipeline(id, target)
 }
 
 func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {

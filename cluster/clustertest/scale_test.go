@@ -19,8 +19,8 @@ import (
 
 var (
 	scaleNodes  = flag.Int("nodes", 1_000, "nodes of trees in TestScale, at most 100,000")
-	scaleLeases = flag.Int("leases", 2_000, "leases in TestScale; a multiple of 1,000")
-	scaleTime   = flag.Duration("steady", 30*time.Second, "virtual time in which TestScale renews leases")
+	scaleLeases = flag.Int("leases", 1_000, "leases in TestScale; a multiple of 1,000")
+	scaleTime   = flag.Duration("steady", 20*time.Second, "virtual time in which TestScale renews leases")
 )
 
 const (

@@ -18,10 +18,8 @@ const (
 	pagesAtOnce = 2
 )
 
-// LimitScrapes serves /metrics. A page is collected at most once in an interval for any rate of scrapes, and is cached
-// with and without compression.
-func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
-	var pages [pagesAtOnce]metricsPage
+// LimitScrapes serves /metrics from pages of [CachePages], to a bounded number of callers at a time.
+func (a *Controller) LimitScrapes(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		LimitRest(w, r)
 		var by *Caller
@@ -37,6 +35,15 @@ func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 			return
 		}
 		defer a.Limiters.scrapes.Release(by, 1)
+		pages.ServeHTTP(w, r)
+	})
+}
+
+// CachePages serves pages of metrics. One is collected at most once in an interval for any rate of scrapes, and is
+// cached with and without compression.
+func CachePages(metrics http.Handler) http.Handler {
+	var pages [pagesAtOnce]metricsPage
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		form := 0
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			form = 1

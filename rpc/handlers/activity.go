@@ -15,8 +15,8 @@ import (
 
 // ActivityLog is the memory of recent activity; [activity.Recorder] implements it.
 type ActivityLog interface {
-	// Series is what is remembered of a node or resource, not before a log index is applied here.
-	Series(ctx context.Context, key activity.Key, minIndex uint64) ([]activity.Step, cluster.ReadInfo, error)
+	// Series is what is remembered of nodes and resources, not before a log index is applied here.
+	Series(ctx context.Context, q activity.Query) ([][]activity.Step, cluster.ReadInfo, error)
 }
 
 // NewActivity is the service that shows what a log remembers on a node, for [Config].
@@ -29,50 +29,98 @@ type activityService struct {
 	log ActivityLog
 }
 
-// GetActivity shows the last 24 hours of a node or of an itemized resource, as this server has seen them.
+// GetActivity shows the last 24 hours of nodes or of an itemized resource, as this server has seen them.
 func (s activityService) GetActivity(
 	ctx context.Context, r *quoratev1.GetActivityRequest,
 ) (*quoratev1.GetActivityResponse, error) {
-	switch {
-	case r.GetResource() != "" && r.GetNode() != "":
-		return nil, wire.ToError(
-			wire.InvalidField(
-				"node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))
-	case r.GetRead().GetConsistency() == quoratev1.Consistency_CONSISTENCY_LINEARIZABLE:
-		return nil, wire.ToError(
-			wire.InvalidField("read.consistency",
-				"every server remembers by itself what went on; ask for stale, or for nothing"))
+	if err := checkActivity(r); err != nil {
+		return nil, wire.ToError(err)
 	}
-	key := activity.Key{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
-	if err := s.maySee(ctx, r); err != nil {
+	keys := activityKeys(r)
+	if err := s.maySee(ctx, keys); err != nil {
 		return nil, err
 	}
-	steps, read, err := s.log.Series(ctx, key, r.GetRead().GetMinIndex())
+	query := activity.Query{Keys: keys, LastSteps: int(r.GetLastSteps()), MinIndex: r.GetRead().GetMinIndex()}
+	if query.LastSteps == 0 {
+		query.LastSteps = activity.Steps
+	}
+	list, read, err := s.log.Series(ctx, query)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	answer := &quoratev1.GetActivityResponse{
-		Steps: make([]*quoratev1.ActivityStep, len(steps)),
-		Read:  s.fromReadInfo(read),
+	answer := &quoratev1.GetActivityResponse{Read: s.fromReadInfo(read)}
+	if len(r.GetNodes()) == 0 {
+		if answer.Steps = fromActivitySteps(list[0]); len(answer.GetSteps()) == 0 {
+			return nil, wire.ToError(activity.NotRecorded(keys[0]))
+		}
+		return answer, nil
 	}
-	for i, step := range steps {
-		answer.Steps[i] = fromActivityStep(step)
+	for i, steps := range list {
+		answer.Series = append(answer.Series,
+			&quoratev1.ActivitySeries{Node: keys[i].Node, Steps: fromActivitySteps(steps)})
 	}
 	return answer, nil
 }
 
-// maySee refuses callers that may not read the usage of what is asked for.
-func (s activityService) maySee(ctx context.Context, r *quoratev1.GetActivityRequest) error {
+// checkActivity refuses a request that names two things.
+func checkActivity(r *quoratev1.GetActivityRequest) error {
+	switch {
+	case r.GetResource() != "" && r.GetNode() != "":
+		return wire.InvalidField(
+			"node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode())
+	case len(r.GetNodes()) > 0 && (r.GetNode() != "" || r.GetResource() != ""):
+		return wire.InvalidField("nodes", "the request names nodes; leave node and resource out, or nodes")
+	case r.GetRead().GetConsistency() == quoratev1.Consistency_CONSISTENCY_LINEARIZABLE:
+		return wire.InvalidField("read.consistency",
+			"every server remembers by itself what went on; ask for stale, or for nothing")
+	}
+	return nil
+}
+
+func activityKeys(r *quoratev1.GetActivityRequest) []activity.Key {
+	if len(r.GetNodes()) == 0 {
+		return []activity.Key{{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}}
+	}
+	var keys []activity.Key
+	for _, node := range r.GetNodes() {
+		keys = append(keys, activity.Key{Tree: r.GetTree(), Node: node})
+	}
+	return keys
+}
+
+// maySee refuses callers that may not read the usage of all that is asked for.
+func (s activityService) maySee(ctx context.Context, keys []activity.Key) error {
 	_, err := s.readState(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
-		func(v ledger.Reader) error { return refusalOrNil(v.MayAct(r.GetTree(), r.GetNode())) })
+		func(v ledger.Reader) error {
+			for _, key := range keys {
+				if refused := v.MayAct(key.Tree, key.Node); refused != nil {
+					return refused
+				}
+			}
+			return nil
+		})
 	return err
 }
 
+func fromActivitySteps(steps []activity.Step) []*quoratev1.ActivityStep {
+	list := make([]*quoratev1.ActivityStep, len(steps))
+	for i, step := range steps {
+		list[i] = fromActivityStep(step)
+	}
+	return list
+}
+
 func fromActivityStep(s activity.Step) *quoratev1.ActivityStep {
-	return &quoratev1.ActivityStep{
+	step := &quoratev1.ActivityStep{
 		From: timestamppb.New(s.From), Held: int64(s.Held), Waiting: int64(s.Waiting),
 		Granted: int64(s.Granted), Released: int64(s.Released), Lost: int64(s.Lost),
 		LongestWaitMs: int64(s.LongestWait),
-		States:        wire.FromCounts(s.States),
+		States:        wire.FromCounts(s.States), Amounts: make(map[string]*quoratev1.ActivityAmount, len(s.Amounts)),
 	}
+	for _, a := range s.Amounts {
+		step.Amounts[a.Resource] = &quoratev1.ActivityAmount{
+			Unit: wire.FromUnit(a.Unit), Used: int64(a.Used), Waiting: int64(a.Waiting), Limit: wire.FromLimit(a.Limit),
+		}
+	}
+	return step
 }

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -88,10 +89,13 @@ func (s AuditService) ListRecords(
 				answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
 			}
 		}
+		if r.GetNewestFirst() {
+			slices.Reverse(answer.GetRecords())
+		}
 		return answer, nil
 	}
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultAuditPage)
-	entries, head, _ := s.Node.AuditRecords(r.GetAfter(), maxAuditScan)
+	entries, last := s.recordsToScan(r)
 	for _, e := range entries {
 		if len(answer.GetRecords()) == most {
 			break
@@ -105,8 +109,29 @@ func (s AuditService) ListRecords(
 			answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
 		}
 	}
-	if answer.GetNext() == head.Number {
+	if answer.GetNext() == last {
 		answer.Next = 0
 	}
 	return answer, nil
+}
+
+// recordsToScan are the records of one page, in the order that is asked for, and the number of the last record of the
+// whole list; 0 if there may be others after the page.
+func (s AuditService) recordsToScan(r *quoratev1.ListRecordsRequest) (list []audit.Entry, last uint64) {
+	entries, head, _ := s.Node.AuditRecords(r.GetAfter(), maxAuditScan)
+	if !r.GetNewestFirst() {
+		return entries, head.Number
+	}
+	before := head.Number + 1
+	if r.GetAfter() > 0 {
+		before = min(before, r.GetAfter())
+	}
+	from := before - min(before, maxAuditScan+1)
+	entries, _, _ = s.Node.AuditRecords(from, int(before-1-from))
+	entries = slices.Clone(entries) // they are shared with the ledger
+	slices.Reverse(entries)
+	if n := len(entries); n > 0 && (from == 0 || entries[n-1].Number > from+1) {
+		last = entries[n-1].Number // what is older is forgotten
+	}
+	return entries, last
 }

@@ -27,6 +27,8 @@ type ClusterService struct {
 
 	ClusterName string
 	Peers       relay.Peers
+	// Upkeep is that of this node; nil if it is not known.
+	Upkeep func() Upkeep
 }
 
 // GetStatus returns this node's view of the cluster, with the answers of the other members that arrive within a second.
@@ -112,7 +114,7 @@ func (s ClusterService) askMember(
 	ctx context.Context, m cluster.Member, own cluster.NodeStatus, shown *quoratev1.Member,
 ) {
 	if m.ID == own.ID {
-		standing, _ := PeerService{Node: s.Node}.GetStanding(ctx, nil)
+		standing, _ := PeerService{Node: s.Node, Upkeep: s.Upkeep}.GetStanding(ctx, nil)
 		fillMember(shown, standing)
 		return
 	}
@@ -140,4 +142,5 @@ func fillMember(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
 	shown.AppliedIndex, shown.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	shown.Version, shown.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
 	shown.LogStore = standing.GetLogStore()
+	fillUpkeep(shown, standing)
 }

@@ -45,6 +45,7 @@ func explainRequest(v ledger.SandboxReader, r *quoratev1.AllocateRequest, answer
 		claims, answer.Allocation = info.Claims, wire.FromAllocation(info)
 	}
 	answer.Decision = wire.FromDecision(*o.Decision, claims)
+	answer.Levels, answer.LevelsCut = wire.FromLevels(o.Levels), o.LevelsCut
 	return nil
 }
 
@@ -98,7 +99,8 @@ func (s AllocationService) ListEvents(
 	size := func(ledger.Reader) int { return most * eventCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page = v.Events(quota.EventFilter{
-			After: r.GetAfter(), Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(),
+			After: r.GetAfter(), Before: r.GetBefore(), NewestFirst: r.GetNewestFirst(),
+			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(),
 		}, most)
 		filtered = v.FiltersHolders()
 		return nil

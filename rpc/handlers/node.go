@@ -23,6 +23,8 @@ type Node interface {
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	// WaitApplied waits until this node has applied an entry at or after an index.
+	WaitApplied(ctx context.Context, index uint64) error
 	// AuditRecords returns at most limit audit records of the ledger with numbers above a number, the newest record, and a
 	// channel that is closed when there are others. Any node can, as far as it has applied the log.
 	AuditRecords(after uint64, limit int) ([]audit.Entry, audit.Head, <-chan struct{})

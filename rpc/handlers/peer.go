@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 
-	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
@@ -12,6 +11,8 @@ import (
 // PeerService serves the other nodes of the cluster.
 type PeerService struct {
 	Node Node
+	// Upkeep may be nil.
+	Upkeep func() Upkeep
 	// Calls serves the calls that nodes relay.
 	Calls *RelayedCallServer
 }
@@ -27,14 +28,14 @@ func (s PeerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) 
 
 // GetStanding shows this node.
 func (s PeerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
-	return wire.StandingToWire(s.Node.Status()), nil
+	standing := wire.StandingToWire(s.Node.Status())
+	if s.Upkeep != nil {
+		s.Upkeep().addTo(standing)
+	}
+	return standing, nil
 }
 
 // Notify processes the leader's notice about this node.
 func (s PeerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
-	notice := cluster.Notice{
-		Leader: r.GetLeaderId(), From: relay.NodeCallOf(ctx).ID, Instance: r.GetInstance(),
-		PromoteWhenStable: r.GetCandidate(),
-	}
-	return answerOrError(&peerv1.NotifyResponse{}, s.Node.Notify(notice))
+	return answerOrError(&peerv1.NotifyResponse{}, s.Node.Notify(wire.NoticeFromWire(r, relay.NodeCallOf(ctx).ID)))
 }

@@ -257,6 +257,17 @@ type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) 
 func lendInTurn[V any](
 	ctx context.Context, c Service, options cluster.ReadOptions, from lender[V], fn func(V) error,
 ) (*quoratev1.ReadInfo, error) {
+	var read *quoratev1.ReadInfo
+	err := c.inTurn(ctx, func(admit func() error) (err error) {
+		options.Admit = admit
+		read, err = lendState(ctx, c, options, from, fn)
+		return err
+	})
+	return read, err
+}
+
+// inTurn does work among those who take turns. The turn begins when work calls admit, and ends at once if work fails.
+func (c Service) inTurn(ctx context.Context, work func(admit func() error) error) error {
 	notes, known := ctx.Value(admission.TicketKey{}).(*admission.Ticket)
 	if !known {
 		notes = &admission.Ticket{}
@@ -266,22 +277,21 @@ func lendInTurn[V any](
 	notes.MarkPrepared()
 	give, err := c.Expensive.TryEnter(notes.Caller)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	notes.Turn.AddEnd(give)
-	options.Admit = func() error {
+	err = work(func() error {
 		leave, err := c.Expensive.WaitTurn(ctx, notes.Caller, notes.Prepared)
 		if err == nil {
 			notes.Turn.AddEnd(leave)
 			notes.Prepared = 0
 		}
 		return err
-	}
-	read, err := lendState(ctx, c, options, from, fn)
+	})
 	if err != nil {
 		notes.Turn.EndTurn()
 	}
-	return read, err
+	return err
 }
 
 func lendState[V any](

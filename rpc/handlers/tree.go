@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 
-	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -46,28 +45,57 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 func (s TreeService) GetConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
+	if r.GetAt() != nil && r.GetRevision() != 0 {
+		return nil, wire.InvalidField("revision",
+			"a past configuration is shown as a whole; leave out revision, or at")
+	}
+	answer, err := s.readConfiguration(ctx, r)
+	if err != nil || !r.GetManifest() {
+		return answer, err
+	}
+	return writeManifest(answer, r.GetAt())
+}
+
+// readConfiguration reads all trees, or one subtree.
+func (s TreeService) readConfiguration(
+	ctx context.Context, r *quoratev1.GetConfigurationRequest,
+) (*quoratev1.GetConfigurationResponse, error) {
 	if at := wire.ToSubtree(r.GetAt()); at != nil {
 		return s.getSubtree(ctx, r.GetRead(), *at)
 	}
 	answer := &quoratev1.GetConfigurationResponse{}
-	var specs []quota.TreeSpec
-	var policies []quota.PolicySpec
-	var section *access.Section
-	read, err := s.readBySize(ctx, r.GetRead(), ledger.Reader.AllCells, func(v ledger.Reader) error {
-		answer.Revision, specs, policies, section = v.Revision(), v.Configuration(), v.Policies(), v.Access()
-		return nil
+	var shown ledger.PastConfiguration
+	size := ledger.Reader.AllCells
+	if r.GetRevision() != 0 {
+		size = func(ledger.Reader) int { return SmallRead + 1 } // trees that were removed since may be large
+	}
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
+		var refused *quota.Error
+		shown, answer.Revision, refused = configurationOf(v, r.GetRevision())
+		return refusalOrNil(refused)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, spec := range specs {
+	for _, spec := range shown.Trees {
 		answer.Trees = append(answer.Trees, wire.FromTreeSpec(spec))
 	}
-	answer.Policies, answer.Read = wire.FromPolicySpecs(policies), read
-	if section != nil && !section.IsEmpty() {
+	answer.Policies, answer.Read = wire.FromPolicySpecs(shown.Policies), read
+	if section := shown.Access; section != nil && !section.IsEmpty() {
 		answer.Access = wire.FromSection(*section)
 	}
 	return answer, nil
+}
+
+// configurationOf is the configuration after a revision, or the present one if that is 0, with its revision.
+func configurationOf(v ledger.Reader, revision uint64) (ledger.PastConfiguration, uint64, *quota.Error) {
+	if revision != 0 {
+		past, refused := v.ConfigurationAt(revision)
+		return past, revision, refused
+	}
+	return ledger.PastConfiguration{
+		Trees: v.Configuration(), Policies: v.Policies(), Access: v.Access(),
+	}, v.Revision(), nil
 }
 
 // getSubtree shows one subtree.
@@ -97,9 +125,12 @@ func (s TreeService) ListTrees(
 	answer := &quoratev1.ListTreesResponse{}
 	var trees []quota.TreeSummary
 	var policies []quota.PolicySpec
-	size := func(v ledger.Reader) int { return v.Counts().Trees * treeCost }
+	size := func(v ledger.Reader) int { return v.Counts().Trees*treeCost + countCost(v, r.GetCountRequests()) }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		trees, policies, answer.Revision = v.Trees(), v.Policies(), v.Revision()
+		if r.GetCountRequests() {
+			trees = v.TreesWithRequests()
+		}
 		answer.Filtered = v.FiltersTrees()
 		return nil
 	})
@@ -122,15 +153,16 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	query := quota.UsageQuery{
 		Tree: r.GetTree(), Node: r.GetNode(), Subtree: r.GetSubtree(), MaxDepth: int(r.GetMaxDepth()),
 		AtLeastPercent: int(r.GetAtLeastPercent()), FullestFirst: r.GetFullestFirst(), After: after,
+		CountWaiting: r.GetCountWaiting(), NameContains: r.GetNameContains(),
 		Max: wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage),
 	}
 	var page quota.UsagePage
 	filtered := false
 	size := func(v ledger.Reader) int {
 		if r.GetSubtree() {
-			return v.Cells(r.GetTree()) * usageCost
+			return v.Cells(r.GetTree())*usageCost + countCost(v, r.GetCountWaiting())
 		}
-		return 1
+		return 1 + countCost(v, r.GetCountWaiting())
 	}
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
@@ -150,6 +182,14 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	return answer, nil
 }
 
+// countCost is what counting the requests in the queue costs.
+func countCost(v ledger.Reader, counts bool) int {
+	if !counts {
+		return 0
+	}
+	return v.Counts().Waiting
+}
+
 // ListRevisions shows the history.
 func (s TreeService) ListRevisions(
 	ctx context.Context, r *quoratev1.ListRevisionsRequest,
@@ -159,7 +199,7 @@ func (s TreeService) ListRevisions(
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)
 	size := func(ledger.Reader) int { return most * revisionCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
-		revisions, answer.Filtered = v.Revisions(r.GetBefore(), most), v.FiltersRevisions()
+		revisions, answer.Filtered = revisionsOf(v, r, most), v.FiltersRevisions()
 		return nil
 	})
 	if err != nil {
@@ -170,6 +210,13 @@ func (s TreeService) ListRevisions(
 	}
 	answer.Read = read
 	return answer, nil
+}
+
+func revisionsOf(v ledger.Reader, r *quoratev1.ListRevisionsRequest, most int) []quota.Revision {
+	if at := r.GetAt(); at != nil {
+		return v.RevisionsOf(at.GetTree(), at.GetNode(), r.GetBefore(), most)
+	}
+	return v.Revisions(r.GetBefore(), most)
 }
 
 // ListPrincipals shows use and limits of users or groups.

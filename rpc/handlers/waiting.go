@@ -239,14 +239,18 @@ func (s AllocationService) ListWaiting(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
+	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource(), Owner: r.GetOwner()}
 	var page quota.QueuePage
 	filtered := false
 	options := toReadOptions(r.GetRead())
 	options.WhatIf = r.GetCertainBy() // in a copy, if any request waits
 	read, err := s.lendSandbox(ctx, options, func(v ledger.SandboxReader) error {
 		var refused *quota.Error
-		page, refused = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
+		list := v.Waiting
+		if r.GetNameBlockers() {
+			list = v.WaitingWithBlockers
+		}
+		page, refused = list(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
 		filtered = v.FiltersHolders()
 		if refused == nil && r.GetCertainBy() {
 			refused = foretell(v, page.Requests)

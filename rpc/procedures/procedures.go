@@ -65,7 +65,7 @@ func PublicFiles() []protoreflect.FileDescriptor {
 		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto,
 		quoratev1.File_quorate_v1_cluster_proto,
 		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto,
-		quoratev1.File_quorate_v1_debug_proto,
+		quoratev1.File_quorate_v1_debug_proto, quoratev1.File_quorate_v1_change_proto,
 		quoratev1.File_quorate_v1_snapshot_proto, quoratev1.File_quorate_v1_access_proto,
 		quoratev1.File_quorate_v1_audit_proto, quoratev1.File_quorate_v1_limit_request_proto,
 		quoratev1.File_quorate_v1_webhook_proto,

@@ -60,6 +60,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
 			Seen: quoratev1.TenantsSee(v.Seen), Reason: v.Reason, Alternative: int32(v.Alternative),
+			NeverFits: v.NeverFits(), Excess: int64(v.Excess()),
 		})
 	}
 	return wire
@@ -88,23 +89,6 @@ func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
 		wire = append(wire, &quoratev1.Preempted{
 			Id: p.ID, Tree: p.Tree, Node: p.Node, Reason: fromReason(p.Reason),
 		})
-	}
-	return wire
-}
-
-func fromLevelHolders(list []quota.LevelHolders) []*quoratev1.LevelHolders {
-	var wire []*quoratev1.LevelHolders
-	for _, h := range list {
-		level := &quoratev1.LevelHolders{
-			Tree: h.Tree, Node: h.Node, Resource: h.Resource, Kind: violationKinds[h.Kind],
-			HolderKind: holderKinds[h.Holder.Kind], Holder: h.Holder.Name, Item: h.Item, Others: int64(h.Others),
-		}
-		for _, g := range h.Groups {
-			level.Groups = append(level.Groups, &quoratev1.HolderGroup{
-				Node: g.Node, User: g.User, Owner: g.Owner, Amount: int64(g.Amount), Claims: int32(g.Claims),
-			})
-		}
-		wire = append(wire, level)
 	}
 	return wire
 }
@@ -286,6 +270,17 @@ func FromPrincipalUsage(p quota.PrincipalUsage) *quoratev1.PrincipalUsage {
 		shown.Nodes = append(shown.Nodes, &quoratev1.PrincipalNode{
 			Node: n.Path, Used: fromVector(n.Used), Applications: n.Applications,
 			Limits: fromVector(n.Limits), MaxApplications: int64(n.MaxApplications), Wildcard: n.Wildcard,
+			Members: fromMembers(n.Members), MoreMembers: int64(n.MoreMembers),
+		})
+	}
+	return shown
+}
+
+func fromMembers(list []quota.GroupMember) []*quoratev1.GroupMember {
+	var shown []*quoratev1.GroupMember
+	for _, m := range list {
+		shown = append(shown, &quoratev1.GroupMember{
+			User: m.User, Used: fromVector(m.Used), Applications: m.Applications,
 		})
 	}
 	return shown

@@ -63,7 +63,12 @@ func TestDecisionsSayEverything(t *testing.T) {
 		},
 		Holders: []quota.LevelHolders{{
 			Tree: "t", Node: "a", Resource: "cpu", Holder: quota.Holder{Kind: quota.AUser, Name: "ann"}, Others: 3,
-			Groups: []quota.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
+			Groups:      []quota.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
+			Allocations: []quota.Blocker{{ID: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresAt: 9}},
+			Ahead: []quota.Blocker{{
+				ID: "w", Application: "app", Since: 7, SinceWall: 1000, Position: 2, Alternative: 3,
+			}},
+			OtherAllocations: 5, OtherAhead: 6, Alternative: 7,
 		}},
 		Remedy: &quota.Remedy{
 			Releases: []string{"x"},
@@ -79,7 +84,9 @@ func TestDecisionsSayEverything(t *testing.T) {
 	want := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true, Explanation: denied.Explain(),
 		Violations: []*quoratev1.Violation{
-			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4},
+			{
+				Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4, NeverFits: true, Excess: 1,
+			},
 			{
 				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1,
 				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
@@ -93,6 +100,13 @@ func TestDecisionsSayEverything(t *testing.T) {
 		Holders: []*quoratev1.LevelHolders{{
 			Tree: "t", Node: "a", Resource: "cpu", HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
 			Others: 3, Groups: []*quoratev1.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
+			Allocations: []*quoratev1.Blocker{{
+				Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9, Since: FromWall(0),
+			}},
+			Ahead: []*quoratev1.Blocker{{
+				Id: "w", Application: "app", SinceLedgerMs: 7, Since: FromWall(1000), Position: 2, Alternative: 3,
+			}},
+			OtherAllocations: 5, OtherAhead: 6, Alternative: 7,
 		}},
 		Remedy: &quoratev1.Remedy{
 			Releases: []string{"x"},
@@ -233,6 +247,10 @@ func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 		Nodes: []quota.PrincipalNode{{
 			Path: "a", Used: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: []string{"app-1"},
 			Limits: quota.Vector{{Resource: "cpu", Amount: 5}}, MaxApplications: 2, Wildcard: true,
+			Members: []quota.GroupMember{
+				{User: "bob", Used: quota.Vector{{Resource: "cpu", Amount: 1}}, Applications: []string{"app-2"}},
+			},
+			MoreMembers: 4,
 		}},
 	})
 	want := &quoratev1.PrincipalUsage{
@@ -240,6 +258,10 @@ func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 		Nodes: []*quoratev1.PrincipalNode{{
 			Node: "a", Used: map[string]int64{"cpu": 3}, Applications: []string{"app-1"},
 			Limits: map[string]int64{"cpu": 5}, MaxApplications: 2, Wildcard: true,
+			Members: []*quoratev1.GroupMember{
+				{User: "bob", Used: map[string]int64{"cpu": 1}, Applications: []string{"app-2"}},
+			},
+			MoreMembers: 4,
 		}},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {

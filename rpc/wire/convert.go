@@ -190,7 +190,8 @@ func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, 
 	return quota.Limit{}, InvalidField(field, "a limit has one of amount, advisory, unlimited and unset")
 }
 
-func fromLimit(limit quota.Limit) *quoratev1.Limit {
+// FromLimit writes a limit; nil if it is unset.
+func FromLimit(limit quota.Limit) *quoratev1.Limit {
 	switch limit.Kind {
 	case quota.Limited:
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: int64(limit.Amount)}}
@@ -206,7 +207,7 @@ func fromLimit(limit quota.Limit) *quoratev1.Limit {
 func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 	wire := make(map[string]*quoratev1.Limit, len(limits))
 	for _, l := range limits {
-		if limit := fromLimit(l.Limit); limit != nil {
+		if limit := FromLimit(l.Limit); limit != nil {
 			wire[l.Resource] = limit
 		}
 	}

@@ -68,6 +68,7 @@ func FromItem(i quota.ItemInfo) *quoratev1.Item {
 		State: i.State, Owner: i.Owner, Allocation: i.Allocation, Fence: i.Fence, UserData: fromLabels(i.Data),
 		UpdatedLedgerMs: int64(i.Updated), UpdatedAt: FromWall(i.UpdatedWall),
 		ExpiresLedgerMs: int64(i.Expires), ExpiresAt: fromWallIf(i.Expires, i.ExpiresWall), Leaving: i.Leaving,
+		HeldUntilLedgerMs: int64(i.HeldUntil),
 	}
 }
 

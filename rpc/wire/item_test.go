@@ -100,13 +100,13 @@ func TestItemsSayEverything(t *testing.T) {
 		ItemName: quota.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann",
 		Allocation: "a", Fence: 3,
 		Data: []quota.Label{{Key: "k", Value: "v"}}, Updated: 10, UpdatedWall: 1000, Expires: 20,
-		ExpiresWall: 2000, Leaving: true,
+		ExpiresWall: 2000, Leaving: true, HeldUntil: 30,
 	})
 	want := &quoratev1.Item{
 		Name: &quoratev1.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann",
 		Allocation: "a", Fence: 3,
 		UserData: map[string]string{"k": "v"}, UpdatedLedgerMs: 10, UpdatedAt: FromWall(1000), ExpiresLedgerMs: 20,
-		ExpiresAt: FromWall(2000), Leaving: true,
+		ExpiresAt: FromWall(2000), Leaving: true, HeldUntilLedgerMs: 30,
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)

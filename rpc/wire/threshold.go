@@ -34,6 +34,6 @@ func FromCrossing(c *quota.Crossing, cleared bool) *quoratev1.ThresholdCrossing 
 	}
 	return &quoratev1.ThresholdCrossing{
 		Tree: c.Tree, Node: c.Node, Resource: c.Resource, Percent: int32(c.Percent), Used: int64(c.Used),
-		Limit: fromLimit(c.Limit), Cleared: cleared, Omitted: int32(c.Omitted),
+		Limit: FromLimit(c.Limit), Cleared: cleared, Omitted: int32(c.Omitted),
 	}
 }

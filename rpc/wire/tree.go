@@ -17,7 +17,8 @@ var units = map[quoratev1.Unit]quota.Unit{
 	quoratev1.Unit_UNIT_ITEMS:       quota.Items,
 }
 
-func fromUnit(unit quota.Unit) quoratev1.Unit {
+// FromUnit writes a unit.
+func FromUnit(unit quota.Unit) quoratev1.Unit {
 	switch unit {
 	case quota.Count:
 		return quoratev1.Unit_UNIT_COUNT
@@ -223,7 +224,7 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 func fromResources(resources []quota.Resource) []*quoratev1.Resource {
 	wire := make([]*quoratev1.Resource, len(resources))
 	for i, r := range resources {
-		wire[i] = &quoratev1.Resource{Name: r.Name, Unit: fromUnit(r.Unit), Items: fromItemSpec(r.Items)}
+		wire[i] = &quoratev1.Resource{Name: r.Name, Unit: FromUnit(r.Unit), Items: fromItemSpec(r.Items)}
 	}
 	return wire
 }
@@ -234,9 +235,12 @@ func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 	for _, r := range resources {
 		r.Items = nil
 	}
+	waiting := t.Requests.Waiting
 	return &quoratev1.TreeSummary{
 		Name: t.Name, Policy: t.Policy, Resources: resources,
 		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims),
+		WaitingRequests: int64(waiting.Requests), WaitingSinceLedgerMs: int64(waiting.Since),
+		DeniedRequests: int64(t.Requests.Denied),
 	}
 }
 
@@ -245,13 +249,15 @@ func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	wire := &quoratev1.NodeUsage{
 		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),
 		RunningApplications: int64(n.Applications), MaxApplications: int64(n.MaxApplications),
-		Hold: FromNodeHold(n.Hold),
+		Hold: FromNodeHold(n.Hold), ChildCount: int64(n.Children),
+		WaitingRequests: int64(n.Waiting.Requests), WaitingSinceLedgerMs: int64(n.Waiting.Since),
 	}
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{
-			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set),
-			Effective: fromLimit(r.Effective), LimitChangesAt: FromCivil(r.ChangesAt),
+			Resource: r.Resource.Name, Unit: FromUnit(r.Resource.Unit), Limit: FromLimit(r.Set),
+			Effective: FromLimit(r.Effective), LimitChangesAt: FromCivil(r.ChangesAt),
 			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
+			Borrowed: int64(r.Borrowed), Lends: int64(r.Lends),
 		}
 		if r.Bounded {
 			usage.Headroom = new(int64(r.Headroom))

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetActivityRequest names a node or an itemized resource.
+// GetActivityRequest names a node, several nodes, or an itemized resource.
 type GetActivityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -33,7 +33,13 @@ type GetActivityRequest struct {
 	// An itemized resource of the tree instead; then node must be empty.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// How fresh the answer must be: only stale is possible, and the default; linearizable is invalid.
-	Read          *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	// Several nodes of the tree instead, the empty text for the root; then node and resource must be empty. The answer has
+	// a series for each. A serving node of an earlier version ignores the field, and its answer has no series.
+	Nodes []string `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Only so many steps, the latest ones; 0 for all, which are at most 288. A serving node of an earlier version ignores
+	// it.
+	LastSteps     int32 `protobuf:"varint,6,opt,name=last_steps,json=lastSteps,proto3" json:"last_steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -96,6 +102,20 @@ func (x *GetActivityRequest) GetRead() *ReadOptions {
 	return nil
 }
 
+func (x *GetActivityRequest) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *GetActivityRequest) GetLastSteps() int32 {
+	if x != nil {
+		return x.LastSteps
+	}
+	return 0
+}
+
 // ActivityStep covers five minutes. Values at its end are those of the last sample in it, which is at most ten seconds
 // older, and in the present step at most one second.
 type ActivityStep struct {
@@ -116,7 +136,11 @@ type ActivityStep struct {
 	LongestWaitMs int64 `protobuf:"varint,7,opt,name=longest_wait_ms,json=longestWaitMs,proto3" json:"longest_wait_ms,omitempty"`
 	// For items: how many were in each state at the end of the step. Beyond 16 states the rarest count together as
 	// "(others)".
-	States        map[string]int64 `protobuf:"bytes,8,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	States map[string]int64 `protobuf:"bytes,8,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// For a node: amounts at the end of the step by resource, of the first eight resources of the tree by name. A
+	// resource is absent while it or the node does not exist, and in steps whose amounts the serving node has dropped to
+	// stay within its bound.
+	Amounts       map[string]*ActivityAmount `protobuf:"bytes,9,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -207,20 +231,158 @@ func (x *ActivityStep) GetStates() map[string]int64 {
 	return nil
 }
 
+func (x *ActivityStep) GetAmounts() map[string]*ActivityAmount {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+// ActivityAmount is what there is of a resource at a node.
+type ActivityAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The unit of the amounts.
+	Unit Unit `protobuf:"varint,1,opt,name=unit,proto3,enum=quorate.v1.Unit" json:"unit,omitempty"`
+	// What is held at the node and below it.
+	Used int64 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
+	// What waiting requests ask for there: of several alternatives the first, and each item counts as one.
+	Waiting int64 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// The limit in force at the node; absent if the policy of the node leaves an unset limit unset.
+	Limit         *Limit `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivityAmount) Reset() {
+	*x = ActivityAmount{}
+	mi := &file_quorate_v1_activity_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivityAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivityAmount) ProtoMessage() {}
+
+func (x *ActivityAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_activity_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivityAmount.ProtoReflect.Descriptor instead.
+func (*ActivityAmount) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_activity_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ActivityAmount) GetUnit() Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return Unit_UNIT_UNSPECIFIED
+}
+
+func (x *ActivityAmount) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *ActivityAmount) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *ActivityAmount) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// ActivitySeries is what is recorded of one of several nodes.
+type ActivitySeries struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node, as in the request.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As those of a GetActivityResponse; empty if no activity is recorded at the node.
+	Steps         []*ActivityStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivitySeries) Reset() {
+	*x = ActivitySeries{}
+	mi := &file_quorate_v1_activity_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivitySeries) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivitySeries) ProtoMessage() {}
+
+func (x *ActivitySeries) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_activity_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivitySeries.ProtoReflect.Descriptor instead.
+func (*ActivitySeries) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_activity_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ActivitySeries) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ActivitySeries) GetSteps() []*ActivityStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
 // GetActivityResponse is the recorded series.
 type GetActivityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 288 steps, oldest first, including those without activity; the last one is not complete yet.
+	// Of the node or resource of the request: at most 288 steps, oldest first, including those without activity; the last
+	// one is not complete yet.
 	Steps []*ActivityStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
 	// The log position of the server.
-	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	// For each of the nodes of the request, in their order. All are of one moment.
+	Series        []*ActivitySeries `protobuf:"bytes,3,rep,name=series,proto3" json:"series,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetActivityResponse) Reset() {
 	*x = GetActivityResponse{}
-	mi := &file_quorate_v1_activity_proto_msgTypes[2]
+	mi := &file_quorate_v1_activity_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +394,7 @@ func (x *GetActivityResponse) String() string {
 func (*GetActivityResponse) ProtoMessage() {}
 
 func (x *GetActivityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_activity_proto_msgTypes[2]
+	mi := &file_quorate_v1_activity_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +407,7 @@ func (x *GetActivityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetActivityResponse.ProtoReflect.Descriptor instead.
 func (*GetActivityResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_activity_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_activity_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetActivityResponse) GetSteps() []*ActivityStep {
@@ -262,17 +424,28 @@ func (x *GetActivityResponse) GetRead() *ReadInfo {
 	return nil
 }
 
+func (x *GetActivityResponse) GetSeries() []*ActivitySeries {
+	if x != nil {
+		return x.Series
+	}
+	return nil
+}
+
 var File_quorate_v1_activity_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/activity.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xa3\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xf5\x01\n" +
 	"\x12GetActivityRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
 	"\bresource\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\bresource\x12+\n" +
-	"\x04read\x18\x04 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xd7\x02\n" +
+	"\x04read\x18\x04 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
+	"\x05nodes\x18\x05 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10 \"\x05r\x03(\x80\bR\x05nodes\x12)\n" +
+	"\n" +
+	"last_steps\x18\x06 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xa0\x02(\x00R\tlastSteps\"\xf0\x03\n" +
 	"\fActivityStep\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12\x12\n" +
 	"\x04held\x18\x02 \x01(\x03R\x04held\x12\x18\n" +
@@ -281,13 +454,26 @@ const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\breleased\x18\x05 \x01(\x03R\breleased\x12\x12\n" +
 	"\x04lost\x18\x06 \x01(\x03R\x04lost\x12&\n" +
 	"\x0flongest_wait_ms\x18\a \x01(\x03R\rlongestWaitMs\x12<\n" +
-	"\x06states\x18\b \x03(\v2$.quorate.v1.ActivityStep.StatesEntryR\x06states\x1a9\n" +
+	"\x06states\x18\b \x03(\v2$.quorate.v1.ActivityStep.StatesEntryR\x06states\x12?\n" +
+	"\aamounts\x18\t \x03(\v2%.quorate.v1.ActivityStep.AmountsEntryR\aamounts\x1a9\n" +
 	"\vStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"o\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1aV\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.quorate.v1.ActivityAmountR\x05value:\x028\x01\"\x8d\x01\n" +
+	"\x0eActivityAmount\x12$\n" +
+	"\x04unit\x18\x01 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\x03R\awaiting\x12'\n" +
+	"\x05limit\x18\x04 \x01(\v2\x11.quorate.v1.LimitR\x05limit\"T\n" +
+	"\x0eActivitySeries\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12.\n" +
+	"\x05steps\x18\x02 \x03(\v2\x18.quorate.v1.ActivityStepR\x05steps\"\xa3\x01\n" +
 	"\x13GetActivityResponse\x12.\n" +
 	"\x05steps\x18\x01 \x03(\v2\x18.quorate.v1.ActivityStepR\x05steps\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read2x\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x122\n" +
+	"\x06series\x18\x03 \x03(\v2\x1a.quorate.v1.ActivitySeriesR\x06series2x\n" +
 	"\x0fActivityService\x12e\n" +
 	"\vGetActivity\x12\x1e.quorate.v1.GetActivityRequest\x1a\x1f.quorate.v1.GetActivityResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"usage.read\x90\x02\x01B\x9d\x01\n" +
@@ -307,29 +493,40 @@ func file_quorate_v1_activity_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_activity_proto_rawDescData
 }
 
-var file_quorate_v1_activity_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorate_v1_activity_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_quorate_v1_activity_proto_goTypes = []any{
 	(*GetActivityRequest)(nil),    // 0: quorate.v1.GetActivityRequest
 	(*ActivityStep)(nil),          // 1: quorate.v1.ActivityStep
-	(*GetActivityResponse)(nil),   // 2: quorate.v1.GetActivityResponse
-	nil,                           // 3: quorate.v1.ActivityStep.StatesEntry
-	(*ReadOptions)(nil),           // 4: quorate.v1.ReadOptions
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*ReadInfo)(nil),              // 6: quorate.v1.ReadInfo
+	(*ActivityAmount)(nil),        // 2: quorate.v1.ActivityAmount
+	(*ActivitySeries)(nil),        // 3: quorate.v1.ActivitySeries
+	(*GetActivityResponse)(nil),   // 4: quorate.v1.GetActivityResponse
+	nil,                           // 5: quorate.v1.ActivityStep.StatesEntry
+	nil,                           // 6: quorate.v1.ActivityStep.AmountsEntry
+	(*ReadOptions)(nil),           // 7: quorate.v1.ReadOptions
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(Unit)(0),                     // 9: quorate.v1.Unit
+	(*Limit)(nil),                 // 10: quorate.v1.Limit
+	(*ReadInfo)(nil),              // 11: quorate.v1.ReadInfo
 }
 var file_quorate_v1_activity_proto_depIdxs = []int32{
-	4, // 0: quorate.v1.GetActivityRequest.read:type_name -> quorate.v1.ReadOptions
-	5, // 1: quorate.v1.ActivityStep.from:type_name -> google.protobuf.Timestamp
-	3, // 2: quorate.v1.ActivityStep.states:type_name -> quorate.v1.ActivityStep.StatesEntry
-	1, // 3: quorate.v1.GetActivityResponse.steps:type_name -> quorate.v1.ActivityStep
-	6, // 4: quorate.v1.GetActivityResponse.read:type_name -> quorate.v1.ReadInfo
-	0, // 5: quorate.v1.ActivityService.GetActivity:input_type -> quorate.v1.GetActivityRequest
-	2, // 6: quorate.v1.ActivityService.GetActivity:output_type -> quorate.v1.GetActivityResponse
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7,  // 0: quorate.v1.GetActivityRequest.read:type_name -> quorate.v1.ReadOptions
+	8,  // 1: quorate.v1.ActivityStep.from:type_name -> google.protobuf.Timestamp
+	5,  // 2: quorate.v1.ActivityStep.states:type_name -> quorate.v1.ActivityStep.StatesEntry
+	6,  // 3: quorate.v1.ActivityStep.amounts:type_name -> quorate.v1.ActivityStep.AmountsEntry
+	9,  // 4: quorate.v1.ActivityAmount.unit:type_name -> quorate.v1.Unit
+	10, // 5: quorate.v1.ActivityAmount.limit:type_name -> quorate.v1.Limit
+	1,  // 6: quorate.v1.ActivitySeries.steps:type_name -> quorate.v1.ActivityStep
+	1,  // 7: quorate.v1.GetActivityResponse.steps:type_name -> quorate.v1.ActivityStep
+	11, // 8: quorate.v1.GetActivityResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 9: quorate.v1.GetActivityResponse.series:type_name -> quorate.v1.ActivitySeries
+	2,  // 10: quorate.v1.ActivityStep.AmountsEntry.value:type_name -> quorate.v1.ActivityAmount
+	0,  // 11: quorate.v1.ActivityService.GetActivity:input_type -> quorate.v1.GetActivityRequest
+	4,  // 12: quorate.v1.ActivityService.GetActivity:output_type -> quorate.v1.GetActivityResponse
+	12, // [12:13] is the sub-list for method output_type
+	11, // [11:12] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_activity_proto_init() }
@@ -339,13 +536,14 @@ func file_quorate_v1_activity_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_rule_proto_init()
+	file_quorate_v1_tree_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_activity_proto_rawDesc), len(file_quorate_v1_activity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -3325,7 +3325,12 @@ type ListWaitingRequest struct {
 	// Also foretell when each request is granted at the latest, see Waiting.certain_by_ledger_ms. This is expensive: the
 	// server lets time pass in a copy of the ledger. resource_exhausted beyond 200,000 allocations, waiting requests and
 	// items.
-	CertainBy     bool `protobuf:"varint,110,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
+	CertainBy bool `protobuf:"varint,110,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
+	// Only requests that this identity has made, see Allocation.owner.
+	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Also tell who is in the way of each request, see Decision.holders. A page then has at most 20 requests, and costs a
+	// look at the newest 10,000 allocations.
+	NameBlockers  bool `protobuf:"varint,8,opt,name=name_blockers,json=nameBlockers,proto3" json:"name_blockers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3405,6 +3410,20 @@ func (x *ListWaitingRequest) GetRead() *ReadOptions {
 func (x *ListWaitingRequest) GetCertainBy() bool {
 	if x != nil {
 		return x.CertainBy
+	}
+	return false
+}
+
+func (x *ListWaitingRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ListWaitingRequest) GetNameBlockers() bool {
+	if x != nil {
+		return x.NameBlockers
 	}
 	return false
 }
@@ -4831,7 +4850,19 @@ type ExplainResponse struct {
 	// For a past denial: when it was made, wall-clock time on the leader.
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
 	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	// For a request that was not carried out before: every limit that it passes or that stops it, with the numbers before
+	// it. They are of the alternative that is granted, or of all alternatives if none is. Claims in the order of the
+	// request, levels from the claimed node up to the root, each node once; at a node its own limits by resource, then
+	// those of the user, of its group, and of applications; items last. Holds and requests ahead are no limits and have
+	// violations only. Empty if the question is about an id.
+	//
+	// At most those of 500 resources of nodes and items. Of levels that the caller may not see, as of violations, the
+	// numbers are left out, with TENANTS_SEE_NOTHING also the levels that do not stop the request; and limits of
+	// principals, of applications and of borrowing that do not stop it are always left out there.
+	Levels []*LevelCheck `protobuf:"bytes,5,rep,name=levels,proto3" json:"levels,omitempty"`
+	// True if the request passes more limits than levels has.
+	LevelsCut     bool `protobuf:"varint,6,opt,name=levels_cut,json=levelsCut,proto3" json:"levels_cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4892,6 +4923,20 @@ func (x *ExplainResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *ExplainResponse) GetLevels() []*LevelCheck {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetLevelsCut() bool {
+	if x != nil {
+		return x.LevelsCut
+	}
+	return false
 }
 
 // Event is something that happened to one allocation, or to a limit.
@@ -5057,7 +5102,11 @@ type ListEventsRequest struct {
 	Tree string `protobuf:"bytes,50,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Only events about this node or nodes below it; needs tree. Events of allocations that have ended more than ten
 	// minutes ago are not known to be there; denials and thresholds are.
-	Node          string `protobuf:"bytes,51,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,51,opt,name=node,proto3" json:"node,omitempty"`
+	// Newest first. Then a page continues with its next as before.
+	NewestFirst bool `protobuf:"varint,52,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// Only events before this number; 0 for no such bound.
+	Before        uint64 `protobuf:"varint,53,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5141,12 +5190,26 @@ func (x *ListEventsRequest) GetNode() string {
 	return ""
 }
 
+func (x *ListEventsRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
+	}
+	return false
+}
+
+func (x *ListEventsRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
 // ListEventsResponse is one page.
 type ListEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of their numbers.
+	// In the order of their numbers, or newest first.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Pass as after to continue; 0 on the last page.
+	// Pass as after to continue, or as before if the newest come first; 0 on the last page.
 	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	// The log position and consistency of the page. Pages of one list may have different positions.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
@@ -5495,7 +5558,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12,\n" +
-	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\x91\x02\n" +
+	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\xd6\x02\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5506,7 +5569,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
 	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
 	"\n" +
-	"certain_by\x18n \x01(\bR\tcertainBy\"z\n" +
+	"certain_by\x18n \x01(\bR\tcertainBy\x12\x1e\n" +
+	"\x05owner\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x12#\n" +
+	"\rname_blockers\x18\b \x01(\bR\fnameBlockers\"z\n" +
 	"\x0eWaitingRequest\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5618,7 +5683,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
 	"\n" +
 	"certain_by\x18\x04 \x01(\bR\tcertainByB\x11\n" +
-	"\bquestion\x12\x05\xbaH\x02\b\x01\"\xe0\x01\n" +
+	"\bquestion\x12\x05\xbaH\x02\b\x01\"\xaf\x02\n" +
 	"\x0fExplainResponse\x120\n" +
 	"\bdecision\x18\x01 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x126\n" +
 	"\n" +
@@ -5626,7 +5691,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x129\n" +
 	"\n" +
 	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
-	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xb6\x03\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
+	"\x06levels\x18\x05 \x03(\v2\x16.quorate.v1.LevelCheckR\x06levels\x12\x1d\n" +
+	"\n" +
+	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xb6\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
@@ -5639,7 +5707,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
 	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\x91\x02\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xcc\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -5648,7 +5716,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
 	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1f\n" +
 	"\x04tree\x182 \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\tR\x04tree\x12 \n" +
-	"\x04node\x183 \x01(\tB\f\xbaH\x05r\x03(\x80\b\xb0\xa0\x19\tR\x04node\"\x99\x01\n" +
+	"\x04node\x183 \x01(\tB\f\xbaH\x05r\x03(\x80\b\xb0\xa0\x19\tR\x04node\x12!\n" +
+	"\fnewest_first\x184 \x01(\bR\vnewestFirst\x12\x16\n" +
+	"\x06before\x185 \x01(\x04R\x06before\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
@@ -5835,7 +5905,8 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*Revision)(nil),                 // 82: quorate.v1.Revision
 	(*Limit)(nil),                    // 83: quorate.v1.Limit
 	(*ItemName)(nil),                 // 84: quorate.v1.ItemName
-	(*ScheduledLimitEvent)(nil),      // 85: quorate.v1.ScheduledLimitEvent
+	(*LevelCheck)(nil),               // 85: quorate.v1.LevelCheck
+	(*ScheduledLimitEvent)(nil),      // 86: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	61,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -5937,57 +6008,58 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	10,  // 96: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
 	72,  // 97: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
 	81,  // 98: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	4,   // 99: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	72,  // 100: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	77,  // 101: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	42,  // 102: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	85,  // 103: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	74,  // 104: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 105: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	80,  // 106: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	58,  // 107: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	81,  // 108: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 109: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	16,  // 110: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	22,  // 111: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	24,  // 112: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	43,  // 113: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	45,  // 114: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	19,  // 115: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	37,  // 116: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	40,  // 117: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	52,  // 118: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	54,  // 119: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	27,  // 120: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	30,  // 121: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	33,  // 122: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	56,  // 123: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	59,  // 124: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	48,  // 125: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	50,  // 126: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	15,  // 127: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	17,  // 128: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	23,  // 129: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	25,  // 130: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	44,  // 131: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	46,  // 132: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	20,  // 133: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	39,  // 134: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	41,  // 135: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	53,  // 136: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	55,  // 137: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	29,  // 138: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	32,  // 139: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	36,  // 140: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	57,  // 141: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	60,  // 142: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	49,  // 143: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	51,  // 144: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	127, // [127:145] is the sub-list for method output_type
-	109, // [109:127] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	85,  // 99: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
+	4,   // 100: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	72,  // 101: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	77,  // 102: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	42,  // 103: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	86,  // 104: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	74,  // 105: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 106: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	80,  // 107: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	58,  // 108: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	81,  // 109: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 110: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	16,  // 111: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	22,  // 112: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	24,  // 113: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	43,  // 114: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	45,  // 115: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	19,  // 116: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	37,  // 117: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	40,  // 118: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	52,  // 119: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	54,  // 120: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	27,  // 121: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	30,  // 122: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	33,  // 123: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	56,  // 124: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	59,  // 125: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	48,  // 126: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	50,  // 127: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	15,  // 128: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	17,  // 129: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	23,  // 130: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	25,  // 131: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	44,  // 132: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	46,  // 133: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	20,  // 134: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	39,  // 135: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	41,  // 136: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	53,  // 137: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	55,  // 138: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	29,  // 139: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	32,  // 140: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	36,  // 141: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	57,  // 142: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	60,  // 143: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	49,  // 144: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	51,  // 145: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	128, // [128:146] is the sub-list for method output_type
+	110, // [110:128] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

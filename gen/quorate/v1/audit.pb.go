@@ -97,7 +97,9 @@ type ListRecordsRequest struct {
 	// Only calls that were refused.
 	Refused bool `protobuf:"varint,8,opt,name=refused,proto3" json:"refused,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,9,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,9,opt,name=read,proto3" json:"read,omitempty"`
+	// The newest records come first; after then means before this number, and 0 begins with the newest.
+	NewestFirst   bool `protobuf:"varint,10,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -195,10 +197,17 @@ func (x *ListRecordsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
+func (x *ListRecordsRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
+	}
+	return false
+}
+
 // ListRecordsResponse is one page.
 type ListRecordsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
+	// Oldest first, unless the request says otherwise.
 	Records []*AuditRecord `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
 	// Pass as after to continue; 0 on the last page.
 	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
@@ -652,7 +661,7 @@ var File_quorate_v1_audit_proto protoreflect.FileDescriptor
 const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/audit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xf0\x02\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x93\x03\n" +
 	"\x12ListRecordsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -663,7 +672,9 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x05place\x18\x06 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x120\n" +
 	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
 	"\arefused\x18\b \x01(\bR\arefused\x12+\n" +
-	"\x04read\x18\t \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x86\x01\n" +
+	"\x04read\x18\t \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
+	"\fnewest_first\x18\n" +
+	" \x01(\bR\vnewestFirst\"\x86\x01\n" +
 	"\x13ListRecordsResponse\x121\n" +
 	"\arecords\x18\x01 \x03(\v2\x17.quorate.v1.AuditRecordR\arecords\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +

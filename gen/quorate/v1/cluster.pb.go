@@ -214,7 +214,15 @@ type Member struct {
 	// A problem of the node, as a sentence; empty if it has none.
 	Problem string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
 	// How the node stores its log, "wal" or "bolt"; empty if it runs a version below v0.5.
-	LogStore      string `protobuf:"bytes,12,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	LogStore string `protobuf:"bytes,12,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	// When its own certificate ends; absent if it has none, or did not answer.
+	CertificateEnds *timestamppb.Timestamp `protobuf:"bytes,150,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
+	// When the first certificate authority that it trusts ends; absent as above.
+	AuthorityEnds *timestamppb.Timestamp `protobuf:"bytes,151,opt,name=authority_ends,json=authorityEnds,proto3" json:"authority_ends,omitempty"`
+	// The time between its periodic backups; absent if it makes none, or did not answer.
+	BackupEvery *durationpb.Duration `protobuf:"bytes,152,opt,name=backup_every,json=backupEvery,proto3" json:"backup_every,omitempty"`
+	// When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
+	LastBackup    *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup,json=lastBackup,proto3" json:"last_backup,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +339,34 @@ func (x *Member) GetLogStore() string {
 		return x.LogStore
 	}
 	return ""
+}
+
+func (x *Member) GetCertificateEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CertificateEnds
+	}
+	return nil
+}
+
+func (x *Member) GetAuthorityEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AuthorityEnds
+	}
+	return nil
+}
+
+func (x *Member) GetBackupEvery() *durationpb.Duration {
+	if x != nil {
+		return x.BackupEvery
+	}
+	return nil
+}
+
+func (x *Member) GetLastBackup() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastBackup
+	}
+	return nil
 }
 
 // GetStatusResponse shows the cluster.
@@ -1346,7 +1382,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
 	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05local\x18\x01 \x01(\bR\x05local\"\xf2\x02\n" +
+	"\x05local\x18\x01 \x01(\bR\x05local\"\xfb\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x14\n" +
@@ -1361,7 +1397,12 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12\x1b\n" +
-	"\tlog_store\x18\f \x01(\tR\blogStore\"\xc2\x04\n" +
+	"\tlog_store\x18\f \x01(\tR\blogStore\x12F\n" +
+	"\x10certificate_ends\x18\x96\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fcertificateEnds\x12B\n" +
+	"\x0eauthority_ends\x18\x97\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rauthorityEnds\x12=\n" +
+	"\fbackup_every\x18\x98\x01 \x01(\v2\x19.google.protobuf.DurationR\vbackupEvery\x12<\n" +
+	"\vlast_backup\x18\x99\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastBackup\"\xc2\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +
@@ -1494,8 +1535,8 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 	(*RemoveMemberResponse)(nil),   // 15: quorate.v1.RemoveMemberResponse
 	(*TransferLeaderRequest)(nil),  // 16: quorate.v1.TransferLeaderRequest
 	(*TransferLeaderResponse)(nil), // 17: quorate.v1.TransferLeaderResponse
-	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
 	(*GetLevelRequest)(nil),        // 20: quorate.v1.GetLevelRequest
 	(*RaiseLevelRequest)(nil),      // 21: quorate.v1.RaiseLevelRequest
 	(*CheckpointRequest)(nil),      // 22: quorate.v1.CheckpointRequest
@@ -1507,41 +1548,45 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
-	18, // 1: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
-	3,  // 2: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
-	1,  // 3: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
-	0,  // 4: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
-	19, // 5: quorate.v1.MemberHealth.stable_since:type_name -> google.protobuf.Timestamp
-	18, // 6: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
-	18, // 7: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
-	6,  // 8: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
-	2,  // 9: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
-	20, // 10: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
-	21, // 11: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
-	22, // 12: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
-	23, // 13: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
-	5,  // 14: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
-	8,  // 15: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
-	10, // 16: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
-	12, // 17: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
-	14, // 18: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
-	16, // 19: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
-	4,  // 20: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
-	24, // 21: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
-	25, // 22: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
-	26, // 23: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
-	27, // 24: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
-	7,  // 25: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
-	9,  // 26: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
-	11, // 27: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
-	13, // 28: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
-	15, // 29: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
-	17, // 30: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
-	20, // [20:31] is the sub-list for method output_type
-	9,  // [9:20] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	18, // 1: quorate.v1.Member.certificate_ends:type_name -> google.protobuf.Timestamp
+	18, // 2: quorate.v1.Member.authority_ends:type_name -> google.protobuf.Timestamp
+	19, // 3: quorate.v1.Member.backup_every:type_name -> google.protobuf.Duration
+	18, // 4: quorate.v1.Member.last_backup:type_name -> google.protobuf.Timestamp
+	19, // 5: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
+	3,  // 6: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
+	1,  // 7: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
+	0,  // 8: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
+	18, // 9: quorate.v1.MemberHealth.stable_since:type_name -> google.protobuf.Timestamp
+	19, // 10: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
+	19, // 11: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
+	6,  // 12: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
+	2,  // 13: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
+	20, // 14: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
+	21, // 15: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
+	22, // 16: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
+	23, // 17: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
+	5,  // 18: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
+	8,  // 19: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
+	10, // 20: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
+	12, // 21: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
+	14, // 22: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
+	16, // 23: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
+	4,  // 24: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
+	24, // 25: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
+	25, // 26: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
+	26, // 27: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
+	27, // 28: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
+	7,  // 29: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
+	9,  // 30: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
+	11, // 31: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
+	13, // 32: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
+	15, // 33: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
+	17, // 34: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
+	24, // [24:35] is the sub-list for method output_type
+	13, // [13:24] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_cluster_proto_init() }

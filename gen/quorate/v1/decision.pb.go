@@ -9,6 +9,7 @@ package quoratev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -258,6 +259,67 @@ func (ViolationKind) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
+// LevelVerdict is what one limit says to a request.
+type LevelVerdict int32
+
+const (
+	// The request fits, or the numbers are not shown and the limit does not stop it.
+	LevelVerdict_LEVEL_VERDICT_UNSPECIFIED LevelVerdict = 0
+	// The limit stops the request: the decision has a violation of it.
+	LevelVerdict_LEVEL_VERDICT_EXCEEDED LevelVerdict = 1
+	// Too little is left of the node's share; the request borrows the rest from the nodes above.
+	LevelVerdict_LEVEL_VERDICT_BORROWS LevelVerdict = 2
+	// Too little is left; other allocations are moved or preempted in favor of the request.
+	LevelVerdict_LEVEL_VERDICT_MAKES_ROOM LevelVerdict = 3
+	// No limit applies, because the request is forced or the tree is under maintenance.
+	LevelVerdict_LEVEL_VERDICT_UNCHECKED LevelVerdict = 4
+)
+
+// Enum value maps for LevelVerdict.
+var (
+	LevelVerdict_name = map[int32]string{
+		0: "LEVEL_VERDICT_UNSPECIFIED",
+		1: "LEVEL_VERDICT_EXCEEDED",
+		2: "LEVEL_VERDICT_BORROWS",
+		3: "LEVEL_VERDICT_MAKES_ROOM",
+		4: "LEVEL_VERDICT_UNCHECKED",
+	}
+	LevelVerdict_value = map[string]int32{
+		"LEVEL_VERDICT_UNSPECIFIED": 0,
+		"LEVEL_VERDICT_EXCEEDED":    1,
+		"LEVEL_VERDICT_BORROWS":     2,
+		"LEVEL_VERDICT_MAKES_ROOM":  3,
+		"LEVEL_VERDICT_UNCHECKED":   4,
+	}
+)
+
+func (x LevelVerdict) Enum() *LevelVerdict {
+	p := new(LevelVerdict)
+	*p = x
+	return p
+}
+
+func (x LevelVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LevelVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_decision_proto_enumTypes[4].Descriptor()
+}
+
+func (LevelVerdict) Type() protoreflect.EnumType {
+	return &file_quorate_v1_decision_proto_enumTypes[4]
+}
+
+func (x LevelVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LevelVerdict.Descriptor instead.
+func (LevelVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
+}
+
 // Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
 // It travels as a typed error detail with every resource_exhausted answer.
 type Decision struct {
@@ -280,8 +342,8 @@ type Decision struct {
 	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Unset otherwise,
 	// because the enclosing response has the index.
 	Index *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
-	// For a denial, computed only by Explain and for requests with name_holders: who stands in the way now, one entry for
-	// each violated limit of a resource or of items, in the order of the violations.
+	// For a denial or a waiting request, computed only by Explain, by ListWaiting with name_blockers, and for denied
+	// requests with name_holders: who is in the way now, at most one entry for each violation, in their order.
 	Holders []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
 	// The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
 	// violations of other decisions have their own.
@@ -390,7 +452,8 @@ func (x *Decision) GetAlternative() int32 {
 	return 0
 }
 
-// LevelHolders are the holders of what counts against one violated limit.
+// LevelHolders are who is in the way at one violated limit: the holders of what counts against it, and the requests that
+// wait for it and come first. The fields up to item, and alternative, are those of the violation.
 type LevelHolders struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
@@ -399,7 +462,7 @@ type LevelHolders struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The resource.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The limit of a resource or of items.
+	// What is limited. There are holders of resources, items and applications.
 	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
 	// Whose limit it is.
 	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
@@ -407,11 +470,25 @@ type LevelHolders struct {
 	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// For items: the wanted state, or the name of the wanted item.
 	Item string `protobuf:"bytes,7,opt,name=item,proto3" json:"item,omitempty"`
-	// At most 20, and 5 in the denial itself, the largest amounts first. Only allocations that the caller sees are counted, of the newest 10,000.
+	// At most 20, and 5 in the denial itself, the largest amounts first. Only allocations that the caller sees are counted,
+	// of the newest 10,000.
 	Groups []*HolderGroup `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// What else counts against the limit, in base units: what smaller and much older holders have, those that the caller
 	// may not see, and items that nobody holds and that are not available. 0 where the caller may not see the total.
-	Others        int64 `protobuf:"varint,9,opt,name=others,proto3" json:"others,omitempty"`
+	Others int64 `protobuf:"varint,9,opt,name=others,proto3" json:"others,omitempty"`
+	// The same holders one by one: at most 20, and 5 in the denial itself, the largest amounts first, then by id. Of an
+	// application its oldest allocation stands for all. A resize does not name its own allocation.
+	Allocations []*Blocker `protobuf:"bytes,10,rep,name=allocations,proto3" json:"allocations,omitempty"`
+	// The number of further ones, with those that the caller may not see, of the newest 10,000. 0 where the caller may not
+	// see the total.
+	OtherAllocations int64 `protobuf:"varint,11,opt,name=other_allocations,json=otherAllocations,proto3" json:"other_allocations,omitempty"`
+	// The requests that wait for the same and come first: at most 20, and 5 in the denial itself, in the order of the
+	// queue. If a violation of kind VIOLATION_KIND_QUEUE says how many there are, they are in its entry only.
+	Ahead []*Blocker `protobuf:"bytes,12,rep,name=ahead,proto3" json:"ahead,omitempty"`
+	// The number of further ones, with those that the caller may not see. 0 where the caller may not see the total.
+	OtherAhead int64 `protobuf:"varint,13,opt,name=other_ahead,json=otherAhead,proto3" json:"other_ahead,omitempty"`
+	// The number of the alternative in any_of that the limit blocks, from 1; 0 if the request has none.
+	Alternative   int32 `protobuf:"varint,14,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +586,180 @@ func (x *LevelHolders) GetOthers() int64 {
 	return 0
 }
 
+func (x *LevelHolders) GetAllocations() []*Blocker {
+	if x != nil {
+		return x.Allocations
+	}
+	return nil
+}
+
+func (x *LevelHolders) GetOtherAllocations() int64 {
+	if x != nil {
+		return x.OtherAllocations
+	}
+	return 0
+}
+
+func (x *LevelHolders) GetAhead() []*Blocker {
+	if x != nil {
+		return x.Ahead
+	}
+	return nil
+}
+
+func (x *LevelHolders) GetOtherAhead() int64 {
+	if x != nil {
+		return x.OtherAhead
+	}
+	return 0
+}
+
+func (x *LevelHolders) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
+// Blocker is an allocation that holds what a request lacks, or a request that waits for the same and comes first.
+type Blocker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id, for GetAllocation and Explain.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The node where it is counted, with the larger part of several claims, or where the request asks for it; empty for the
+	// root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The user of the request; empty for none.
+	User string `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	// The application of the request; empty for none.
+	Application string `protobuf:"bytes,4,opt,name=application,proto3" json:"application,omitempty"`
+	// The owner of the allocation; empty for none.
+	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	// What it holds of the limit, or what the request needs at least, in base units, and a number for applications. 0 for a
+	// request that waits for several resources at once.
+	Amount int64 `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Ledger time of the grant, or of the arrival of the request.
+	SinceLedgerMs int64 `protobuf:"varint,7,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	// The same as wall-clock time on the leader; for people only.
+	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
+	// Ledger time at which the allocation ends, or the request leaves the queue, unless its caller renews, confirms or
+	// repeats it; 0 if it is held until it is released.
+	ExpiresLedgerMs int64 `protobuf:"varint,9,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
+	// The place of the request in the queue, from 1; 0 for an allocation, and where the caller may not see the total.
+	Position int64 `protobuf:"varint,10,opt,name=position,proto3" json:"position,omitempty"`
+	// The number of the alternative of the request that waits there, from 1; 0 if it has none.
+	Alternative   int32 `protobuf:"varint,11,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Blocker) Reset() {
+	*x = Blocker{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Blocker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Blocker) ProtoMessage() {}
+
+func (x *Blocker) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Blocker.ProtoReflect.Descriptor instead.
+func (*Blocker) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Blocker) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Blocker) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Blocker) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Blocker) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
+func (x *Blocker) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Blocker) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *Blocker) GetSinceLedgerMs() int64 {
+	if x != nil {
+		return x.SinceLedgerMs
+	}
+	return 0
+}
+
+func (x *Blocker) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Blocker) GetExpiresLedgerMs() int64 {
+	if x != nil {
+		return x.ExpiresLedgerMs
+	}
+	return 0
+}
+
+func (x *Blocker) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Blocker) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
 // HolderGroup is what one user holds at one node, of allocations with one owner.
 type HolderGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -528,7 +779,7 @@ type HolderGroup struct {
 
 func (x *HolderGroup) Reset() {
 	*x = HolderGroup{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +791,7 @@ func (x *HolderGroup) String() string {
 func (*HolderGroup) ProtoMessage() {}
 
 func (x *HolderGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +804,7 @@ func (x *HolderGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderGroup.ProtoReflect.Descriptor instead.
 func (*HolderGroup) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *HolderGroup) GetNode() string {
@@ -608,7 +859,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +871,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +884,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Placement) GetTree() string {
@@ -681,7 +932,7 @@ type Preempted struct {
 
 func (x *Preempted) Reset() {
 	*x = Preempted{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +944,7 @@ func (x *Preempted) String() string {
 func (*Preempted) ProtoMessage() {}
 
 func (x *Preempted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +957,7 @@ func (x *Preempted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempted.ProtoReflect.Descriptor instead.
 func (*Preempted) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Preempted) GetId() string {
@@ -769,7 +1020,7 @@ type EndReason struct {
 
 func (x *EndReason) Reset() {
 	*x = EndReason{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +1032,7 @@ func (x *EndReason) String() string {
 func (*EndReason) ProtoMessage() {}
 
 func (x *EndReason) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[5]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +1045,7 @@ func (x *EndReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReason.ProtoReflect.Descriptor instead.
 func (*EndReason) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EndReason) GetKind() EndReasonKind {
@@ -891,7 +1142,7 @@ type EndReasonAmount struct {
 
 func (x *EndReasonAmount) Reset() {
 	*x = EndReasonAmount{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +1154,7 @@ func (x *EndReasonAmount) String() string {
 func (*EndReasonAmount) ProtoMessage() {}
 
 func (x *EndReasonAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[6]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +1167,7 @@ func (x *EndReasonAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReasonAmount.ProtoReflect.Descriptor instead.
 func (*EndReasonAmount) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EndReasonAmount) GetResource() string {
@@ -960,7 +1211,7 @@ type MadeRoom struct {
 
 func (x *MadeRoom) Reset() {
 	*x = MadeRoom{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1223,7 @@ func (x *MadeRoom) String() string {
 func (*MadeRoom) ProtoMessage() {}
 
 func (x *MadeRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[7]
+	mi := &file_quorate_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1236,7 @@ func (x *MadeRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeRoom.ProtoReflect.Descriptor instead.
 func (*MadeRoom) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MadeRoom) GetCount() int64 {
@@ -1017,7 +1268,7 @@ type RoomTotal struct {
 
 func (x *RoomTotal) Reset() {
 	*x = RoomTotal{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1280,7 @@ func (x *RoomTotal) String() string {
 func (*RoomTotal) ProtoMessage() {}
 
 func (x *RoomTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[8]
+	mi := &file_quorate_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1293,7 @@ func (x *RoomTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomTotal.ProtoReflect.Descriptor instead.
 func (*RoomTotal) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RoomTotal) GetTree() string {
@@ -1066,7 +1317,8 @@ func (x *RoomTotal) GetAmount() int64 {
 	return 0
 }
 
-// Remedy is a change that would admit a denied request: either all raises together, or all releases together.
+// Remedy is a change that would admit a request that is denied or waits: either all raises together, or all releases
+// together. Requests that wait for the same and come first, see LevelHolders.ahead, are granted before it.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Limits to raise, and by how much; the policies allow these raises together.
@@ -1082,7 +1334,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[9]
+	mi := &file_quorate_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1346,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[9]
+	mi := &file_quorate_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1359,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Remedy) GetRaises() []*Raise {
@@ -1164,7 +1416,7 @@ type Raise struct {
 
 func (x *Raise) Reset() {
 	*x = Raise{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[10]
+	mi := &file_quorate_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1428,7 @@ func (x *Raise) String() string {
 func (*Raise) ProtoMessage() {}
 
 func (x *Raise) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[10]
+	mi := &file_quorate_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1441,7 @@ func (x *Raise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Raise.ProtoReflect.Descriptor instead.
 func (*Raise) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Raise) GetTree() string {
@@ -1306,6 +1558,12 @@ type Violation struct {
 	Seen TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
 	// For a hold: its reason. Empty if seen is set.
 	Reason string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	// True when the request is larger than this limit on its own, so that no release helps: it cannot fit until the limit
+	// is raised, or the request asks for less.
+	NeverFits bool `protobuf:"varint,13,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
+	// For one that never fits: by how much less the request must ask for here, to fit when nothing else is held. 0 if the
+	// numbers are not shown, and for a limit that several nodes share by borrowing.
+	Excess int64 `protobuf:"varint,14,opt,name=excess,proto3" json:"excess,omitempty"`
 	// The number of the alternative in any_of that would break the limit, from 1; 0 if the request has none.
 	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1314,7 +1572,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[11]
+	mi := &file_quorate_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1584,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[11]
+	mi := &file_quorate_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1597,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Violation) GetTree() string {
@@ -1433,6 +1691,20 @@ func (x *Violation) GetReason() string {
 	return ""
 }
 
+func (x *Violation) GetNeverFits() bool {
+	if x != nil {
+		return x.NeverFits
+	}
+	return false
+}
+
+func (x *Violation) GetExcess() int64 {
+	if x != nil {
+		return x.Excess
+	}
+	return 0
+}
+
 func (x *Violation) GetAlternative() int32 {
 	if x != nil {
 		return x.Alternative
@@ -1440,16 +1712,189 @@ func (x *Violation) GetAlternative() int32 {
 	return 0
 }
 
-// Problem is the typed detail of every error other than a denial. Errors of the protocol before a request is decoded,
-// such as an unknown field in JSON, have none.
+// LevelCheck is one limit that a request passes, or that stops it.
+type LevelCheck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root, and with seen = TENANTS_SEE_NOTHING.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource; empty if applications are counted.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// What is limited: a resource, applications, borrowing, or items.
+	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
+	// Whose limit it is.
+	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
+	// The user or group; "*" for the common limit of a wildcard group. Empty for the node.
+	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
+	// For items: the requested state, or the name of the requested item.
+	Item string `protobuf:"bytes,7,opt,name=item,proto3" json:"item,omitempty"`
+	// The number of the alternative in any_of that passes the limit, from 1; 0 if the request has none.
+	Alternative int32 `protobuf:"varint,8,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// The limit in force, in base units; unset if there is none, or it is not shown. In a cohort it is what the node can
+	// hold at present: its own limit and what its members lend.
+	Limit *int64 `protobuf:"varint,9,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	// True if the limit is advisory: it stops no request.
+	Advisory bool `protobuf:"varint,10,opt,name=advisory,proto3" json:"advisory,omitempty"`
+	// What is held without the request; 0 if seen is set.
+	Used int64 `protobuf:"varint,11,opt,name=used,proto3" json:"used,omitempty"`
+	// What the claims of the request add together.
+	Requested int64 `protobuf:"varint,12,opt,name=requested,proto3" json:"requested,omitempty"`
+	// limit - used - requested: negative by what is missing. 0 without a limit.
+	Left int64 `protobuf:"varint,13,opt,name=left,proto3" json:"left,omitempty"`
+	// Whether the request fits.
+	Verdict LevelVerdict `protobuf:"varint,14,opt,name=verdict,proto3,enum=quorate.v1.LevelVerdict" json:"verdict,omitempty"`
+	// Set if the caller may not read usage at the node and its tree does not show totals there.
+	Seen          TenantsSee `protobuf:"varint,15,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LevelCheck) Reset() {
+	*x = LevelCheck{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LevelCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LevelCheck) ProtoMessage() {}
+
+func (x *LevelCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LevelCheck.ProtoReflect.Descriptor instead.
+func (*LevelCheck) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LevelCheck) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *LevelCheck) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *LevelCheck) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *LevelCheck) GetKind() ViolationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
+}
+
+func (x *LevelCheck) GetHolderKind() HolderKind {
+	if x != nil {
+		return x.HolderKind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *LevelCheck) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *LevelCheck) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *LevelCheck) GetAlternative() int32 {
+	if x != nil {
+		return x.Alternative
+	}
+	return 0
+}
+
+func (x *LevelCheck) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
+}
+
+func (x *LevelCheck) GetAdvisory() bool {
+	if x != nil {
+		return x.Advisory
+	}
+	return false
+}
+
+func (x *LevelCheck) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *LevelCheck) GetRequested() int64 {
+	if x != nil {
+		return x.Requested
+	}
+	return 0
+}
+
+func (x *LevelCheck) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *LevelCheck) GetVerdict() LevelVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return LevelVerdict_LEVEL_VERDICT_UNSPECIFIED
+}
+
+func (x *LevelCheck) GetSeen() TenantsSee {
+	if x != nil {
+		return x.Seen
+	}
+	return TenantsSee_TENANTS_SEE_UNSPECIFIED
+}
+
+// Problem is the typed detail of every error other than a denial. With the binary encodings, a message that cannot be
+// decoded is an error without one.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reason, a stable constant. New ones may be added.
 	//
 	// Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL (a bound of
-	// the ledger), FORBIDDEN, FENCE_MISMATCH, GENERATION_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins too far back),
-	// TOO_SLOW (a watcher reads too slowly), UNKNOWN_MEMBER, DAMAGED (a backup), UNSAFE (a change would endanger the
-	// cluster).
+	// the ledger), FORBIDDEN, UNAUTHENTICATED, FENCE_MISMATCH, GENERATION_MISMATCH, TOO_LARGE, FORGOTTEN (a watch begins
+	// too far back), TOO_SLOW (a watcher reads too slowly), UNKNOWN_MEMBER, DAMAGED (a backup), UNSAFE (a change would
+	// endanger the cluster).
 	//
 	// Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN, DISK_FULL,
 	// NOT_UPGRADED (a member is too old for the request), BUSY (another operation must end first).
@@ -1473,7 +1918,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[12]
+	mi := &file_quorate_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1930,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[12]
+	mi := &file_quorate_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1943,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Problem) GetReason() string {
@@ -1562,7 +2007,7 @@ type Breach struct {
 
 func (x *Breach) Reset() {
 	*x = Breach{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[13]
+	mi := &file_quorate_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +2019,7 @@ func (x *Breach) String() string {
 func (*Breach) ProtoMessage() {}
 
 func (x *Breach) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[13]
+	mi := &file_quorate_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +2032,7 @@ func (x *Breach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Breach.ProtoReflect.Descriptor instead.
 func (*Breach) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Breach) GetTree() string {
@@ -1630,7 +2075,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\x1a\x17quorate/v1/common.proto\"\xc4\x03\n" +
+	"quorate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xc4\x03\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -1647,7 +2092,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01\x122\n" +
 	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholders\x12 \n" +
 	"\valternative\x18Z \x01(\x05R\valternativeB\b\n" +
-	"\x06_index\"\xaf\x02\n" +
+	"\x06_index\"\x81\x04\n" +
 	"\fLevelHolders\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1658,7 +2103,27 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\a \x01(\tR\x04item\x12/\n" +
 	"\x06groups\x18\b \x03(\v2\x17.quorate.v1.HolderGroupR\x06groups\x12\x16\n" +
-	"\x06others\x18\t \x01(\x03R\x06others\"{\n" +
+	"\x06others\x18\t \x01(\x03R\x06others\x125\n" +
+	"\vallocations\x18\n" +
+	" \x03(\v2\x13.quorate.v1.BlockerR\vallocations\x12+\n" +
+	"\x11other_allocations\x18\v \x01(\x03R\x10otherAllocations\x12)\n" +
+	"\x05ahead\x18\f \x03(\v2\x13.quorate.v1.BlockerR\x05ahead\x12\x1f\n" +
+	"\vother_ahead\x18\r \x01(\x03R\n" +
+	"otherAhead\x12 \n" +
+	"\valternative\x18\x0e \x01(\x05R\valternative\"\xd5\x02\n" +
+	"\aBlocker\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12 \n" +
+	"\vapplication\x18\x04 \x01(\tR\vapplication\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12&\n" +
+	"\x0fsince_ledger_ms\x18\a \x01(\x03R\rsinceLedgerMs\x120\n" +
+	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12*\n" +
+	"\x11expires_ledger_ms\x18\t \x01(\x03R\x0fexpiresLedgerMs\x12\x1a\n" +
+	"\bposition\x18\n" +
+	" \x01(\x03R\bposition\x12 \n" +
+	"\valternative\x18\v \x01(\x05R\valternative\"{\n" +
 	"\vHolderGroup\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x14\n" +
@@ -1721,7 +2186,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\fneeds_reason\x18\n" +
 	" \x01(\bR\vneedsReason\x12\x1a\n" +
 	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
-	"\asetters\x18\f \x03(\tR\asetters\"\xab\x03\n" +
+	"\asetters\x18\f \x03(\tR\asetters\"\xe2\x03\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1737,8 +2202,31 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	" \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
 	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\x12\x16\n" +
-	"\x06reason\x18\x1e \x01(\tR\x06reason\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\"\xca\x01\n" +
+	"\x06reason\x18\x1e \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"never_fits\x18\r \x01(\bR\tneverFits\x12\x16\n" +
+	"\x06excess\x18\x0e \x01(\x03R\x06excess\x12 \n" +
+	"\valternative\x18Z \x01(\x05R\valternative\"\xed\x03\n" +
+	"\n" +
+	"LevelCheck\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12-\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
+	"\vholder_kind\x18\x05 \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
+	"\x04item\x18\a \x01(\tR\x04item\x12 \n" +
+	"\valternative\x18\b \x01(\x05R\valternative\x12\x19\n" +
+	"\x05limit\x18\t \x01(\x03H\x00R\x05limit\x88\x01\x01\x12\x1a\n" +
+	"\badvisory\x18\n" +
+	" \x01(\bR\badvisory\x12\x12\n" +
+	"\x04used\x18\v \x01(\x03R\x04used\x12\x1c\n" +
+	"\trequested\x18\f \x01(\x03R\trequested\x12\x12\n" +
+	"\x04left\x18\r \x01(\x03R\x04left\x122\n" +
+	"\averdict\x18\x0e \x01(\x0e2\x18.quorate.v1.LevelVerdictR\averdict\x12*\n" +
+	"\x04seen\x18\x0f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seenB\b\n" +
+	"\x06_limit\"\xca\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -1776,7 +2264,13 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x18VIOLATION_KIND_BORROWING\x10\x02\x12\x18\n" +
 	"\x14VIOLATION_KIND_ITEMS\x10\x03\x12\x18\n" +
 	"\x14VIOLATION_KIND_QUEUE\x10\x04\x12\x17\n" +
-	"\x13VIOLATION_KIND_HOLD\x10\x05B\x9d\x01\n" +
+	"\x13VIOLATION_KIND_HOLD\x10\x05*\x9f\x01\n" +
+	"\fLevelVerdict\x12\x1d\n" +
+	"\x19LEVEL_VERDICT_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16LEVEL_VERDICT_EXCEEDED\x10\x01\x12\x19\n" +
+	"\x15LEVEL_VERDICT_BORROWS\x10\x02\x12\x1c\n" +
+	"\x18LEVEL_VERDICT_MAKES_ROOM\x10\x03\x12\x1b\n" +
+	"\x17LEVEL_VERDICT_UNCHECKED\x10\x04B\x9d\x01\n" +
 	"\x0ecom.quorate.v1B\rDecisionProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -1793,57 +2287,68 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_decision_proto_rawDescData
 }
 
-var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_quorate_v1_decision_proto_goTypes = []any{
-	(Outcome)(0),            // 0: quorate.v1.Outcome
-	(EndReasonKind)(0),      // 1: quorate.v1.EndReasonKind
-	(HolderKind)(0),         // 2: quorate.v1.HolderKind
-	(ViolationKind)(0),      // 3: quorate.v1.ViolationKind
-	(*Decision)(nil),        // 4: quorate.v1.Decision
-	(*LevelHolders)(nil),    // 5: quorate.v1.LevelHolders
-	(*HolderGroup)(nil),     // 6: quorate.v1.HolderGroup
-	(*Placement)(nil),       // 7: quorate.v1.Placement
-	(*Preempted)(nil),       // 8: quorate.v1.Preempted
-	(*EndReason)(nil),       // 9: quorate.v1.EndReason
-	(*EndReasonAmount)(nil), // 10: quorate.v1.EndReasonAmount
-	(*MadeRoom)(nil),        // 11: quorate.v1.MadeRoom
-	(*RoomTotal)(nil),       // 12: quorate.v1.RoomTotal
-	(*Remedy)(nil),          // 13: quorate.v1.Remedy
-	(*Raise)(nil),           // 14: quorate.v1.Raise
-	(*Violation)(nil),       // 15: quorate.v1.Violation
-	(*Problem)(nil),         // 16: quorate.v1.Problem
-	(*Breach)(nil),          // 17: quorate.v1.Breach
-	nil,                     // 18: quorate.v1.Placement.RangeAmountsEntry
-	(TenantsSee)(0),         // 19: quorate.v1.TenantsSee
+	(Outcome)(0),                  // 0: quorate.v1.Outcome
+	(EndReasonKind)(0),            // 1: quorate.v1.EndReasonKind
+	(HolderKind)(0),               // 2: quorate.v1.HolderKind
+	(ViolationKind)(0),            // 3: quorate.v1.ViolationKind
+	(LevelVerdict)(0),             // 4: quorate.v1.LevelVerdict
+	(*Decision)(nil),              // 5: quorate.v1.Decision
+	(*LevelHolders)(nil),          // 6: quorate.v1.LevelHolders
+	(*Blocker)(nil),               // 7: quorate.v1.Blocker
+	(*HolderGroup)(nil),           // 8: quorate.v1.HolderGroup
+	(*Placement)(nil),             // 9: quorate.v1.Placement
+	(*Preempted)(nil),             // 10: quorate.v1.Preempted
+	(*EndReason)(nil),             // 11: quorate.v1.EndReason
+	(*EndReasonAmount)(nil),       // 12: quorate.v1.EndReasonAmount
+	(*MadeRoom)(nil),              // 13: quorate.v1.MadeRoom
+	(*RoomTotal)(nil),             // 14: quorate.v1.RoomTotal
+	(*Remedy)(nil),                // 15: quorate.v1.Remedy
+	(*Raise)(nil),                 // 16: quorate.v1.Raise
+	(*Violation)(nil),             // 17: quorate.v1.Violation
+	(*LevelCheck)(nil),            // 18: quorate.v1.LevelCheck
+	(*Problem)(nil),               // 19: quorate.v1.Problem
+	(*Breach)(nil),                // 20: quorate.v1.Breach
+	nil,                           // 21: quorate.v1.Placement.RangeAmountsEntry
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(TenantsSee)(0),               // 23: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
-	15, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
-	7,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
-	8,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
-	13, // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
-	5,  // 5: quorate.v1.Decision.holders:type_name -> quorate.v1.LevelHolders
+	17, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
+	9,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
+	10, // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
+	15, // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
+	6,  // 5: quorate.v1.Decision.holders:type_name -> quorate.v1.LevelHolders
 	3,  // 6: quorate.v1.LevelHolders.kind:type_name -> quorate.v1.ViolationKind
 	2,  // 7: quorate.v1.LevelHolders.holder_kind:type_name -> quorate.v1.HolderKind
-	6,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
-	18, // 9: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
-	9,  // 10: quorate.v1.Preempted.reason:type_name -> quorate.v1.EndReason
-	1,  // 11: quorate.v1.EndReason.kind:type_name -> quorate.v1.EndReasonKind
-	10, // 12: quorate.v1.EndReason.amounts:type_name -> quorate.v1.EndReasonAmount
-	12, // 13: quorate.v1.MadeRoom.totals:type_name -> quorate.v1.RoomTotal
-	14, // 14: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
-	3,  // 15: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
-	2,  // 16: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
-	3,  // 17: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
-	2,  // 18: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	19, // 19: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
-	17, // 20: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	8,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
+	7,  // 9: quorate.v1.LevelHolders.allocations:type_name -> quorate.v1.Blocker
+	7,  // 10: quorate.v1.LevelHolders.ahead:type_name -> quorate.v1.Blocker
+	22, // 11: quorate.v1.Blocker.since:type_name -> google.protobuf.Timestamp
+	21, // 12: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
+	11, // 13: quorate.v1.Preempted.reason:type_name -> quorate.v1.EndReason
+	1,  // 14: quorate.v1.EndReason.kind:type_name -> quorate.v1.EndReasonKind
+	12, // 15: quorate.v1.EndReason.amounts:type_name -> quorate.v1.EndReasonAmount
+	14, // 16: quorate.v1.MadeRoom.totals:type_name -> quorate.v1.RoomTotal
+	16, // 17: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
+	3,  // 18: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 19: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	3,  // 20: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 21: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	23, // 22: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	3,  // 23: quorate.v1.LevelCheck.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 24: quorate.v1.LevelCheck.holder_kind:type_name -> quorate.v1.HolderKind
+	4,  // 25: quorate.v1.LevelCheck.verdict:type_name -> quorate.v1.LevelVerdict
+	23, // 26: quorate.v1.LevelCheck.seen:type_name -> quorate.v1.TenantsSee
+	20, // 27: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -1853,13 +2358,14 @@ func file_quorate_v1_decision_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_msgTypes[0].OneofWrappers = []any{}
+	file_quorate_v1_decision_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   15,
+			NumEnums:      5,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

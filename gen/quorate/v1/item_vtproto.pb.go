@@ -324,6 +324,13 @@ func (m *Item) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.HeldUntilLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HeldUntilLedgerMs))
+		i--
+		dAtA[i] = 0x9
+		i--
+		dAtA[i] = 0xb0
+	}
 	if m.Leaving {
 		i--
 		if m.Leaving {
@@ -1209,6 +1216,9 @@ func (m *Item) SizeVT() (n int) {
 	}
 	if m.Leaving {
 		n += 2
+	}
+	if m.HeldUntilLedgerMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.HeldUntilLedgerMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2804,6 +2814,25 @@ func (m *Item) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Leaving = bool(v != 0)
+		case 150:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HeldUntilLedgerMs", wireType)
+			}
+			m.HeldUntilLedgerMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.HeldUntilLedgerMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -2324,7 +2324,9 @@ func (x *GetTreeResponse) GetPolicies() []*Policy {
 type ListTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	// Also count the requests of each tree that wait, and that were denied lately.
+	CountRequests bool `protobuf:"varint,2,opt,name=count_requests,json=countRequests,proto3" json:"count_requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2366,6 +2368,13 @@ func (x *ListTreesRequest) GetRead() *ReadOptions {
 	return nil
 }
 
+func (x *ListTreesRequest) GetCountRequests() bool {
+	if x != nil {
+		return x.CountRequests
+	}
+	return false
+}
+
 // TreeSummary is a tree without its nodes.
 type TreeSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2378,9 +2387,17 @@ type TreeSummary struct {
 	// How many nodes it has, the root included.
 	NodeCount int32 `protobuf:"varint,4,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
 	// How many claims are held in it.
-	ClaimCount    int64 `protobuf:"varint,5,opt,name=claim_count,json=claimCount,proto3" json:"claim_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClaimCount int64 `protobuf:"varint,5,opt,name=claim_count,json=claimCount,proto3" json:"claim_count,omitempty"`
+	// With count_requests: how many requests with a claim in it wait, resizes included. 0 for callers without usage.read at
+	// its root, like the other counts.
+	WaitingRequests int64 `protobuf:"varint,6,opt,name=waiting_requests,json=waitingRequests,proto3" json:"waiting_requests,omitempty"`
+	// Ledger time at which the oldest of them arrived; 0 if there is none.
+	WaitingSinceLedgerMs int64 `protobuf:"varint,7,opt,name=waiting_since_ledger_ms,json=waitingSinceLedgerMs,proto3" json:"waiting_since_ledger_ms,omitempty"`
+	// With count_requests: how many requests with a claim in it were denied in the last ten minutes of ledger time, as far
+	// as the events have them (ListEvents).
+	DeniedRequests int64 `protobuf:"varint,8,opt,name=denied_requests,json=deniedRequests,proto3" json:"denied_requests,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TreeSummary) Reset() {
@@ -2444,6 +2461,27 @@ func (x *TreeSummary) GetNodeCount() int32 {
 func (x *TreeSummary) GetClaimCount() int64 {
 	if x != nil {
 		return x.ClaimCount
+	}
+	return 0
+}
+
+func (x *TreeSummary) GetWaitingRequests() int64 {
+	if x != nil {
+		return x.WaitingRequests
+	}
+	return 0
+}
+
+func (x *TreeSummary) GetWaitingSinceLedgerMs() int64 {
+	if x != nil {
+		return x.WaitingSinceLedgerMs
+	}
+	return 0
+}
+
+func (x *TreeSummary) GetDeniedRequests() int64 {
+	if x != nil {
+		return x.DeniedRequests
 	}
 	return 0
 }
@@ -2554,7 +2592,12 @@ type GetUsageRequest struct {
 	AtLeastPercent int32 `protobuf:"varint,8,opt,name=at_least_percent,json=atLeastPercent,proto3" json:"at_least_percent,omitempty"`
 	// Order by the share of at_least_percent, that of the fullest resource of a node, largest first, and nodes of the same
 	// share by path. Nodes whose share changes while pages are read can be on two pages, or on none.
-	FullestFirst  bool `protobuf:"varint,9,opt,name=fullest_first,json=fullestFirst,proto3" json:"fullest_first,omitempty"`
+	FullestFirst bool `protobuf:"varint,9,opt,name=fullest_first,json=fullestFirst,proto3" json:"fullest_first,omitempty"`
+	// Also count the requests that wait at each node, see NodeUsage.waiting_requests.
+	CountWaiting bool `protobuf:"varint,10,opt,name=count_waiting,json=countWaiting,proto3" json:"count_waiting,omitempty"`
+	// Only nodes whose name, the last part of the path, contains this text, upper or lower case. The root's name is that of
+	// the tree. Empty for all.
+	NameContains  string `protobuf:"bytes,11,opt,name=name_contains,json=nameContains,proto3" json:"name_contains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2652,6 +2695,20 @@ func (x *GetUsageRequest) GetFullestFirst() bool {
 	return false
 }
 
+func (x *GetUsageRequest) GetCountWaiting() bool {
+	if x != nil {
+		return x.CountWaiting
+	}
+	return false
+}
+
+func (x *GetUsageRequest) GetNameContains() string {
+	if x != nil {
+		return x.NameContains
+	}
+	return ""
+}
+
 // NodeUsage is the usage of one node.
 type NodeUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2667,9 +2724,16 @@ type NodeUsage struct {
 	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// The hold of the node, or of the nearest node above it that is on hold; without used, is_used and revoking. Not set
 	// if there is none.
-	Hold          *NodeHold `protobuf:"bytes,30,opt,name=hold,proto3" json:"hold,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Hold *NodeHold `protobuf:"bytes,30,opt,name=hold,proto3" json:"hold,omitempty"`
+	// How many nodes are directly below it, of those that the caller sees.
+	ChildCount int64 `protobuf:"varint,6,opt,name=child_count,json=childCount,proto3" json:"child_count,omitempty"`
+	// With count_waiting: how many requests wait that have a claim at the node or below it, of any alternative, resizes
+	// included. Each counts once, wherever the limit is that it waits for. 0 for callers without usage.read there.
+	WaitingRequests int64 `protobuf:"varint,7,opt,name=waiting_requests,json=waitingRequests,proto3" json:"waiting_requests,omitempty"`
+	// Ledger time at which the oldest of them arrived; 0 if there is none.
+	WaitingSinceLedgerMs int64 `protobuf:"varint,8,opt,name=waiting_since_ledger_ms,json=waitingSinceLedgerMs,proto3" json:"waiting_since_ledger_ms,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *NodeUsage) Reset() {
@@ -2742,6 +2806,27 @@ func (x *NodeUsage) GetHold() *NodeHold {
 		return x.Hold
 	}
 	return nil
+}
+
+func (x *NodeUsage) GetChildCount() int64 {
+	if x != nil {
+		return x.ChildCount
+	}
+	return 0
+}
+
+func (x *NodeUsage) GetWaitingRequests() int64 {
+	if x != nil {
+		return x.WaitingRequests
+	}
+	return 0
+}
+
+func (x *NodeUsage) GetWaitingSinceLedgerMs() int64 {
+	if x != nil {
+		return x.WaitingSinceLedgerMs
+	}
+	return 0
 }
 
 // NodeHold is a hold of a node.
@@ -2932,8 +3017,14 @@ type ResourceUsage struct {
 	// Civil time at which a scheduled limit next begins or ends here; left out if none does. Effective follows scheduled
 	// limits that are in force, and limit does not.
 	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,50,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Under a policy that bounds borrowing (cohort), at a node whose parent has one too: what the subtree holds beyond its
+	// own limits and what is lent to it from below, and so borrows of others.
+	Borrowed int64 `protobuf:"varint,9,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	// Likewise: the unused part of its own, at most what it may lend. Others may have borrowed it already: headroom says
+	// what is left.
+	Lends         int64 `protobuf:"varint,10,opt,name=lends,proto3" json:"lends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResourceUsage) Reset() {
@@ -3029,6 +3120,20 @@ func (x *ResourceUsage) GetLimitChangesAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ResourceUsage) GetBorrowed() int64 {
+	if x != nil {
+		return x.Borrowed
+	}
+	return 0
+}
+
+func (x *ResourceUsage) GetLends() int64 {
+	if x != nil {
+		return x.Lends
+	}
+	return 0
+}
+
 // GetUsageResponse is one page of nodes.
 type GetUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3111,7 +3216,10 @@ type ListRevisionsRequest struct {
 	// Only revisions before this one; 0 begins with the newest.
 	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// Only revisions with changes of this node itself, and only these changes; leave it out for all. Nodes below do not
+	// count, nor changes beyond the 200 that a revision keeps, nor those made while the node had another path.
+	At            *Place `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3163,6 +3271,13 @@ func (x *ListRevisionsRequest) GetBefore() uint64 {
 func (x *ListRevisionsRequest) GetRead() *ReadOptions {
 	if x != nil {
 		return x.Read
+	}
+	return nil
+}
+
+func (x *ListRevisionsRequest) GetAt() *Place {
+	if x != nil {
+		return x.At
 	}
 	return nil
 }
@@ -4140,7 +4255,13 @@ type GetConfigurationRequest struct {
 	// Freshness of the answer; linearizable by default.
 	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
 	// Only this subtree, in the form that ApplyTrees takes with the same field. It needs config.read there.
-	At            *Subtree `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	At *Subtree `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
+	// 0 for the present one. It needs config.read on the cluster, and does not go together with at. A node ignores it
+	// until it runs a version that knows it, and then the revision of the answer is the present one.
+	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The answer has the field manifest in place of trees, policies and access.
+	Manifest      bool `protobuf:"varint,4,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4189,19 +4310,36 @@ func (x *GetConfigurationRequest) GetAt() *Subtree {
 	return nil
 }
 
+func (x *GetConfigurationRequest) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *GetConfigurationRequest) GetManifest() bool {
+	if x != nil {
+		return x.Manifest
+	}
+	return false
+}
+
 // GetConfigurationResponse shows all trees, or one subtree.
 type GetConfigurationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name; with the field at of the request one element, which is the text of that subtree.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
-	// The present configuration revision.
+	// The revision of this configuration: that of the request, or else the present one.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The log position and consistency of the answer.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// The policies that the configuration defines, by name.
 	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	// The access section; absent for callers without access.read on the cluster, and while it is empty.
-	Access        *AccessSection `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`
+	Access *AccessSection `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`
+	// With the field manifest of the request: all of this as the text of a manifest, which is the same for the same
+	// configuration. invalid_argument if it is too large for one manifest: ask for its trees with the field at.
+	Manifest      string `protobuf:"bytes,6,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4271,6 +4409,189 @@ func (x *GetConfigurationResponse) GetAccess() *AccessSection {
 	return nil
 }
 
+func (x *GetConfigurationResponse) GetManifest() string {
+	if x != nil {
+		return x.Manifest
+	}
+	return ""
+}
+
+// ParseManifestRequest has a manifest.
+type ParseManifestRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text: YAML. At most 4 MiB as the whole request, and together at most 300,000 commas, colons, opening brackets and
+	// ends of lines.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParseManifestRequest) Reset() {
+	*x = ParseManifestRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParseManifestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParseManifestRequest) ProtoMessage() {}
+
+func (x *ParseManifestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParseManifestRequest.ProtoReflect.Descriptor instead.
+func (*ParseManifestRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ParseManifestRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// ParseManifestResponse is what a manifest says.
+type ParseManifestResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request that applies it: trees, policies and access, or at and subtree. The caller adds the fields that say how,
+	// such as dry_run. Absent if there are problems.
+	Request *ApplyTreesRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// Mistakes in the text, in its order: the first ten, and a last one without a position that counts the others.
+	Problems []*ManifestProblem `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
+	// Parts of a valid text that are probably mistakes, in its order; at most eleven.
+	Warnings      []*ManifestProblem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParseManifestResponse) Reset() {
+	*x = ParseManifestResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParseManifestResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParseManifestResponse) ProtoMessage() {}
+
+func (x *ParseManifestResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParseManifestResponse.ProtoReflect.Descriptor instead.
+func (*ParseManifestResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ParseManifestResponse) GetRequest() *ApplyTreesRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *ParseManifestResponse) GetProblems() []*ManifestProblem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *ParseManifestResponse) GetWarnings() []*ManifestProblem {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// ManifestProblem is something at a place in a manifest.
+type ManifestProblem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The line, from 1; 0 if it concerns the text as a whole.
+	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
+	// The column, from 1, in characters; 0 if it concerns the text as a whole.
+	Column int32 `protobuf:"varint,2,opt,name=column,proto3" json:"column,omitempty"`
+	// What is wrong, and what is allowed.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ManifestProblem) Reset() {
+	*x = ManifestProblem{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ManifestProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ManifestProblem) ProtoMessage() {}
+
+func (x *ManifestProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ManifestProblem.ProtoReflect.Descriptor instead.
+func (*ManifestProblem) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ManifestProblem) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *ManifestProblem) GetColumn() int32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+func (x *ManifestProblem) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // ListPrincipalsRequest asks for users or groups of a tree.
 type ListPrincipalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4279,7 +4600,7 @@ type ListPrincipalsRequest struct {
 	// Users or groups.
 	Kind HolderKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.HolderKind" json:"kind,omitempty"`
 	// Only this one; empty for all. A user is then shown at every node where the limit of all users applies to it, also if
-	// it holds nothing and is not named.
+	// it holds nothing and is not named, and a group with its members.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// At most this many; 0 means 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -4293,7 +4614,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4626,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4639,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -4378,7 +4699,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4711,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4724,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -4445,7 +4766,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +4778,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4470,7 +4791,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4515,14 +4836,19 @@ type PrincipalNode struct {
 	// Most applications it may run there; 0 is no limit.
 	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// True if the limits are those of the wildcard.
-	Wildcard      bool `protobuf:"varint,6,opt,name=wildcard,proto3" json:"wildcard,omitempty"`
+	Wildcard bool `protobuf:"varint,6,opt,name=wildcard,proto3" json:"wildcard,omitempty"`
+	// Of a group whose name is in the request: the users who hold something at the node or below it that is counted for
+	// the group, by name, at most 100.
+	Members []*GroupMember `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`
+	// How many members the list leaves out.
+	MoreMembers   int64 `protobuf:"varint,8,opt,name=more_members,json=moreMembers,proto3" json:"more_members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4534,7 +4860,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4547,7 +4873,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4592,6 +4918,84 @@ func (x *PrincipalNode) GetWildcard() bool {
 	return false
 }
 
+func (x *PrincipalNode) GetMembers() []*GroupMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *PrincipalNode) GetMoreMembers() int64 {
+	if x != nil {
+		return x.MoreMembers
+	}
+	return 0
+}
+
+// GroupMember is what one user holds at a node and below it that is counted for a group.
+type GroupMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user.
+	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The amounts, in base units, by resource; zeros are left out.
+	Used map[string]int64 `protobuf:"bytes,2,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The running applications that are counted for the group, sorted.
+	Applications  []string `protobuf:"bytes,3,rep,name=applications,proto3" json:"applications,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupMember) Reset() {
+	*x = GroupMember{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupMember) ProtoMessage() {}
+
+func (x *GroupMember) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupMember.ProtoReflect.Descriptor instead.
+func (*GroupMember) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *GroupMember) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *GroupMember) GetUsed() map[string]int64 {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *GroupMember) GetApplications() []string {
+	if x != nil {
+		return x.Applications
+	}
+	return nil
+}
+
 // ScheduleLimitsRequest schedules limits of one node.
 type ScheduleLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4622,7 +5026,7 @@ type ScheduleLimitsRequest struct {
 
 func (x *ScheduleLimitsRequest) Reset() {
 	*x = ScheduleLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4634,7 +5038,7 @@ func (x *ScheduleLimitsRequest) String() string {
 func (*ScheduleLimitsRequest) ProtoMessage() {}
 
 func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +5051,7 @@ func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ScheduleLimitsRequest) GetId() string {
@@ -4726,7 +5130,7 @@ type ScheduleLimitsResponse struct {
 
 func (x *ScheduleLimitsResponse) Reset() {
 	*x = ScheduleLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +5142,7 @@ func (x *ScheduleLimitsResponse) String() string {
 func (*ScheduleLimitsResponse) ProtoMessage() {}
 
 func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +5155,7 @@ func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ScheduleLimitsResponse) GetLimit() *ScheduledLimit {
@@ -4785,7 +5189,7 @@ type CancelScheduledLimitRequest struct {
 
 func (x *CancelScheduledLimitRequest) Reset() {
 	*x = CancelScheduledLimitRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4797,7 +5201,7 @@ func (x *CancelScheduledLimitRequest) String() string {
 func (*CancelScheduledLimitRequest) ProtoMessage() {}
 
 func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4810,7 +5214,7 @@ func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitRequest.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CancelScheduledLimitRequest) GetId() string {
@@ -4852,7 +5256,7 @@ type CancelScheduledLimitResponse struct {
 
 func (x *CancelScheduledLimitResponse) Reset() {
 	*x = CancelScheduledLimitResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4864,7 +5268,7 @@ func (x *CancelScheduledLimitResponse) String() string {
 func (*CancelScheduledLimitResponse) ProtoMessage() {}
 
 func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4877,7 +5281,7 @@ func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitResponse.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
@@ -4900,7 +5304,7 @@ type ListScheduledLimitsRequest struct {
 
 func (x *ListScheduledLimitsRequest) Reset() {
 	*x = ListScheduledLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4912,7 +5316,7 @@ func (x *ListScheduledLimitsRequest) String() string {
 func (*ListScheduledLimitsRequest) ProtoMessage() {}
 
 func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4925,7 +5329,7 @@ func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ListScheduledLimitsRequest) GetPlace() *Place {
@@ -4957,7 +5361,7 @@ type ListScheduledLimitsResponse struct {
 
 func (x *ListScheduledLimitsResponse) Reset() {
 	*x = ListScheduledLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4969,7 +5373,7 @@ func (x *ListScheduledLimitsResponse) String() string {
 func (*ListScheduledLimitsResponse) ProtoMessage() {}
 
 func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4982,7 +5386,7 @@ func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
@@ -5243,9 +5647,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04tree\x18\x01 \x01(\v2\x10.quorate.v1.TreeR\x04tree\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"?\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"f\n" +
 	"\x10ListTreesRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xad\x01\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
+	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xb8\x02\n" +
 	"\vTreeSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x122\n" +
@@ -5253,13 +5658,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"node_count\x18\x04 \x01(\x05R\tnodeCount\x12\x1f\n" +
 	"\vclaim_count\x18\x05 \x01(\x03R\n" +
-	"claimCount\"\xd4\x01\n" +
+	"claimCount\x12)\n" +
+	"\x10waiting_requests\x18\x06 \x01(\x03R\x0fwaitingRequests\x125\n" +
+	"\x17waiting_since_ledger_ms\x18\a \x01(\x03R\x14waitingSinceLedgerMs\x12'\n" +
+	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\"\xd4\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
 	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12\x1a\n" +
-	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xea\x02\n" +
+	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xbd\x03\n" +
 	"\x0fGetUsageRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x18\n" +
@@ -5272,14 +5680,21 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tmax_depth\x18\a \x01(\x05B\t\xbaH\x06\x1a\x04\x18\x10(\x00R\bmaxDepth\x124\n" +
 	"\x10at_least_percent\x18\b \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0eatLeastPercent\x12#\n" +
-	"\rfullest_first\x18\t \x01(\bR\ffullestFirst\"\xf8\x01\n" +
+	"\rfullest_first\x18\t \x01(\bR\ffullestFirst\x12#\n" +
+	"\rcount_waiting\x18\n" +
+	" \x01(\bR\fcountWaiting\x12,\n" +
+	"\rname_contains\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\fnameContains\"\xfb\x02\n" +
 	"\tNodeUsage\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x127\n" +
 	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\x121\n" +
 	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12)\n" +
 	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12(\n" +
-	"\x04hold\x18\x1e \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\"\xe3\x03\n" +
+	"\x04hold\x18\x1e \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\x12\x1f\n" +
+	"\vchild_count\x18\x06 \x01(\x03R\n" +
+	"childCount\x12)\n" +
+	"\x10waiting_requests\x18\a \x01(\x03R\x0fwaitingRequests\x125\n" +
+	"\x17waiting_since_ledger_ms\x18\b \x01(\x03R\x14waitingSinceLedgerMs\"\xe3\x03\n" +
 	"\bNodeHold\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -5298,7 +5713,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\brevoking\x18\x0e \x01(\bR\brevoking\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xdf\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x03\n" +
 	"\rResourceUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12$\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12'\n" +
@@ -5308,18 +5723,22 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\asubtree\x18\x06 \x01(\x03R\asubtree\x12\x1f\n" +
 	"\bheadroom\x18\a \x01(\x03H\x00R\bheadroom\x88\x01\x01\x12\x12\n" +
 	"\x04over\x18\b \x01(\x03R\x04over\x12D\n" +
-	"\x10limit_changes_at\x182 \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAtB\v\n" +
+	"\x10limit_changes_at\x182 \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAt\x12\x1a\n" +
+	"\bborrowed\x18\t \x01(\x03R\bborrowed\x12\x14\n" +
+	"\x05lends\x18\n" +
+	" \x01(\x03R\x05lendsB\v\n" +
 	"\t_headroom\"\xad\x01\n" +
 	"\x10GetUsageResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\x84\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xa7\x01\n" +
 	"\x14ListRevisionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x91\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
+	"\x02at\x18\x04 \x01(\v2\x11.quorate.v1.PlaceR\x02at\"\x91\x01\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
@@ -5399,16 +5818,29 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
 	"\x12_expected_revision\"K\n" +
 	"\x10RollBackResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"k\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa3\x01\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12#\n" +
-	"\x02at\x18\x02 \x01(\v2\x13.quorate.v1.SubtreeR\x02at\"\xeb\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x1a\n" +
+	"\bmanifest\x18\x04 \x01(\bR\bmanifest\"\x87\x02\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x121\n" +
-	"\x06access\x18\x05 \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\"\x8b\x02\n" +
+	"\x06access\x18\x05 \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12\x1a\n" +
+	"\bmanifest\x18\x06 \x01(\tR\bmanifest\"*\n" +
+	"\x14ParseManifestRequest\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"\xc2\x01\n" +
+	"\x15ParseManifestResponse\x127\n" +
+	"\arequest\x18\x01 \x01(\v2\x1d.quorate.v1.ApplyTreesRequestR\arequest\x127\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1b.quorate.v1.ManifestProblemR\bproblems\x127\n" +
+	"\bwarnings\x18\x03 \x03(\v2\x1b.quorate.v1.ManifestProblemR\bwarnings\"W\n" +
+	"\x0fManifestProblem\x12\x12\n" +
+	"\x04line\x18\x01 \x01(\x05R\x04line\x12\x16\n" +
+	"\x06column\x18\x02 \x01(\x05R\x06column\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x8b\x02\n" +
 	"\x15ListPrincipalsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x126\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.quorate.v1.HolderKindB\n" +
@@ -5432,18 +5864,27 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05users\x18\x04 \x03(\tR\x05users\x1a9\n" +
 	"\vGroupsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfa\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x03\n" +
 	"\rPrincipalNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x127\n" +
 	"\x04used\x18\x02 \x03(\v2#.quorate.v1.PrincipalNode.UsedEntryR\x04used\x12\"\n" +
 	"\fapplications\x18\x03 \x03(\tR\fapplications\x12=\n" +
 	"\x06limits\x18\x04 \x03(\v2%.quorate.v1.PrincipalNode.LimitsEntryR\x06limits\x12)\n" +
 	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12\x1a\n" +
-	"\bwildcard\x18\x06 \x01(\bR\bwildcard\x1a7\n" +
+	"\bwildcard\x18\x06 \x01(\bR\bwildcard\x121\n" +
+	"\amembers\x18\a \x03(\v2\x17.quorate.v1.GroupMemberR\amembers\x12!\n" +
+	"\fmore_members\x18\b \x01(\x03R\vmoreMembers\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb5\x01\n" +
+	"\vGroupMember\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x125\n" +
+	"\x04used\x18\x02 \x03(\v2!.quorate.v1.GroupMember.UsedEntryR\x04used\x12\"\n" +
+	"\fapplications\x18\x03 \x03(\tR\fapplications\x1a7\n" +
+	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x04\n" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
@@ -5491,7 +5932,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xd9\x0e\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xba\x0f\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
@@ -5505,7 +5946,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x19\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"usage.read\xa8\xa0\x19\t\x90\x02\x01\x12M\n" +
 	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
-	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12n\n" +
+	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12_\n" +
+	"\rParseManifest\x12 .quorate.v1.ParseManifestRequest\x1a!.quorate.v1.ParseManifestResponse\"\t\xa2\xa0\x19\x02\b\x06\x90\x02\x01\x12n\n" +
 	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"usage.read\x90\x02\x01\x12`\n" +
 	"\n" +
@@ -5537,7 +5979,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                            // 0: quorate.v1.Unit
 	(Queueing)(0),                        // 1: quorate.v1.Queueing
@@ -5589,84 +6031,89 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*RollBackResponse)(nil),             // 47: quorate.v1.RollBackResponse
 	(*GetConfigurationRequest)(nil),      // 48: quorate.v1.GetConfigurationRequest
 	(*GetConfigurationResponse)(nil),     // 49: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),        // 50: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),       // 51: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),               // 52: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),                // 53: quorate.v1.PrincipalNode
-	(*ScheduleLimitsRequest)(nil),        // 54: quorate.v1.ScheduleLimitsRequest
-	(*ScheduleLimitsResponse)(nil),       // 55: quorate.v1.ScheduleLimitsResponse
-	(*CancelScheduledLimitRequest)(nil),  // 56: quorate.v1.CancelScheduledLimitRequest
-	(*CancelScheduledLimitResponse)(nil), // 57: quorate.v1.CancelScheduledLimitResponse
-	(*ListScheduledLimitsRequest)(nil),   // 58: quorate.v1.ListScheduledLimitsRequest
-	(*ListScheduledLimitsResponse)(nil),  // 59: quorate.v1.ListScheduledLimitsResponse
-	nil,                                  // 60: quorate.v1.Node.LimitsEntry
-	nil,                                  // 61: quorate.v1.Node.LabelsEntry
-	nil,                                  // 62: quorate.v1.Node.DefaultsEntry
-	nil,                                  // 63: quorate.v1.Node.BorrowEntry
-	nil,                                  // 64: quorate.v1.Node.LendEntry
-	nil,                                  // 65: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                                  // 66: quorate.v1.Tree.LimitsEntry
-	nil,                                  // 67: quorate.v1.Tree.LabelsEntry
-	nil,                                  // 68: quorate.v1.Tree.DefaultsEntry
-	nil,                                  // 69: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                                  // 70: quorate.v1.NodeHold.UsedEntry
-	nil,                                  // 71: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                                  // 72: quorate.v1.PrincipalNode.UsedEntry
-	nil,                                  // 73: quorate.v1.PrincipalNode.LimitsEntry
-	nil,                                  // 74: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	(*Binding)(nil),                      // 75: quorate.v1.Binding
-	(TenantsSee)(0),                      // 76: quorate.v1.TenantsSee
-	(*AccessSection)(nil),                // 77: quorate.v1.AccessSection
-	(*Subtree)(nil),                      // 78: quorate.v1.Subtree
-	(*Change)(nil),                       // 79: quorate.v1.Change
-	(*Overuse)(nil),                      // 80: quorate.v1.Overuse
-	(*ReadOptions)(nil),                  // 81: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 82: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 83: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 84: quorate.v1.Limit
-	(*Revision)(nil),                     // 85: quorate.v1.Revision
-	(HolderKind)(0),                      // 86: quorate.v1.HolderKind
-	(*Place)(nil),                        // 87: quorate.v1.Place
-	(*ScheduledLimit)(nil),               // 88: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 89: quorate.v1.LimitAdjustment
+	(*ParseManifestRequest)(nil),         // 50: quorate.v1.ParseManifestRequest
+	(*ParseManifestResponse)(nil),        // 51: quorate.v1.ParseManifestResponse
+	(*ManifestProblem)(nil),              // 52: quorate.v1.ManifestProblem
+	(*ListPrincipalsRequest)(nil),        // 53: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),       // 54: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),               // 55: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),                // 56: quorate.v1.PrincipalNode
+	(*GroupMember)(nil),                  // 57: quorate.v1.GroupMember
+	(*ScheduleLimitsRequest)(nil),        // 58: quorate.v1.ScheduleLimitsRequest
+	(*ScheduleLimitsResponse)(nil),       // 59: quorate.v1.ScheduleLimitsResponse
+	(*CancelScheduledLimitRequest)(nil),  // 60: quorate.v1.CancelScheduledLimitRequest
+	(*CancelScheduledLimitResponse)(nil), // 61: quorate.v1.CancelScheduledLimitResponse
+	(*ListScheduledLimitsRequest)(nil),   // 62: quorate.v1.ListScheduledLimitsRequest
+	(*ListScheduledLimitsResponse)(nil),  // 63: quorate.v1.ListScheduledLimitsResponse
+	nil,                                  // 64: quorate.v1.Node.LimitsEntry
+	nil,                                  // 65: quorate.v1.Node.LabelsEntry
+	nil,                                  // 66: quorate.v1.Node.DefaultsEntry
+	nil,                                  // 67: quorate.v1.Node.BorrowEntry
+	nil,                                  // 68: quorate.v1.Node.LendEntry
+	nil,                                  // 69: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                                  // 70: quorate.v1.Tree.LimitsEntry
+	nil,                                  // 71: quorate.v1.Tree.LabelsEntry
+	nil,                                  // 72: quorate.v1.Tree.DefaultsEntry
+	nil,                                  // 73: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                                  // 74: quorate.v1.NodeHold.UsedEntry
+	nil,                                  // 75: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                                  // 76: quorate.v1.PrincipalNode.UsedEntry
+	nil,                                  // 77: quorate.v1.PrincipalNode.LimitsEntry
+	nil,                                  // 78: quorate.v1.GroupMember.UsedEntry
+	nil,                                  // 79: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	(*Binding)(nil),                      // 80: quorate.v1.Binding
+	(TenantsSee)(0),                      // 81: quorate.v1.TenantsSee
+	(*AccessSection)(nil),                // 82: quorate.v1.AccessSection
+	(*Subtree)(nil),                      // 83: quorate.v1.Subtree
+	(*Change)(nil),                       // 84: quorate.v1.Change
+	(*Overuse)(nil),                      // 85: quorate.v1.Overuse
+	(*ReadOptions)(nil),                  // 86: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 87: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 88: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 89: quorate.v1.Limit
+	(*Place)(nil),                        // 90: quorate.v1.Place
+	(*Revision)(nil),                     // 91: quorate.v1.Revision
+	(HolderKind)(0),                      // 92: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 93: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 94: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	60,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	61,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	64,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	65,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	62,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	63,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	64,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	66,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	67,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	68,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	75,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	80,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
-	65,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	69,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	66,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	70,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	67,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	71,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	68,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	72,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	75,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	76,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	80,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	81,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
 	11,  // 28: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	9,   // 29: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	77,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	78,  // 31: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
+	82,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	83,  // 31: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
 	11,  // 32: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	15,  // 33: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	79,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	80,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	84,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	85,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
 	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
 	16,  // 37: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
 	17,  // 38: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
@@ -5674,114 +6121,122 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	17,  // 40: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
 	17,  // 41: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
 	18,  // 42: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	69,  // 43: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	73,  // 43: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
 	15,  // 44: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
 	15,  // 45: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 46: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	86,  // 46: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
 	11,  // 47: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	82,  // 48: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	87,  // 48: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 49: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	81,  // 50: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	86,  // 50: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
 	4,   // 51: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
 	27,  // 52: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	82,  // 53: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	87,  // 53: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 54: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	81,  // 55: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	86,  // 55: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
 	32,  // 56: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
 	31,  // 57: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	83,  // 58: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
-	70,  // 59: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	88,  // 58: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
+	74,  // 59: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
 	0,   // 60: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	84,  // 61: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	84,  // 62: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	83,  // 63: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	89,  // 61: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	89,  // 62: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	88,  // 63: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
 	30,  // 64: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	82,  // 65: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	81,  // 66: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	85,  // 67: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	82,  // 68: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 69: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 70: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 71: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 72: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 73: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	82,  // 74: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 75: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 76: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 77: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	78,  // 78: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 79: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	82,  // 80: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 81: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	77,  // 82: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	86,  // 83: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	81,  // 84: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	52,  // 85: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	82,  // 86: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	71,  // 87: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	53,  // 88: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	72,  // 89: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	73,  // 90: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	87,  // 91: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
-	74,  // 92: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	83,  // 93: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
-	83,  // 94: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
-	88,  // 95: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	88,  // 96: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	87,  // 97: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
-	81,  // 98: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	88,  // 99: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	83,  // 100: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
-	82,  // 101: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	84,  // 102: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	84,  // 103: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	84,  // 104: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	84,  // 105: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	84,  // 106: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	84,  // 107: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	84,  // 108: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 109: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 110: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 111: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 112: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 113: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 114: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 115: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 116: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 117: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 118: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 119: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 120: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 121: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 122: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 123: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	54,  // 124: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	56,  // 125: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	58,  // 126: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 127: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 128: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 129: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 130: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 131: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 132: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 133: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 134: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 135: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 136: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 137: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 138: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 139: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 140: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 141: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	55,  // 142: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	57,  // 143: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	59,  // 144: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 145: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	128, // [128:146] is the sub-list for method output_type
-	110, // [110:128] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	87,  // 65: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 66: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	90,  // 67: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
+	91,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	87,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 71: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 72: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	86,  // 73: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 74: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	87,  // 75: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 76: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 77: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	86,  // 78: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	83,  // 79: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 80: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	87,  // 81: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 82: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	82,  // 83: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 84: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	52,  // 85: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	52,  // 86: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	92,  // 87: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	86,  // 88: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 89: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	87,  // 90: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 91: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	56,  // 92: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	76,  // 93: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	77,  // 94: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	57,  // 95: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	78,  // 96: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	90,  // 97: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
+	79,  // 98: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	88,  // 99: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
+	88,  // 100: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
+	93,  // 101: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	93,  // 102: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	90,  // 103: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
+	86,  // 104: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	93,  // 105: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	88,  // 106: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
+	87,  // 107: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	89,  // 108: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 109: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 110: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	89,  // 111: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	89,  // 112: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 113: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 114: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	94,  // 115: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 116: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 117: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 118: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 119: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 120: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 121: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 122: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 123: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 124: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 125: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	53,  // 126: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 127: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 128: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 129: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 130: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	58,  // 131: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	60,  // 132: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	62,  // 133: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 134: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 135: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 136: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 137: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 138: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 139: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 140: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 141: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 142: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 143: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 144: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	54,  // 145: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 146: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 147: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 148: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 149: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	59,  // 150: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	61,  // 151: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	63,  // 152: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 153: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	135, // [135:154] is the sub-list for method output_type
+	116, // [116:135] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -5812,7 +6267,7 @@ func file_quorate_v1_tree_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   73,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -198,7 +198,15 @@ type GetStandingResponse struct {
 	// How it stores its log: "wal" or "bolt".
 	LogStore string `protobuf:"bytes,22,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	// Civil time as of now, in milliseconds since 1970, from a leader; 0 from another node.
-	CivilTimeMs   int64 `protobuf:"varint,100,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
+	CivilTimeMs int64 `protobuf:"varint,100,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
+	// When its certificate ends, and the first authority that it trusts, in milliseconds since 1970; 0 without
+	// certificates.
+	CertificateEndsMs int64 `protobuf:"varint,150,opt,name=certificate_ends_ms,json=certificateEndsMs,proto3" json:"certificate_ends_ms,omitempty"`
+	AuthorityEndsMs   int64 `protobuf:"varint,151,opt,name=authority_ends_ms,json=authorityEndsMs,proto3" json:"authority_ends_ms,omitempty"`
+	// The time between its periodic backups, in milliseconds; 0 if it makes none.
+	BackupEveryMs int64 `protobuf:"varint,152,opt,name=backup_every_ms,json=backupEveryMs,proto3" json:"backup_every_ms,omitempty"`
+	// When the last of them succeeded since its start, in milliseconds since 1970; 0 if none did.
+	LastBackupMs  int64 `protobuf:"varint,153,opt,name=last_backup_ms,json=lastBackupMs,proto3" json:"last_backup_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +402,34 @@ func (x *GetStandingResponse) GetCivilTimeMs() int64 {
 	return 0
 }
 
+func (x *GetStandingResponse) GetCertificateEndsMs() int64 {
+	if x != nil {
+		return x.CertificateEndsMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetAuthorityEndsMs() int64 {
+	if x != nil {
+		return x.AuthorityEndsMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetBackupEveryMs() int64 {
+	if x != nil {
+		return x.BackupEveryMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetLastBackupMs() int64 {
+	if x != nil {
+		return x.LastBackupMs
+	}
+	return 0
+}
+
 // StateDigest is the digest of the state behind an entry of the log.
 type StateDigest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -457,7 +493,10 @@ type NotifyRequest struct {
 	// The instance of the node that is a non-voter now; empty if the called node is not a member.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	// True if it is to be promoted once it is stable.
-	Candidate     bool `protobuf:"varint,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	Candidate bool `protobuf:"varint,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	// An index of the log at or above the entry that made the called node a non-voter. Before it has applied this entry, it
+	// may still find itself among the voters. 0 from versions without this field.
+	Index         uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +550,13 @@ func (x *NotifyRequest) GetCandidate() bool {
 		return x.Candidate
 	}
 	return false
+}
+
+func (x *NotifyRequest) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
 }
 
 // NotifyResponse acknowledges the notification.
@@ -813,7 +859,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\x86\x06\n" +
+	"\x12GetStandingRequest\"\xb4\a\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -839,14 +885,19 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x10bootstrap_expect\x18\x14 \x01(\rR\x0fbootstrapExpect\x12)\n" +
 	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\x12\x1b\n" +
 	"\tlog_store\x18\x16 \x01(\tR\blogStore\x12\"\n" +
-	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\";\n" +
+	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\x12/\n" +
+	"\x13certificate_ends_ms\x18\x96\x01 \x01(\x03R\x11certificateEndsMs\x12+\n" +
+	"\x11authority_ends_ms\x18\x97\x01 \x01(\x03R\x0fauthorityEndsMs\x12'\n" +
+	"\x0fbackup_every_ms\x18\x98\x01 \x01(\x03R\rbackupEveryMs\x12%\n" +
+	"\x0elast_backup_ms\x18\x99\x01 \x01(\x03R\flastBackupMs\";\n" +
 	"\vStateDigest\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\"f\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\"|\n" +
 	"\rNotifyRequest\x12\x1b\n" +
 	"\tleader_id\x18\x01 \x01(\tR\bleaderId\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
-	"\tcandidate\x18\x03 \x01(\bR\tcandidate\"\x10\n" +
+	"\tcandidate\x18\x03 \x01(\bR\tcandidate\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\"\x10\n" +
 	"\x0eNotifyResponse\"e\n" +
 	"\x11RelayCallsRequest\x122\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1c.quorate.peer.v1.RelayedCallR\x05calls\x12\x1c\n" +

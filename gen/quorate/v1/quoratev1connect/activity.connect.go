@@ -40,9 +40,10 @@ const (
 
 // ActivityServiceClient is a client for the quorate.v1.ActivityService service.
 type ActivityServiceClient interface {
-	// GetActivity shows the last 24 hours of a node of a tree, or of an itemized resource of a tree, in steps of five
-	// minutes, as the serving node has recorded them. not_found if it has recorded no activity there, or has dropped it
-	// to stay within its bound; unavailable until the node has found a leader after its start.
+	// GetActivity shows the last 24 hours of nodes of a tree, or of an itemized resource of a tree, in steps of five
+	// minutes, as the serving node has recorded them. not_found if it has recorded no activity at the one node or resource
+	// that the request names, or has dropped it to stay within its bound; unavailable until the node has found a leader
+	// after its start.
 	GetActivity(context.Context, *v1.GetActivityRequest) (*v1.GetActivityResponse, error)
 }
 
@@ -83,9 +84,10 @@ func (c *activityServiceClient) GetActivity(ctx context.Context, req *v1.GetActi
 
 // ActivityServiceHandler is an implementation of the quorate.v1.ActivityService service.
 type ActivityServiceHandler interface {
-	// GetActivity shows the last 24 hours of a node of a tree, or of an itemized resource of a tree, in steps of five
-	// minutes, as the serving node has recorded them. not_found if it has recorded no activity there, or has dropped it
-	// to stay within its bound; unavailable until the node has found a leader after its start.
+	// GetActivity shows the last 24 hours of nodes of a tree, or of an itemized resource of a tree, in steps of five
+	// minutes, as the serving node has recorded them. not_found if it has recorded no activity at the one node or resource
+	// that the request names, or has dropped it to stay within its bound; unavailable until the node has found a leader
+	// after its start.
 	GetActivity(context.Context, *v1.GetActivityRequest) (*v1.GetActivityResponse, error)
 }
 

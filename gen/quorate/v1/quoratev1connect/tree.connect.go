@@ -53,6 +53,9 @@ const (
 	// TreeServiceGetConfigurationProcedure is the fully-qualified name of the TreeService's
 	// GetConfiguration RPC.
 	TreeServiceGetConfigurationProcedure = "/quorate.v1.TreeService/GetConfiguration"
+	// TreeServiceParseManifestProcedure is the fully-qualified name of the TreeService's ParseManifest
+	// RPC.
+	TreeServiceParseManifestProcedure = "/quorate.v1.TreeService/ParseManifest"
 	// TreeServiceListPrincipalsProcedure is the fully-qualified name of the TreeService's
 	// ListPrincipals RPC.
 	TreeServiceListPrincipalsProcedure = "/quorate.v1.TreeService/ListPrincipals"
@@ -109,6 +112,12 @@ type TreeServiceClient interface {
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
 	// GetConfiguration shows all trees at one point of the log.
 	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
+	// ParseManifest reads the text of a manifest (docs/configuration.md) and returns what ApplyTrees takes for it, so that
+	// programs in every language can apply what people write. It changes nothing, does not ask the state of the cluster,
+	// and may be repeated. GetConfiguration with manifest is the way back.
+	//
+	// Errors: invalid_argument for a text that is too large; mistakes in the text are problems in the answer.
+	ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error)
 	// ListPrincipals shows use and limits of users or groups in one tree, by name.
 	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
@@ -202,6 +211,13 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		parseManifest: connect.NewClient[v1.ParseManifestRequest, v1.ParseManifestResponse](
+			httpClient,
+			baseURL+TreeServiceParseManifestProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ParseManifest")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		listPrincipals: connect.NewClient[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse](
 			httpClient,
 			baseURL+TreeServiceListPrincipalsProcedure,
@@ -276,6 +292,7 @@ type treeServiceClient struct {
 	listHolds            *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
 	rollBack             *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
 	getConfiguration     *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
+	parseManifest        *connect.Client[v1.ParseManifestRequest, v1.ParseManifestResponse]
 	listPrincipals       *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
 	deleteTree           *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
 	getTree              *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
@@ -362,6 +379,15 @@ func (c *treeServiceClient) RollBack(ctx context.Context, req *v1.RollBackReques
 // GetConfiguration calls quorate.v1.TreeService.GetConfiguration.
 func (c *treeServiceClient) GetConfiguration(ctx context.Context, req *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
 	response, err := c.getConfiguration.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ParseManifest calls quorate.v1.TreeService.ParseManifest.
+func (c *treeServiceClient) ParseManifest(ctx context.Context, req *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error) {
+	response, err := c.parseManifest.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -480,6 +506,12 @@ type TreeServiceHandler interface {
 	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
 	// GetConfiguration shows all trees at one point of the log.
 	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
+	// ParseManifest reads the text of a manifest (docs/configuration.md) and returns what ApplyTrees takes for it, so that
+	// programs in every language can apply what people write. It changes nothing, does not ask the state of the cluster,
+	// and may be repeated. GetConfiguration with manifest is the way back.
+	//
+	// Errors: invalid_argument for a text that is too large; mistakes in the text are problems in the answer.
+	ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error)
 	// ListPrincipals shows use and limits of users or groups in one tree, by name.
 	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
@@ -569,6 +601,13 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	treeServiceParseManifestHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceParseManifestProcedure,
+		svc.ParseManifest,
+		connect.WithSchema(treeServiceMethods.ByName("ParseManifest")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	treeServiceListPrincipalsHandler := connect.NewUnaryHandlerSimple(
 		TreeServiceListPrincipalsProcedure,
 		svc.ListPrincipals,
@@ -649,6 +688,8 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceRollBackHandler.ServeHTTP(w, r)
 		case TreeServiceGetConfigurationProcedure:
 			treeServiceGetConfigurationHandler.ServeHTTP(w, r)
+		case TreeServiceParseManifestProcedure:
+			treeServiceParseManifestHandler.ServeHTTP(w, r)
 		case TreeServiceListPrincipalsProcedure:
 			treeServiceListPrincipalsHandler.ServeHTTP(w, r)
 		case TreeServiceDeleteTreeProcedure:
@@ -710,6 +751,10 @@ func (UnimplementedTreeServiceHandler) RollBack(context.Context, *v1.RollBackReq
 
 func (UnimplementedTreeServiceHandler) GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.GetConfiguration is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ParseManifest is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error) {

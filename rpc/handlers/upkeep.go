@@ -1,0 +1,50 @@
+package handlers
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Upkeep is what the server around a node must renew or repeat. Zero values stand for what it does not have.
+type Upkeep struct {
+	// CertificateEnds is when its certificate ends, AuthorityEnds when the first authority that it trusts does.
+	CertificateEnds, AuthorityEnds time.Time
+	// BackupEvery is the time between its periodic backups, LastBackup when the last one succeeded since its start.
+	BackupEvery time.Duration
+	LastBackup  time.Time
+}
+
+func (u Upkeep) addTo(standing *peerv1.GetStandingResponse) {
+	standing.CertificateEndsMs, standing.AuthorityEndsMs = unixMilli(u.CertificateEnds), unixMilli(u.AuthorityEnds)
+	standing.BackupEveryMs, standing.LastBackupMs = u.BackupEvery.Milliseconds(), unixMilli(u.LastBackup)
+}
+
+// fillUpkeep shows the upkeep of a member.
+func fillUpkeep(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
+	shown.CertificateEnds = timestampOrNil(standing.GetCertificateEndsMs())
+	shown.AuthorityEnds = timestampOrNil(standing.GetAuthorityEndsMs())
+	shown.LastBackup = timestampOrNil(standing.GetLastBackupMs())
+	if every := standing.GetBackupEveryMs(); every > 0 {
+		shown.BackupEvery = durationpb.New(time.Duration(every) * time.Millisecond)
+	}
+}
+
+// unixMilli is 0 for the zero time.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timestampOrNil(ms int64) *timestamppb.Timestamp {
+	if ms == 0 {
+		return nil
+	}
+	return timestamppb.New(time.UnixMilli(ms))
+}
