@@ -55,6 +55,8 @@ type Client struct {
 	Webhooks quoratev1connect.WebhookServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
+	// Changes tells what to read again; WatchChanges is the convenient way to use it.
+	Changes quoratev1connect.ChangeServiceClient
 	// Cluster reads the status of the cluster and changes its members.
 	Cluster quoratev1connect.ClusterServiceClient
 	// Debug reads diagnostics of servers.
@@ -69,9 +71,9 @@ type Client struct {
 }
 
 // New returns a client of the cluster that the given servers belong to. Each server is an address such as
-// "10.0.0.1:7101", or a URL, which may have a path. One server suffices, because every node forwards to the leader;
-// with more the client can fail over. The client calls the first server until that fails, and then the next one that
-// answers.
+// "10.0.0.1:7101", with port 7101 if it names none, or a URL, which may have a path. One server suffices, because every
+// node forwards to the leader; with more the client can fail over. The client calls the first server until that fails,
+// and then the next one that answers.
 //
 // New does not connect. It returns an error if the list is empty or an address is malformed.
 func New(servers []string, options ...Option) (*Client, error) {
@@ -114,6 +116,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Requests:    quoratev1connect.NewLimitRequestServiceClient(sender, anyServer, calls...),
 		Webhooks:    quoratev1connect.NewWebhookServiceClient(sender, anyServer, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, anyServer, calls...),
+		Changes:     quoratev1connect.NewChangeServiceClient(sender, anyServer, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, anyServer, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, anyServer, calls...),
 		Snapshots:   quoratev1connect.NewSnapshotServiceClient(sender, anyServer, calls...),

@@ -75,6 +75,7 @@ func (p *fakeCluster) Do(r *http.Request) (*http.Response, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(p))
+	mux.Handle(quoratev1connect.NewChangeServiceHandler(p))
 	body, writer := io.Pipe()
 	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
 	answer := &answering{ResponseRecorder: httptest.NewRecorder(), writer: writer, begun: make(chan struct{})}
@@ -398,6 +399,32 @@ func (p *fakeCluster) GetAllocation(
 		return &quoratev1.GetAllocationResponse{Allocation: &quoratev1.Allocation{Id: r.GetId(), State: state}}, nil
 	}
 	return nil, p.refusal(r.GetId())
+}
+
+// WatchChanges sends the index of the latest change, and ends after it if the test cuts streams.
+func (p *fakeCluster) WatchChanges(
+	ctx context.Context, r *quoratev1.WatchChangesRequest, stream *connect.ServerStream[quoratev1.WatchChangesResponse],
+) error {
+	for at := r.GetAfterIndex(); ; {
+		p.mu.Lock()
+		now, changed, cut := uint64(len(p.changes)), p.changed, p.cuts > 0
+		if cut {
+			p.cuts--
+		}
+		p.mu.Unlock()
+		if err := stream.Send(&quoratev1.WatchChangesResponse{Index: now, Heartbeat: now <= at}); err != nil {
+			return err
+		}
+		if at = now; cut {
+			return connect.NewError(connect.CodeUnavailable, errors.New("cut off by the test"))
+		}
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (p *fakeCluster) WatchAllocations(

@@ -154,7 +154,7 @@ func outcomesOf[O batchOutcome](
 	all := make([]callOutcome, len(outcomes))
 	for i, outcome := range outcomes {
 		if failure := outcome.GetFailure(); failure != nil {
-			all[i].err = failureError(failure)
+			all[i].err = FailureError(failure)
 		} else if all[i].response = done(outcome); all[i].response == nil {
 			all[i].err = connect.NewError(connect.CodeInternal, errors.New("an outcome has neither answer nor failure"))
 		}
@@ -170,8 +170,9 @@ func responseOf[M any](message *M) connect.AnyResponse {
 	return connect.NewResponse(message)
 }
 
-// failureError returns the error that a unary call would have: the same code, text and details.
-func failureError(failure *quoratev1.Failure) error {
+// FailureError returns the error that a unary call would have returned for a failure in the answer of a batch: the same
+// code, text and details, for [DecisionOf] and [ProblemOf].
+func FailureError(failure *quoratev1.Failure) error {
 	var code connect.Code
 	if err := code.UnmarshalText([]byte(failure.GetCode())); err != nil {
 		code = connect.CodeUnknown

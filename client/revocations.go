@@ -58,12 +58,7 @@ func (o *revocationWatcher) dropLease(l *Lease) {
 
 // watchLoop watches the leases until there are none.
 func (o *revocationWatcher) watchLoop() {
-	w := &watch{
-		client: o.renewer.client,
-		from:   &quoratev1.WatchAllocationsRequest{},
-		report: o.handleChange,
-		notice: func(error) {},
-	}
+	w := newWatch(o.renewer.client, &quoratev1.WatchAllocationsRequest{}, o.handleChange, func(error) {})
 	for {
 		ctx, more := o.nextRequest(w.from)
 		if !more {

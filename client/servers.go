@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,12 +31,9 @@ func parseServers(addresses []string, secure bool) (*servers, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("client: no server given: name at least one, such as http://127.0.0.1:7101")
 	}
-	known, scheme := &servers{}, "http://"
-	if secure {
-		scheme = "https://"
-	}
+	known := &servers{}
 	for _, address := range addresses {
-		u, err := parseServer(address, scheme)
+		u, err := ParseServer(address, secure)
 		if err != nil {
 			return nil, err
 		}
@@ -44,8 +42,12 @@ func parseServers(addresses []string, secure bool) (*servers, error) {
 	return known, nil
 }
 
-func parseServer(address, scheme string) (*url.URL, error) {
-	text := address
+// ParseServer returns the URL of an address as [New] takes it; secure is whether one without a scheme means https.
+func ParseServer(address string, secure bool) (*url.URL, error) {
+	text, scheme := address, "http://"
+	if secure {
+		scheme = "https://"
+	}
 	if !strings.Contains(text, "://") {
 		text = scheme + text
 	}
@@ -60,8 +62,14 @@ func parseServer(address, scheme string) (*url.URL, error) {
 			address,
 		)
 	}
+	if text != address && u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), defaultPort)
+	}
 	return u, nil
 }
+
+// defaultPort is the port of addresses that have neither a scheme nor a port. It is that of the servers' http-addr.
+const defaultPort = "7101"
 
 // currentIndex returns the server to call now.
 func (s *servers) currentIndex() uint32 {

@@ -27,11 +27,33 @@ func (c *Client) Watch(
 	request *quoratev1.WatchAllocationsRequest,
 	report func(*quoratev1.WatchAllocationsResponse) error,
 ) error {
-	return (&watch{client: c, from: proto.CloneOf(request), report: report, notice: c.notice}).readStreams(ctx)
+	return newWatch(c, proto.CloneOf(request), report, c.notice).readStreams(ctx)
 }
 
-// readStreams reads one stream after the other.
-func (w *watch) readStreams(ctx context.Context) error {
+// newWatch makes a watch that has not begun.
+func newWatch(
+	c *Client, from *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
+	notice func(error),
+) *watch {
+	w := &watch{streamReader: streamReader{client: c, notice: notice, patience: c.patience}, from: from, report: report}
+	w.readStream = w.readChanges
+	return w
+}
+
+// streamReader reads one stream after the other, from any server.
+type streamReader struct {
+	client *Client
+	// readStream reads a stream to its end. It calls alive for each message, and sets reportErr if its caller has returned
+	// an error.
+	readStream func(ctx context.Context, alive func()) error
+	reportErr  error
+	notice     func(error) // is called with the reason why a stream ended
+	patience   time.Duration
+	heard      time.Time // when the last message arrived
+}
+
+// readStreams reads streams until the context ends.
+func (w *streamReader) readStreams(ctx context.Context) error {
 	w.heard = time.Now()
 	pause := newPauses()
 	for {
@@ -44,7 +66,7 @@ func (w *watch) readStreams(ctx context.Context) error {
 			return w.reportErr
 		case isFinal(err):
 			return err
-		case time.Since(w.heard) > w.client.patience:
+		case time.Since(w.heard) > w.patience:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		w.notice(err)
@@ -65,19 +87,16 @@ func isFinal(err error) bool {
 
 // watch is one call of Watch.
 type watch struct {
-	client    *Client
-	from      *quoratev1.WatchAllocationsRequest
-	report    func(*quoratev1.WatchAllocationsResponse) error
-	notice    func(error) // is called with the reason why a stream ended
-	reportErr error       // the error that report returned
-	heard     time.Time   // when the last message arrived
+	streamReader
+	from   *quoratev1.WatchAllocationsRequest
+	report func(*quoratev1.WatchAllocationsResponse) error
 }
 
 // errSilent is the error of a stream that stopped without an error.
 var errSilent = connect.NewError(connect.CodeUnavailable, errors.New("the stream is silent"))
 
 // readOneStream reads one stream to its end, and selects the next server.
-func (w *watch) readOneStream(ctx context.Context) error {
+func (w *streamReader) readOneStream(ctx context.Context) error {
 	index := w.client.servers.currentIndex()
 	defer w.client.servers.advanceFrom(index)
 	ctx, sent := withSentToken(withServer(ctx, index))
@@ -86,7 +105,10 @@ func (w *watch) readOneStream(ctx context.Context) error {
 	silence := time.AfterFunc(watchSilence, func() { cancel(errSilent) })
 	defer silence.Stop()
 
-	err := w.readStream(streaming, func() { silence.Reset(watchSilence) })
+	err := w.readStream(streaming, func() {
+		w.heard = time.Now()
+		silence.Reset(watchSilence)
+	})
 	if errors.Is(context.Cause(streaming), errSilent) {
 		err = errSilent
 	}
@@ -101,7 +123,7 @@ func (w *watch) readOneStream(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", w.client.servers.urls[index].Host, err)
 }
 
-func (w *watch) readStream(ctx context.Context, alive func()) error {
+func (w *watch) readChanges(ctx context.Context, alive func()) error {
 	stream, err := w.client.Allocations.WatchAllocations(ctx, w.from)
 	if err != nil {
 		return err
@@ -109,7 +131,6 @@ func (w *watch) readStream(ctx context.Context, alive func()) error {
 	defer stream.Close() //nolint:errcheck // it was read to its end, or is given up
 	for stream.Receive() {
 		alive()
-		w.heard = time.Now()
 		message := stream.Msg()
 		if message.GetAllocation() != nil || message.GetCrossing() != nil || message.GetRevision() != nil ||
 			message.GetEvent() != nil {
