@@ -1,0 +1,179 @@
+// Finding an allocation by its id or the beginning of it, a tree or a node by a part of its name, and a node by its
+// path. The key / leads here.
+import type { ListAllocationsResponse } from "#gen/allocation_pb";
+import type { ReadInfo } from "#gen/common_pb";
+import type { RefObject } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { api } from "../api/clients";
+import { useRead, type Fresh } from "../api/read";
+import { useDelayed } from "./delayed";
+import { treeNames } from "../api/units";
+import { address, go } from "../router";
+import { toPlace, type Place } from "../requests/place";
+import { findTrees, type Found } from "../requests/search";
+
+const most = 8;
+/** In how many trees nodes are found by name: each is a call. */
+const mostTrees = 8;
+
+/** Search is the field in the header. */
+export function Search() {
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState("");
+  const [open, setOpen] = useState(false);
+  const asked = useDelayed(text.trim());
+  useSlash(() => input.current?.focus());
+  return (
+    <search
+      class="search"
+      onFocusOut={(e) => !e.currentTarget.contains(e.relatedTarget as Node | null) && setOpen(false)}
+    >
+      <Field {...{ input, text, open, setOpen, asked }} setText={setText} />
+    </search>
+  );
+}
+
+interface FieldProps {
+  input: RefObject<HTMLInputElement | null>;
+  text: string;
+  setText: (text: string) => void;
+  open: boolean;
+  setOpen: (open: boolean) => void;
+  asked: string;
+}
+
+function Field({ input, text, setText, open, setOpen, asked }: FieldProps) {
+  const id = useId();
+  const found = useFound(asked);
+  const [at, setAt] = useState(-1);
+  const shown = open && text.trim() !== "";
+  const choose = (f: Found | undefined) => {
+    if (!f) return;
+    setText("");
+    setOpen(false);
+    go(f.to);
+    document.getElementById("content")?.focus({ preventScroll: true });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") setOpen(false);
+    if (event.key === "Enter") choose(found[at] ?? exactly(text.trim(), found));
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !found.length) return;
+    event.preventDefault();
+    setOpen(true);
+    setAt((at + step + found.length) % found.length);
+  };
+  return (
+    <>
+      <input
+        ref={input}
+        type="search"
+        role="combobox"
+        list={undefined}
+        aria-label="Find an allocation or a node"
+        aria-expanded={shown}
+        aria-controls={id}
+        aria-autocomplete="list"
+        aria-activedescendant={shown && found[at] ? `${id}-${at}` : undefined}
+        aria-keyshortcuts="/"
+        placeholder="Find an id or a node  /"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          setOpen(true);
+          setAt(-1);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <ul id={id} role="listbox" aria-label="Found" hidden={!shown}>
+        {found.map((f, i) => (
+          <li
+            key={f.to}
+            id={`${id}-${i}`}
+            role="option"
+            aria-selected={i === at}
+            onMouseDown={(e) => e.preventDefault()}
+            onClick={() => choose(f)}
+          >
+            <span class="quiet">{f.kind}</span> <bdi>{f.name}</bdi>
+          </li>
+        ))}
+        {!found.length && (
+          <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
+            Enter opens the request of this id
+          </li>
+        )}
+      </ul>
+    </>
+  );
+}
+
+/** exactly is what Enter opens without a choice: a place if the text names one, and otherwise the id as it was typed. */
+function exactly(text: string, found: Found[]): Found | undefined {
+  if (!text) return undefined;
+  const same = found.find((f) => f.name === text);
+  return same ?? { kind: "allocation", name: text, to: address("allocation", { id: text }) };
+}
+
+type Nodes = { found: Found[]; read?: ReadInfo };
+type Held = Pick<ListAllocationsResponse, "allocations" | "read">;
+
+/** useFound are trees, nodes and allocations for a text, in this order. */
+function useFound(text: string): Found[] {
+  const nodes = useRead<Nodes>(`find node ${text}`, {}, async (read, signal) => {
+    const place = toPlace(text);
+    return { found: await (place ? findBelow(place, read, signal) : findNamed(text, read, signal)) };
+  });
+  const held = useRead<Held>(`find id ${text}`, {}, async (read, signal) => {
+    if (!/^[!-~]{1,128}$/.test(text)) return { allocations: [] };
+    return api.allocations.listAllocations({ idPrefix: text, pageSize: most, read }, { signal });
+  });
+  if (!text) return [];
+  return [
+    ...findTrees(text, treeNames()),
+    ...(nodes.data?.found ?? []),
+    ...(held.data?.allocations ?? []).map(
+      (a): Found => ({ kind: "allocation", name: a.id, to: address("allocation", { id: a.id }) }),
+    ),
+  ].slice(0, most * 2);
+}
+
+/** findBelow are the nodes whose paths begin as a place does. */
+async function findBelow({ tree, parent, prefix }: Place, read: Fresh, signal: AbortSignal): Promise<Found[]> {
+  const asked = { tree, node: parent, subtree: true, maxDepth: 1, pageSize: 1000, read };
+  const { nodes } = await api.trees.getUsage(asked, { signal });
+  return nodes.filter((n) => n.node.startsWith(prefix)).map((n) => nodeFound(tree, n.node));
+}
+
+/** findNamed are the first nodes of the first trees whose own names contain a text; a tree that cannot be read has none. */
+async function findNamed(nameContains: string, read: Fresh, signal: AbortSignal): Promise<Found[]> {
+  if (nameContains.length < 2) return [];
+  const ask = async (tree: string) => {
+    const asked = { tree, subtree: true, nameContains, pageSize: most, read };
+    const { nodes } = await api.trees.getUsage(asked, { signal });
+    return nodes.filter((n) => n.node).map((n) => nodeFound(tree, n.node));
+  };
+  const found = await Promise.all(treeNames().slice(0, mostTrees).map((tree) => ask(tree).catch(() => [])));
+  return found.flat().slice(0, most);
+}
+
+function nodeFound(tree: string, node: string): Found {
+  return { kind: "node", name: node ? `${tree}:${node}` : tree, to: address("node", { tree, node }) };
+}
+
+/** useSlash calls when / is pressed outside of a field. */
+function useSlash(call: () => void): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      const types = target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName);
+      if (event.key !== "/" || types || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      call();
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, []);
+}

@@ -1,0 +1,46 @@
+// Instants and spans. Ledger time is counted on from what the server last said, so that a wrong clock of this machine
+// does not shift it.
+import { signal } from "@preact/signals";
+import { timestampDate, type Timestamp } from "@bufbuild/protobuf/wkt";
+import { position } from "../api/live";
+import { span } from "../format";
+
+/** The wall clock of this machine, once a second. */
+export const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1000);
+
+/** ledgerNow is the present ledger time in milliseconds; absent before the server first told. */
+export function ledgerNow(): number | undefined {
+  const at = position.value;
+  return at && Number(at.ledgerTimeMs) + Math.max(0, now.value - at.heard);
+}
+
+const short = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+
+/** Instant shows a time in the zone of the user, and in UTC on demand. */
+export function Instant({ at }: { at?: Timestamp }) {
+  if (!at) return null;
+  const date = timestampDate(at);
+  const iso = date.toISOString();
+  return (
+    <time dateTime={iso} title={iso}>
+      {short.format(date)}
+    </time>
+  );
+}
+
+/** Ago shows how long ago an instant of ledger time was. */
+export function Ago({ ledgerMs }: { ledgerMs: bigint }) {
+  const at = ledgerNow();
+  return at === undefined ? null : <span>{span(at - Number(ledgerMs))}</span>;
+}
+
+/** Remaining shows how long it is until an instant of ledger time. */
+export function Remaining({ ledgerMs }: { ledgerMs: bigint }) {
+  const at = ledgerNow();
+  if (at === undefined) return null;
+  const rest = Number(ledgerMs) - at;
+  return <span>{rest > 0 ? span(rest) : "ends now"}</span>;
+}

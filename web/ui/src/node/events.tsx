@@ -1,0 +1,69 @@
+// What happened at a node lately.
+import type { Event } from "#gen/allocation_pb";
+import { api } from "../api/clients";
+import { usePages } from "../api/pages";
+import { amountText, unitOf } from "../api/units";
+import { ViolationLine } from "../components/in_the_way";
+import { AllocationLink, NodeLink } from "../components/names";
+import { PagedTable, type Column } from "../components/table";
+import { Instant } from "../components/time";
+import { limitText } from "../format";
+import { eventWord, reasonText } from "../requests/allocation";
+
+const pageSize = 50;
+
+const columns: Column<Event>[] = [
+  { title: "When", cell: (e) => <Instant at={e.at} /> },
+  { title: "What", cell: (e) => eventWord(e.kind) },
+  { title: "Of", cell: (e) => <Of event={e} /> },
+  { title: "By", cell: (e) => <bdi>{e.by}</bdi> },
+  { title: "Why", cell: (e) => <Why event={e} /> },
+];
+
+/** Events lists events of a node and below it, newest first. */
+export function Events({ tree, node }: { tree: string; node: string }) {
+  const interest = { tree, usage: true, queue: true, configuration: true };
+  const pages = usePages<Event>(`events ${tree} ${node}`, interest, async (read, token, signal) => {
+    const ask = { tree, node, newestFirst: true, before: BigInt(token || 0), pageSize, read };
+    const page = await api.allocations.listEvents(ask, { signal });
+    return { rows: page.events, next: page.next ? String(page.next) : "", read: page.read, filtered: page.filtered };
+  });
+  return (
+    <PagedTable
+      caption="Events"
+      columns={columns}
+      pages={pages}
+      keyOf={(e) => String(e.number)}
+      empty="Nothing is remembered here. The cluster keeps the last 10,000 events, and those of allocations for ten minutes after their end."
+    />
+  );
+}
+
+function Of({ event: e }: { event: Event }) {
+  if (e.crossing) return <NodeLink tree={e.crossing.tree} node={e.crossing.node} />;
+  if (e.scheduled?.limit) return <NodeLink tree={e.scheduled.limit.tree} node={e.scheduled.limit.node} />;
+  if (e.tree) return <NodeLink tree={e.tree} node={e.node} />;
+  return <AllocationLink id={e.id} />;
+}
+
+function Why({ event: e }: { event: Event }) {
+  const reason = reasonText(e.reason, amountText);
+  const c = e.crossing;
+  return (
+    <>
+      {e.decision?.violations.map((v, i) => (
+        <div key={i}>
+          <ViolationLine violation={v} />
+        </div>
+      ))}
+      {reason && <bdi>{reason}</bdi>}
+      {c && (
+        <>
+          <bdi>{c.resource}</bdi>: {String(c.percent)} % of limit {limitText(c.limit, unitOf(c.tree, c.resource))}, used{" "}
+          {amountText(c.tree, c.resource, c.used)}
+        </>
+      )}
+      {e.scheduled?.limit && <bdi>{e.scheduled.limit.reason || e.scheduled.limit.id}</bdi>}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+// One resource of a node: a bar, what is used and what is free in words, and what else is to be known.
+import type { ResourceUsage } from "#gen/tree_pb";
+import { shareOf } from "../components/bar";
+import { nodeName } from "../format";
+import { beyondShare, fillOf, marksOf, roomText, usedText } from "./words";
+
+/** UsageCell is three lines: numbers, bar, marks. The state is told by a word and a pattern beside the colour. */
+export function UsageCell({ tree, node, usage }: { tree: string; node: string; usage: ResourceUsage }) {
+  const state = fillOf(usage);
+  const used = usage.subtree > 0n || state !== "unlimited";
+  const none = usage.over > 0n || usage.headroom === 0n;
+  return (
+    <span class="usage-cell" data-usage={`${nodeName(tree, node)}: ${usage.resource}`}>
+      <span class={used ? "usage-numbers" : "usage-numbers quiet"}>
+        <span class="usage-used">{usedText(usage)}</span>
+        <span class={none ? "usage-none" : "quiet"}>{roomText(usage)}</span>
+      </span>
+      <FilledBar usage={usage} />
+      <span class="usage-marks">{marksOf(usage).join(", ")}</span>
+    </span>
+  );
+}
+
+/** FilledBar is the bar alone. What is held beyond a share is hatched. */
+export function FilledBar({ usage }: { usage: ResourceUsage }) {
+  const beyond = beyondShare(usage);
+  const own = Number(usage.subtree - beyond) / Number(usage.subtree);
+  const width = beyond > 0n ? own : (shareOf(usage) ?? 0);
+  return (
+    <span class={`bar bar-${fillOf(usage)}`} aria-hidden="true">
+      <span class="bar-used" style={{ width: `${width * 100}%` }} />
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+// What stands beside the bars of a node: what waits, holds, and numbers of applications.
+import type { NodeUsage } from "#gen/tree_pb";
+import { Ago } from "../components/time";
+import { address } from "../router";
+
+/** WaitingMark says how many requests wait at a node and below it, and for how long the oldest does. */
+export function WaitingMark({ tree, node, inert }: { tree: string; node: NodeUsage; inert?: boolean }) {
+  return <WaitingCount tree={tree} node={node.node} count={node.waitingRequests} since={node.waitingSinceLedgerMs} inert={inert} />;
+}
+
+interface WaitingProps {
+  tree: string;
+  node: string;
+  count: bigint;
+  since: bigint;
+  /** Not reached by the tabulator, because the keys of a grid lead there. */
+  inert?: boolean;
+}
+
+/** WaitingCount leads to the requests that wait. */
+export function WaitingCount({ tree, node, count, since, inert }: WaitingProps) {
+  if (count === 0n) return null;
+  return (
+    <a href={address("queue", { tree, node })} tabIndex={inert ? -1 : undefined}>
+      {String(count)} waiting, oldest <Ago ledgerMs={since} />
+    </a>
+  );
+}
+
+/** holdWords says what a hold of a node does. */
+export function holdWords(node: NodeUsage): string {
+  const hold = node.hold;
+  if (!hold) return "";
+  const above = hold.node !== node.node;
+  const word = hold.drain ? (hold.drained ? "drained" : "draining") : "on hold";
+  return `${word}${above ? " with a node above" : ""}`;
+}
+
+/** NodeMarks are the marks of a node itself. */
+export function NodeMarks({ node }: { node: NodeUsage }) {
+  const hold = holdWords(node);
+  const apps = node.maxApplications > 0n;
+  if (!hold && !apps) return null;
+  return (
+    <>
+      {hold && (
+        <span class="mark mark-hold">
+          {hold}
+          {node.hold!.reason && (
+            <>
+              : <bdi>{node.hold!.reason}</bdi>
+            </>
+          )}
+        </span>
+      )}
+      {apps && (
+        <span class="quiet">
+          {String(node.runningApplications)} of {String(node.maxApplications)} applications
+        </span>
+      )}
+    </>
+  );
+}

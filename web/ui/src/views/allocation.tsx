@@ -1,0 +1,126 @@
+// One allocation or waiting request.
+import { AllocationState, type Allocation } from "#gen/allocation_pb";
+import { api } from "../api/clients";
+import { useRead } from "../api/read";
+import { AskAgainLink } from "../components/ask_again";
+import { Claims } from "../components/claims";
+import { Part } from "../components/part";
+import { Empty, FailureNote } from "../components/states";
+import { hasEnded, stateWord } from "../requests/allocation";
+import { filter } from "../components/filters";
+import { AllocationChanges } from "./allocation_changes";
+import { AllocationFacts } from "./allocation_facts";
+import { AllocationHistory } from "./allocation_history";
+import { Denied } from "./allocation_denied";
+import { Asks, InQueue } from "./allocation_waiting";
+
+/** AllocationPage shows the allocation that the address names. */
+export function AllocationPage() {
+  const id = filter("id");
+  if (!id) return <Empty>Name an allocation: press / and write its id.</Empty>;
+  return <Named key={id} id={id} />;
+}
+
+function Named({ id }: { id: string }) {
+  const read = useRead(`allocation ${id}`, { queue: true, usage: true, items: true }, (fresh, signal) =>
+    api.allocations.getAllocation({ id, read: fresh }, { signal }),
+  );
+  const allocation = read.data?.allocation;
+  const missing = read.failure?.kind === "missing" && !allocation;
+  return (
+    <>
+      <h1>
+        <bdi>{id}</bdi> {allocation && <State allocation={allocation} />}
+      </h1>
+      {read.loading && <p class="quiet">Reading…</p>}
+      {read.failure && !missing && <FailureNote failure={read.failure} again={read.again} />}
+      {missing && <Denied id={id} />}
+      {allocation && <Record allocation={allocation} changed={read.again} />}
+      <AllocationHistory id={id} allocation={allocation} />
+    </>
+  );
+}
+
+/** State is the state of an allocation as a mark with its word. */
+function State({ allocation }: { allocation: Allocation }) {
+  const word = stateWord(allocation.state);
+  return <span class={`state state-${word.replace(" ", "-")}`}>{word}</span>;
+}
+
+function Record({ allocation, changed }: { allocation: Allocation; changed: () => void }) {
+  return (
+    <>
+      <AllocationChanges allocation={allocation} changed={changed} />
+      <div class="columns">
+        <div>
+          <What allocation={allocation} />
+          <Part title="Facts">
+            <AllocationFacts allocation={allocation} />
+          </Part>
+        </div>
+        <div>
+          <InQueue allocation={allocation} />
+          <Pairs title="Labels" pairs={allocation.labels} />
+          <UserData pairs={allocation.userData} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function What({ allocation: a }: { allocation: Allocation }) {
+  if (a.state === AllocationState.WAITING) return <Asks allocation={a} />;
+  return (
+    <>
+      <Part title={hasEnded(a.state) ? "Held" : "Holds"}>
+        <Claims claims={a.claims} />
+        <AskAgainLink allocation={a} />
+      </Part>
+      {a.resize && <Asks allocation={a} />}
+    </>
+  );
+}
+
+function Pairs({ title, pairs }: { title: string; pairs: Record<string, string> }) {
+  if (!Object.keys(pairs).length) return null;
+  return (
+    <Part title={title}>
+      <PairList pairs={pairs} />
+    </Part>
+  );
+}
+
+/** User data may have secrets, so that it is shown on demand. */
+function UserData({ pairs }: { pairs: Record<string, string> }) {
+  const count = Object.keys(pairs).length;
+  if (!count) return null;
+  return (
+    <Part title="User data">
+      <details>
+        <summary>
+          Show {count} {count === 1 ? "value" : "values"}, which may be secret
+        </summary>
+        <PairList pairs={pairs} />
+      </details>
+    </Part>
+  );
+}
+
+function PairList({ pairs }: { pairs: Record<string, string> }) {
+  return (
+    <dl class="facts">
+      {Object.keys(pairs)
+        .sort()
+        .map((name) => (
+          <div key={name}>
+            <dt>
+              <bdi>{name}</bdi>
+            </dt>
+            <dd>
+              <bdi>{pairs[name]}</bdi>
+            </dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,54 @@
+// What has happened to an allocation.
+import type { Allocation } from "#gen/allocation_pb";
+import { api } from "../api/clients";
+import { useRead } from "../api/read";
+import { amountText } from "../api/units";
+import { AllocationLink } from "../components/names";
+import { Empty, FailureNote } from "../components/states";
+import { Table, type Column } from "../components/table";
+import { Instant } from "../components/time";
+import { reasonText } from "../requests/allocation";
+import { historyOf, type Happening } from "../requests/history";
+import { ViolationLine } from "../components/in_the_way";
+
+const columns: Column<Happening>[] = [
+  { title: "When", cell: (h) => <Instant at={h.at} /> },
+  { title: "What", cell: (h) => h.what },
+  { title: "By", cell: (h) => h.event?.by && <AllocationLink id={h.event.by} /> },
+  { title: "Why", cell: (h) => <Why happening={h} /> },
+];
+
+/** AllocationHistory joins the record with the events of its id. */
+export function AllocationHistory({ id, allocation }: { id: string; allocation?: Allocation }) {
+  const read = useRead(`events ${id}`, { queue: true, usage: true }, (fresh, signal) =>
+    api.allocations.listEvents({ id, pageSize: 1000, read: fresh }, { signal }),
+  );
+  const rows = historyOf(allocation, read.data?.events ?? []);
+  return (
+    <section>
+      <h2>History</h2>
+      {read.failure && <FailureNote failure={read.failure} again={read.again} />}
+      {rows.length > 0 ? (
+        <Table caption="What has happened" columns={columns} rows={rows} keyOf={(h) => h.key} />
+      ) : (
+        !read.loading && <Empty>Nothing is remembered. The cluster keeps the last 10,000 events.</Empty>
+      )}
+    </section>
+  );
+}
+
+function Why({ happening }: { happening: Happening }) {
+  const event = happening.event;
+  const violations = event?.decision?.violations ?? [];
+  const reason = reasonText(event?.reason, amountText);
+  return (
+    <>
+      {violations.map((v, i) => (
+        <div key={i}>
+          <ViolationLine violation={v} />
+        </div>
+      ))}
+      {reason && <bdi>{reason}</bdi>}
+    </>
+  );
+}
