@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,6 +35,9 @@ type backupSchedule struct {
 	prefix string
 	node   backupNode
 	log    hclog.Logger
+
+	// last is when the last backup succeeded; nil before the first.
+	last atomic.Pointer[time.Time]
 
 	failures  prometheus.Counter
 	succeeded prometheus.Gauge
@@ -128,6 +132,8 @@ func (b *backupSchedule) saveIfChanged(ctx context.Context) error {
 			return err
 		}
 	}
+	now := time.Now()
+	b.last.Store(&now)
 	b.succeeded.SetToCurrentTime()
 	b.index.Set(float64(applied))
 	return b.removeOldest()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -22,7 +23,7 @@ const (
 )
 
 // loadBootstrapSecret returns the SHA-256 of the secret in a file, without white space around it; zero for no file. It
-// refuses a file that other users than its owner can use, because the secret makes its holder an administrator.
+// refuses a file that is not private, because the secret makes its holder an administrator.
 func loadBootstrapSecret(path string) ([sha256.Size]byte, error) {
 	var none [sha256.Size]byte
 	if path == "" {
@@ -37,7 +38,7 @@ func loadBootstrapSecret(path string) ([sha256.Size]byte, error) {
 	if err != nil {
 		return none, fmt.Errorf("bootstrap-secret-file: %w", err)
 	}
-	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
+	if mode := info.Mode(); !isPrivate(mode, isOthersFile(info)) {
 		return none, fmt.Errorf("bootstrap-secret-file: %s (mode %04o) is not a file of its owner alone: chmod 0600 %s",
 			path, mode.Perm(), path)
 	}
@@ -51,6 +52,16 @@ func loadBootstrapSecret(path string) ([sha256.Size]byte, error) {
 			len(secret), minBootstrapSecret, maxBootstrapSecret, errSecretLength)
 	}
 	return sha256.Sum256([]byte(secret)), nil
+}
+
+// isPrivate reports whether a file is for one user alone. The group may read the file of another user: systems that run
+// containers hand secrets over so, as files of root that a group of the process reads.
+func isPrivate(mode fs.FileMode, isOthers bool) bool {
+	forbidden := fs.FileMode(0o077)
+	if isOthers {
+		forbidden = 0o037
+	}
+	return mode.IsRegular() && mode.Perm()&forbidden == 0
 }
 
 // errSecretLength says how to make a good secret.

@@ -56,3 +56,27 @@ func TestBootstrapSecret(t *testing.T) {
 		t.Error("a missing file is a secret")
 	}
 }
+
+// TestPrivateFiles: a file is for its owner alone, except that a group may read what another user owns.
+func TestPrivateFiles(t *testing.T) {
+	for mode, want := range map[os.FileMode]struct{ own, others bool }{
+		0o400: {true, true}, 0o600: {true, true}, 0o440: {false, true}, 0o640: {false, true},
+		0o460: {false, false}, 0o450: {false, false}, 0o404: {false, false}, 0o444: {false, false},
+		os.ModeDir | 0o400: {false, false},
+	} {
+		if own, others := isPrivate(mode, false), isPrivate(mode, true); own != want.own || others != want.others {
+			t.Errorf("%v: own %v, of another user %v, want %+v", mode, own, others, want)
+		}
+	}
+	own, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Stat("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if isOthersFile(own) || isOthersFile(root) != (os.Geteuid() != 0) {
+		t.Errorf("of another user: own folder %v, root's %v", isOthersFile(own), isOthersFile(root))
+	}
+}

@@ -45,7 +45,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	recent := new(logBuffer)
 	logger := s.NewLogger(io.MultiWriter(o.Log, recent))
 	tuneCollector(s, os.Getenv, logger)
-	metrics, err := NewTelemetry()
+	metrics, err := NewTelemetry(s.ClusterName)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,8 @@ func Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("serving", "api", node.URL(), "boskos", node.BoskosURL(), "data", s.DataDir, "version", o.Version)
+	logger.Info("serving", "api", node.URL(), "boskos", node.BoskosURL(), "metrics", node.MetricsURL(),
+		"data", s.DataDir, "version", o.Version)
 	reload := reloader{
 		load: o.Load, now: s, log: logger,
 		steps: append(node.security.reloadSteps(), reloadLogLevel(logger)),
@@ -70,10 +71,14 @@ func Run(ctx context.Context, o RunOptions) error {
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	go reload.follow(following, hangups)
+	supervised := newSupervision(node.Node().Status, logger)
+	supervised.serving()
+	go supervised.watch(following)
 	fault := node.Wait(ctx)
 	if fault == nil {
 		logger.Info("stopping")
 	}
+	supervised.stopping()
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopTimeout)
 	defer cancel()
 	err = node.Stop(bounded)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,6 +54,7 @@ func (s Settings) checkSecurity() (faults []error) {
 		{"http-addr", s.HTTPAddr, tlsOff, plainTLS},
 		{"raft-addr", s.RaftAddr, tlsOff, plainTLS},
 		{"boskos-addr", s.BoskosAddr, tlsOff, plainTLS},
+		// metrics-addr is not among them: the setting is for plain text (docs/adr/0113-monitoring-has-its-own-address.md).
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
 		if plain.is && plain.address != "" && !IsLoopback(plain.address) {
@@ -162,6 +164,14 @@ func (s *security) apiSecurity() rpc.Security {
 		CheckClient: s.certificates.CheckClient(s.auth), ClientChain: s.certificates.ProvedChain(s.auth),
 		ClientRoots: s.certificates.ClientRoots, ClientRequired: s.auth == pki.AuthRequire,
 	}
+}
+
+// certificateEnds is nil without certificates.
+func (s *security) certificateEnds() func() (own, authority time.Time) {
+	if s.certificates == nil {
+		return nil
+	}
+	return s.certificates.Ends
 }
 
 // encryptListener wraps a listener for clients, if there are certificates.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type Process struct {
 	// Telemetry takes the metrics of the node. Nil gives each node a registry of its own, without the metrics of the
 	// process.
 	Telemetry *Telemetry
+	// Dashboard has the files of the dashboard, read again for every request; nil for those in the binary.
+	Dashboard fs.FS
 
 	// note is what the node remembers of access, closed whether it serves no open cluster.
 	note   recovery.Note
@@ -45,11 +48,13 @@ type Process struct {
 
 // Server is one running node with its API.
 type Server struct {
-	node     *cluster.Node
-	service  *Service
-	boskos   *boskosServer
-	security *security
-	url      string
+	node    *cluster.Node
+	service *Service
+	boskos  *boskosServer
+	// monitoring serves the metrics on an address of their own.
+	monitoring *monitoringServer
+	security   *security
+	url        string
 	// served and servedNodes are how serving clients and serving other nodes ended.
 	served, servedNodes chan error
 	// stopLoops ends the loops of the service, stopRenewal the watch over the certificates, stopRecoveryWatch that over
@@ -74,7 +79,7 @@ func Start(ctx context.Context, s Settings, p Process) (*Server, error) {
 		return nil, errors.Join(err, l.close())
 	}
 	p.closed = decideClosed(s, p.note, p.Log)
-	p.Telemetry = p.Telemetry.orPrivate()
+	p.Telemetry = p.Telemetry.orPrivate(s.ClusterName)
 	config := s.nodeConfig(p.Version, p.Log)
 	if config.Observer, err = host.NewObserver(p.Telemetry.labelled); err != nil {
 		return nil, errors.Join(err, l.close())
@@ -96,7 +101,9 @@ func serveNode(
 	if err := secured.registerMetrics(p.Telemetry.labelled); err != nil {
 		return nil, err
 	}
-	service, err := NewService(node, s, p, Transport{Security: secured.apiSecurity(), Network: network})
+	service, err := NewService(node, s, p, Transport{
+		Security: secured.apiSecurity(), CertificateEnds: secured.certificateEnds(), Network: network,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +117,7 @@ func serveNode(
 	if l.boskos != nil {
 		r.boskos.url = secured.listenerURL(l.boskos)
 	}
+	r.monitoring = startMonitoring(l.monitoring, service.api.MonitoringHandler(), p.Log.Named("monitoring"))
 	go func() { r.served <- service.api.Serve(secured.encryptListener(l.api)) }()
 	go func() { r.servedNodes <- service.api.ServeNodes() }()
 	return r, nil
@@ -134,6 +142,9 @@ func (r *Server) URL() string { return r.url }
 
 // BoskosURL is where clients of Boskos are served; empty if they are not.
 func (r *Server) BoskosURL() string { return r.boskos.url }
+
+// MetricsURL is where the metrics are served on an address of their own; empty if they are not.
+func (r *Server) MetricsURL() string { return r.monitoring.url() }
 
 // Wait blocks until ctx ends, and returns nil, or until the node cannot go on, and returns the reason. The caller must
 // call Stop in both cases.
@@ -183,7 +194,7 @@ func (r *Server) Stop(ctx context.Context) error {
 	r.stopRecoveryWatch()
 	err := r.boskos.close(ctx)
 	err = errors.Join(err, r.node.Shutdown(ctx))
-	err = errors.Join(err, r.service.api.Shutdown(ctx))
+	err = errors.Join(err, r.service.api.Shutdown(ctx), r.monitoring.close())
 	return errors.Join(err, <-r.served, <-r.servedNodes)
 }
 
@@ -204,8 +215,8 @@ func (r *Server) AwaitReady(ctx context.Context) error {
 	}
 }
 
-// listeners are the ports that clients know; boskos may be nil.
-type listeners struct{ api, boskos net.Listener }
+// listeners are the ports that clients and monitoring know; boskos and monitoring may be nil.
+type listeners struct{ api, boskos, monitoring net.Listener }
 
 func openListeners(ctx context.Context, s Settings) (l listeners, err error) {
 	if l.api, err = listenAPI(ctx, s.HTTPAddr); err != nil {
@@ -214,15 +225,20 @@ func openListeners(ctx context.Context, s Settings) (l listeners, err error) {
 	if l.boskos, err = listenBoskos(ctx, s.BoskosAddr); err != nil {
 		return l, errors.Join(err, l.close())
 	}
+	if l.monitoring, err = listenMonitoring(ctx, s.MetricsAddr); err != nil {
+		return l, errors.Join(err, l.close())
+	}
 	return l, nil
 }
 
 func (l listeners) close() error {
-	err := l.api.Close()
-	if l.boskos != nil {
-		err = errors.Join(err, l.boskos.Close())
+	var faults []error
+	for _, listener := range []net.Listener{l.api, l.boskos, l.monitoring} {
+		if listener != nil {
+			faults = append(faults, listener.Close())
+		}
 	}
-	return err
+	return errors.Join(faults...)
 }
 
 func listenAPI(ctx context.Context, address string) (net.Listener, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/audit/sink"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/compat/boskos"
+	keystone "github.com/quorate/quorate/compat/keystone/rest"
 	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/rpc"
 	"github.com/quorate/quorate/webhook"
@@ -36,6 +37,9 @@ type Service struct {
 type Transport struct {
 	// Security is how nodes and callers prove who they are.
 	Security rpc.Security
+	// CertificateEnds is when the certificate of the node ends, and the first authority that it trusts; nil without
+	// certificates.
+	CertificateEnds func() (own, authority time.Time)
 	// Network carries calls between nodes apart from those of clients; nil sends them to the API of the other node.
 	Network rpc.Network
 	// Peers carries calls to other nodes instead of a network; nil for the network. Simulations set it.
@@ -46,7 +50,7 @@ type Transport struct {
 // address for it. The node asks the other nodes through it from then on. Nothing listens yet: [Start] opens the
 // ports, a simulation calls [Service.API] and [Service.Boskos].
 func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Service, error) {
-	p.Telemetry = p.Telemetry.orPrivate()
+	p.Telemetry = p.Telemetry.orPrivate(s.ClusterName)
 	registerer := p.Telemetry.labelled
 	if err := watchNode(registerer, node); err != nil {
 		return nil, err
@@ -73,13 +77,22 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	if err != nil {
 		return nil, err
 	}
+	pages, err := newDashboard(s, p)
+	if err != nil {
+		return nil, err
+	}
+	backups, err := newBackupSchedule(s, node, registerer, p.Log.Named("backups"))
+	if err != nil {
+		return nil, err
+	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
-		FrontEnds: apiFrontEnds, OpenFrontEnds: openFrontEnds(s),
+		FrontEnds: apiFrontEnds(s), Dashboard: pages, OpenFrontEnds: openFrontEnds(s),
 		Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
-		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
+		Limits: s.apiLimits(), Backups: node, Upkeep: upkeep(t.CertificateEnds, backups),
+		Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
 		BootstrapSecret: secret, Recovery: recoveryOffer(s), Closed: p.closed, WasGuarded: p.note.Guarded,
 		Audit: records, AuditRequired: s.AuditRequired != auditNone, AuditGrants: s.AuditRequired == auditAll,
 		AuditReads: slices.Contains(s.AuditClasses, auditReads), CheckWebhook: deliverer.CheckURL,
@@ -89,7 +102,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
 	node.SetPeerClient(api)
-	service := &Service{api: api, record: recorder.Run, audit: records, deliver: deliverer.Run}
+	service := &Service{api: api, record: recorder.Run, audit: records, deliver: deliverer.Run, backups: backups}
 	if slices.Contains(s.AuditClasses, auditHolds) {
 		last := records.Holds()
 		recorder := &holdRecorder{
@@ -103,10 +116,24 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 			return nil, err
 		}
 	}
-	if service.backups, err = newBackupSchedule(s, node, registerer, p.Log.Named("backups")); err != nil {
-		return nil, err
-	}
 	return service, nil
+}
+
+// upkeep tells of certificates, which may be nil, and of periodic backups.
+func upkeep(certificateEnds func() (own, authority time.Time), backups *backupSchedule) func() rpc.Upkeep {
+	return func() rpc.Upkeep {
+		var u rpc.Upkeep
+		if certificateEnds != nil {
+			u.CertificateEnds, u.AuthorityEnds = certificateEnds()
+		}
+		if backups != nil {
+			u.BackupEvery = backups.every
+			if last := backups.last.Load(); last != nil {
+				u.LastBackup = *last
+			}
+		}
+		return u
+	}
 }
 
 // API answers what arrives at the port of the API.
@@ -152,12 +179,29 @@ func (s *Service) RunLoops(ctx context.Context) {
 	running.Wait()
 }
 
-// apiFrontEnds speak the protocols of other systems on the API's port.
-var apiFrontEnds = []rpc.FrontEnd{
-	{
+// apiFrontEnds speak the protocols of other systems on the API's port, and show the plain page.
+func apiFrontEnds(s Settings) []rpc.FrontEnd {
+	list := []rpc.FrontEnd{{
 		Name: "yunikorn", Pattern: "/ws/v1/", WriteError: yunikorn.WriteError,
 		New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) },
-	},
+	}}
+	if s.Keystone {
+		list = append(list, keystoneFrontEnd(keystone.Prefix), keystoneFrontEnd(keystone.VersionsPath))
+	}
+	if s.UI != uiOff {
+		list = append(list, plainPage)
+	}
+	return list
+}
+
+func keystoneFrontEnd(pattern string) rpc.FrontEnd {
+	return rpc.FrontEnd{ //nolint:gosec // TokenHeader is the name of a header
+		Name: "keystone", Pattern: pattern, TokenHeader: "X-Auth-Token", WriteError: keystone.WriteError,
+		NeedsCaller: keystone.NeedsCaller,
+		New: func(s rpc.Services) http.Handler {
+			return keystone.NewHandler(s.Trees, keystone.Options{Caller: rpc.CallerName})
+		},
+	}
 }
 
 // boskosName is the front end of Boskos in callers and bindings.

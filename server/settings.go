@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -31,6 +32,7 @@ type Settings struct {
 	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr" default:"127.0.0.1:7101" group:"Addresses" help:"address of the API"`
 	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr" help:"address for Boskos clients, which need a port of their own; not served if empty"`
 	BoskosOpen      bool          `koanf:"boskos-open" yaml:"boskos-open" help:"in a guarded cluster, let Boskos clients without a token do what bindings give the user frontend/boskos; the same on all nodes"`
+	Keystone        bool          `koanf:"keystone" yaml:"keystone" help:"serve Keystone's API of unified limits below /keystone/v3 on the address of the API, for OpenStack services with oslo.limit; the same on all nodes"`
 	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr" default:"127.0.0.1:7201" help:"address for the replication between nodes"`
 	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr" default:"127.0.0.1:7301" help:"address for the gossip between nodes, TCP and UDP"`
 	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr" help:"address at which clients and other nodes reach the API, if different from http-addr"`
@@ -47,13 +49,14 @@ type Settings struct {
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate; it must not be readable by all users"`
 	TLSClientCA     string        `koanf:"tls-client-ca" yaml:"tls-client-ca" help:"file with the certificates of the authority of clients of the API; that of tls-ca if empty. Nodes are never verified with it"`
 	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must present: none (certificates are ignored), request (a certificate of the authority identifies the caller, if there is one) or require"`
-	BootstrapSecret string        `koanf:"bootstrap-secret-file" yaml:"bootstrap-secret-file" help:"file with the secret that makes the first administrator (quorate access bootstrap), the same on all nodes; only its owner may read it"`
+	BootstrapSecret string        `koanf:"bootstrap-secret-file" yaml:"bootstrap-secret-file" help:"file with the secret that makes the first administrator (quorate access bootstrap), the same on all nodes; only its owner may read it, or the group too if another user owns it"`
 	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the gossip keys, one per line, the first of which encrypts; SIGHUP reads it again"`
 	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"accept only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
 	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt the gossip that this node sends; false until all nodes have a key"`
 	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text (gossip excepted), where the network keeps strangers out"`
 	InsecureOpen    bool          `koanf:"insecure-open" yaml:"insecure-open" help:"serve other machines while the cluster is open, so that everyone who reaches this node may do everything; insecure includes it, and a guarded cluster needs neither"`
 	CORSOrigin      []string      `koanf:"cors-origin" yaml:"cors-origin" help:"origins of web pages of other sites that may call the API, such as https://quotas.example.org; none if empty"`
+	UI              string        `koanf:"ui" yaml:"ui" default:"read" help:"the dashboard on the address of the API: off, read (it only shows) or write (it also offers changes, which callers need the rights for)"`
 	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers faster and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"take a snapshot after this many new log entries"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to check whether a snapshot is due"`
@@ -81,6 +84,7 @@ type Settings struct {
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"Logs, profiles and traces" help:"minimum level to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	MetricsNodes    []string      `koanf:"metrics-nodes" yaml:"metrics-nodes" help:"nodes whose usage /metrics shows by themselves, as TREE for a root or TREE:node/path, where * stands for any characters of one name: tenants:* is all children of the root; none if empty"`
+	MetricsAddr     string        `koanf:"metrics-addr" yaml:"metrics-addr" help:"address that serves /metrics, /livez and /readyz in plain text and to everyone who reaches it, beside the address of the API, so that monitoring needs no certificate and no token; not served if empty"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
 	OTLPEndpoint    string        `koanf:"otlp-endpoint" yaml:"otlp-endpoint" help:"URL of an OpenTelemetry collector that accepts traces over HTTP; no traces are sent if empty"`
 	TraceSample     float64       `koanf:"trace-sample" yaml:"trace-sample" default:"0.1" help:"share of calls to trace, 0 to 1, among those whose caller did not decide it"`
@@ -123,6 +127,9 @@ func (s Settings) Validate() error {
 		faults = append(faults, fmt.Errorf(
 			"log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
+	if !slices.Contains(uiModes, s.UI) {
+		faults = append(faults, fmt.Errorf("ui is %q: allowed are off, read and write", s.UI))
+	}
 	faults = append(faults, s.checkTracing())
 	faults = append(faults, s.checkBackups()...)
 	faults = append(faults, s.checkAudit()...)
@@ -137,6 +144,12 @@ func (s Settings) Validate() error {
 	faults = append(faults, s.checkAddresses()...)
 	return errors.Join(append(faults, s.checkSecurity()...)...)
 }
+
+// uiOff is the setting of ui that serves no dashboard.
+const uiOff = "off"
+
+// uiModes are the settings of ui.
+var uiModes = []string{uiOff, "read", "write"}
 
 // maxCallRate bounds calls-per-second-per-user; a server serves fewer.
 const maxCallRate = 1_000_000
@@ -237,6 +250,7 @@ func (s Settings) checkAddresses() (faults []error) {
 		{"raft-addr", s.RaftAddr, false},
 		{"gossip-addr", s.GossipAddr, false},
 		{"boskos-addr", s.BoskosAddr, true},
+		{"metrics-addr", s.MetricsAddr, true},
 		{"pprof-addr", s.PprofAddr, true},
 	} {
 		if _, _, err := net.SplitHostPort(address.value); err != nil && (address.value != "" || !address.optional) {

@@ -21,6 +21,15 @@ import (
 // this order; the last one wins. The flags are those of [AddFlags]. It returns an error that names every fault if the
 // settings are not valid.
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
+	s, err := readSettings(flags, environ)
+	if err != nil {
+		return Settings{}, err
+	}
+	return s, s.Validate()
+}
+
+// readSettings is Load without checks of the values.
+func readSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	path, err := configFile(flags, environ)
 	if err != nil {
 		return Settings{}, err
@@ -45,7 +54,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := k.Unmarshal("", &s); err != nil {
 		return Settings{}, fmt.Errorf("reading the settings: %w", err)
 	}
-	return s, s.Validate()
+	return s, nil
 }
 
 // configFile is the file that --config or QUORATE_CONFIG names; empty if neither does.

@@ -17,41 +17,55 @@ import (
 // Telemetry is the metrics of a process and of the nodes in it.
 type Telemetry struct {
 	registry *prometheus.Registry
-	// labelled takes the metrics of one node.
-	labelled prometheus.Registerer
+	// process takes the metrics of the process, labelled those of one node. Both add the label of the cluster.
+	process, labelled prometheus.Registerer
 }
 
-// NewTelemetry makes a registry with the metrics of this process. A process calls it once, because raft reports to one
-// place for the whole process.
-func NewTelemetry() (*Telemetry, error) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if err := host.InstallMetrics(registry); err != nil {
+// ClusterLabel is the label of every metric that names the cluster.
+const ClusterLabel = "cluster"
+
+// NewTelemetry makes a registry with the metrics of this process, whose nodes belong to the named cluster; an empty
+// name is that of [cluster.Config]. A process calls it once, because raft reports to one place for the whole process.
+func NewTelemetry(clusterName string) (*Telemetry, error) {
+	t := newTelemetry(clusterName)
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := t.process.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the process: %w", err)
+		}
+	}
+	if err := host.InstallMetrics(t.process); err != nil {
 		return nil, err
 	}
-	return &Telemetry{registry: registry, labelled: registry}, nil
+	return t, nil
+}
+
+func newTelemetry(clusterName string) *Telemetry {
+	registry := prometheus.NewRegistry()
+	named := cluster.Config{ClusterName: clusterName}.WithDefaults().ClusterName
+	process := prometheus.WrapRegistererWith(prometheus.Labels{ClusterLabel: named}, registry)
+	return &Telemetry{registry: registry, process: process, labelled: process}
 }
 
 // ForNode labels what a node reports with its id, for a process with several nodes.
 func (t *Telemetry) ForNode(id string) *Telemetry {
 	own := *t
-	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"node": id}, t.registry)
+	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"node": id}, t.process)
 	return &own
 }
 
-// orPrivate is t, or a registry for one node if t is nil.
-func (t *Telemetry) orPrivate() *Telemetry {
+// orPrivate is t, or a registry for one node of the cluster if t is nil.
+func (t *Telemetry) orPrivate(clusterName string) *Telemetry {
 	if t != nil {
 		return t
 	}
-	registry := prometheus.NewRegistry()
-	return &Telemetry{registry: registry, labelled: registry}
+	return newTelemetry(clusterName)
 }
 
 // handler answers /metrics.
 func (t *Telemetry) handler() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.process})
 }
 
 // exposition is what /metrics answers.

@@ -67,6 +67,7 @@ var tenantReads = []struct{ method, body string }{
 		"amounts": {"cores": 1}}]}`},
 	{"AllocationService/Renew", `{"id": "secret-lease", "ttlMs": 60000}`},
 	{"TreeService/GetConfiguration", `{}`},
+	{"TreeService/GetConfiguration", `{"manifest": true}`},
 	{"TreeService/GetTree", `{"name": "cern"}`},
 	{"TreeService/GetUsage", `{"tree": "cern"}`},
 	{"TreeService/ListPrincipals", `{"tree": "cern", "kind": "HOLDER_KIND_USER"}`},

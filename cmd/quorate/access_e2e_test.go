@@ -123,6 +123,7 @@ func TestAGuardedCluster(t *testing.T) {
 			t.Errorf("%s shows its metrics with %d to everyone", f.id, status)
 		}
 	}
+	checkGuardedPlainPage(t, list[1], tokens)
 }
 
 // TestARevokedTokenWhileTheLeaderDies: no write with a token is applied behind its revocation, on any server and

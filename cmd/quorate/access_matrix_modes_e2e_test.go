@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,9 +16,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
-// modeCallers are the columns that the modes are compared in: those without rights, and one of each kind of rights.
+// modeCallers are the columns in which the modes and the protocols are compared: those without rights, and one of each
+// kind of rights.
 var modeCallers = []string{
 	"anonymous", "owner", "dummy", "viewer", "holder", "operator", "node-admin", "root", "c-viewer",
 	"c-cluster-operator", "c-security-admin", "stranger",
@@ -71,9 +72,10 @@ func isWider(normal, now string) bool {
 // TestAccessMatrixInOtherModes: whatever a cluster is busy with, or lacks, it allows nothing that it does not allow in
 // normal times.
 func TestAccessMatrixInOtherModes(t *testing.T) {
+	verify.Only(t) // two minutes
 	t.Parallel()
 	list, processes, admin, callers := matrixCluster(t)
-	callers = slices.DeleteFunc(callers, func(c matrixCaller) bool { return !slices.Contains(modeCallers, c.name) })
+	callers = callersFor(false, callers)
 	golden, owner := readGoldenMatrix(t), matrixClient(t, list[0], callers, "owner")
 	prepare := func(r matrixRun) matrixRun {
 		r.since = prepareMatrix(t, owner, r.name, callers)

@@ -103,8 +103,10 @@ func receiveFirst(
 	if !stream.Receive() {
 		return nil, stream.Err()
 	}
-	if news := stream.Msg().Descriptor().Fields().ByName("allocation"); news != nil && !stream.Msg().Has(news) {
-		return nil, nil //nolint:nilnil // a heartbeat
+	for _, name := range []protoreflect.Name{"allocation", "trees"} {
+		if news := stream.Msg().Descriptor().Fields().ByName(name); news != nil && !stream.Msg().Has(news) {
+			return nil, nil //nolint:nilnil // a heartbeat, or nothing about a tree
+		}
 	}
 	return stream.Msg(), nil
 }

@@ -154,10 +154,13 @@ func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 	awaitCondition(t, f.id+" does not report it", func() bool {
 		_, page := httpGet(t, f.baseURL()+"/metrics")
 		for _, line := range []string{
-			`quorate_grants_total{from="queue",tree="busy"} 1`, `quorate_ends_total{kind="expired",tree="busy"} 1`,
-			`quorate_ends_total{kind="released",tree="busy"} 1`, `quorate_lease_duration_seconds_count{tree="busy"} 1`,
-			`quorate_wait_duration_seconds_count{tree="busy"} 1`, `quorate_held_claims{tree="busy"} 2`,
-			`quorate_items{resource="machine",state="free",tree="busy"} 2`,
+			`quorate_grants_total{cluster="quorate",from="queue",tree="busy"} 1`,
+			`quorate_ends_total{cluster="quorate",kind="expired",tree="busy"} 1`,
+			`quorate_ends_total{cluster="quorate",kind="released",tree="busy"} 1`,
+			`quorate_lease_duration_seconds_count{cluster="quorate",tree="busy"} 1`,
+			`quorate_wait_duration_seconds_count{cluster="quorate",tree="busy"} 1`,
+			`quorate_held_claims{cluster="quorate",tree="busy"} 2`,
+			`quorate_items{cluster="quorate",resource="machine",state="free",tree="busy"} 2`,
 		} {
 			if !strings.Contains(page, "\n"+line+"\n") {
 				return false

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/internal/servertest"
 )
 
 const boskosBindings = `trees:
@@ -26,7 +28,7 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 			t.Parallel()
 			urls := map[string]string{}
 			list, _, tokens := guardedCluster(t, func(f serverFlags) []string {
-				port := freePorts(t, 1)[0]
+				port := servertest.FreePorts(t, 1)[0]
 				urls[f.id] = "http://" + port
 				more := []string{"--boskos-addr", port}
 				if isOpen {

@@ -10,12 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/servertest"
 )
 
 // withBoskos returns the flags of a server that also serves Boskos clients, and the address for them.
 func withBoskos(t *testing.T) (f serverFlags, url string) {
 	t.Helper()
-	port := freePorts(t, 1)[0]
+	port := servertest.FreePorts(t, 1)[0]
 	return singleServer(t, "--boskos-addr", port), "http://" + port
 }
 
@@ -32,7 +34,7 @@ func TestBoskosAddress(t *testing.T) {
 		t.Errorf("acquire: %d %s", status, body)
 	}
 	if _, body := httpGet(t, f.baseURL()+"/metrics"); !strings.Contains(body,
-		`boskos_resources{state="busy",type="gcp-project"} 1`) {
+		`boskos_resources{cluster="quorate",state="busy",type="gcp-project"} 1`) {
 		t.Errorf("the metrics do not say that one is busy:\n%s", body)
 	}
 	if status, body := httpGet(t, f.baseURL()+"/acquire"); status != http.StatusNotFound {

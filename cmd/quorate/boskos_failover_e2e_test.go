@@ -15,6 +15,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -28,7 +29,7 @@ type boskosCluster struct {
 func startBoskosCluster(t *testing.T, file string) *boskosCluster {
 	t.Helper()
 	c := &boskosCluster{flags: threeServers(t)}
-	for i, port := range freePorts(t, 3) {
+	for i, port := range servertest.FreePorts(t, 3) {
 		c.flags[i].more = append(slices.Clone(c.flags[i].more), "--boskos-addr", port)
 		c.urls = append(c.urls, "http://"+port)
 		c.servers = append(c.servers, startProcess(t, c.flags[i].commandLine()...))

@@ -69,11 +69,19 @@ func TestRequests(t *testing.T) {
 		"usage tenants --depth 1 --fullest --at-least 90%": &quoratev1.GetUsageRequest{
 			Tree: "tenants", Subtree: true, MaxDepth: 1, AtLeastPercent: 90, FullestFirst: true,
 		},
+		"usage tenants --name-contains ant-1": &quoratev1.GetUsageRequest{
+			Tree: "tenants", Subtree: true, NameContains: "ant-1",
+		},
 		"activity tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
-			Tree: "tenants", Node: "tenant-1",
+			Tree: "tenants", Node: "tenant-1", LastSteps: 12,
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
-		"activity cern --resource gpu": &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu"},
+		"activity cern --resource gpu --last 6m": &quoratev1.GetActivityRequest{
+			Tree: "cern", Resource: "gpu", LastSteps: 2,
+		},
+		"activity cern cern:atlas --last 24h": &quoratev1.GetActivityRequest{
+			Tree: "cern", Nodes: []string{"", "atlas"}, LastSteps: 288,
+		},
 		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
 			NameHolders: true,
@@ -430,7 +438,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"__complete usage ":      "cern\nci\nproviders\ntenants\n",
 		"__complete limits set ": "cern\n",
-		"__complete -o ":         "table\njson\nyaml\n",
+		"__complete -o ":         "table\nwide\nname\njson\njsonl\nyaml\ncsv\n",
 	} {
 		if _, stdout, _ := runQuorate(server, "", strings.Split(line, " ")...); !strings.HasPrefix(stdout, want) {
 			t.Errorf("%s offers %q, want %q", line, stdout, want)

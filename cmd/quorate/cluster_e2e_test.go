@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -50,7 +51,10 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 		insist(0, "remove "+id)
 		insist(0, fmt.Sprintf("wait --voters %d --healthy", 4-i))
 	}
-	if end := insist(0, "remove n1"); !strings.Contains(end.stdout, "unchanged") {
+	if end := insist(1, "remove n1"); !strings.Contains(end.stderr, "n1 is not a member") {
+		t.Errorf("removed twice: %s", end.stderr)
+	}
+	if end := insist(0, "remove n1 --missing-ok"); !strings.Contains(end.stdout, "unchanged") {
 		t.Errorf("removed twice: %s", end.stdout)
 	}
 	if end := insist(3, "remove n5"); !strings.Contains(end.stderr, "min-quorum is 3") {
@@ -92,7 +96,7 @@ func allHeld(ctx context.Context, t *testing.T, calls *client.Client) map[string
 // join address, so it must be added by command.
 func fiveServers(t *testing.T) []serverFlags {
 	t.Helper()
-	dir, ports := t.TempDir(), freePorts(t, 15)
+	dir, ports := t.TempDir(), servertest.FreePorts(t, 15)
 	var list []serverFlags
 	for i := range 5 {
 		id := fmt.Sprintf("n%d", i+1)

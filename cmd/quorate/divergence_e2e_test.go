@@ -67,7 +67,7 @@ func TestDivergedServerIsQuarantined(t *testing.T) {
 	servers[bad.id] = startProcess(t, bad.commandLine()...)
 	awaitQuarantine(t, bad)
 	if _, metrics := httpGet(t, first.baseURL()+"/metrics"); !strings.Contains(metrics,
-		"quorate_differing_members 1\n") {
+		`quorate_differing_members{cluster="quorate"} 1`+"\n") {
 		t.Error("the metrics of a healthy server do not tell of the other one")
 	}
 	first.allocateEach(t, "meanwhile")

@@ -1,14 +1,11 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,8 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +21,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/testbinary"
 )
 
@@ -76,7 +72,7 @@ func allowParallelServers() error {
 }
 
 // patience is the timeout of a single step on a busy machine.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // outcome is the output and exit code of a command.
 type outcome struct {
@@ -94,26 +90,8 @@ func runCommand(t *testing.T, args ...string) outcome {
 type process struct {
 	*exec.Cmd
 
-	stdout, stderr safeBuffer
+	stdout, stderr servertest.Buffer
 	ended          chan struct{}
-}
-
-// safeBuffer can be read while a process writes to it.
-type safeBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }
 
 // startProcess runs a command; it does not outlive the test.
@@ -126,7 +104,12 @@ func startCommand(t *testing.T, command *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: command, ended: make(chan struct{})}
 	p.WaitDelay = 10 * time.Second // what a killed command started itself may hold its output open
-	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	if p.Stdout == nil {           // not at a terminal
+		p.Stdout = &p.stdout
+	}
+	if p.Stderr == nil {
+		p.Stderr = &p.stderr
+	}
 	p.Env = append(append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="), p.Env...)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -207,14 +190,14 @@ type serverFlags struct {
 // singleServer returns the flags of a server that forms a cluster by itself.
 func singleServer(t *testing.T, more ...string) serverFlags {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports := servertest.FreePorts(t, 3)
 	return serverFlags{"n1", filepath.Join(t.TempDir(), "data"), ports[0], ports[1], ports[2], more}
 }
 
 // threeServers returns the flags of three servers that form a cluster together.
 func threeServers(t *testing.T) []serverFlags {
 	t.Helper()
-	dir, ports := t.TempDir(), freePorts(t, 9)
+	dir, ports := t.TempDir(), servertest.FreePorts(t, 9)
 	together := []string{"--bootstrap-expect", "3", "--join", strings.Join(ports[6:], ",")}
 	var list []serverFlags
 	for i := range 3 {
@@ -352,35 +335,6 @@ func (f serverFlags) usedCores(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	return answer.GetNodes()[0].GetResources()[0].GetSubtree()
-}
-
-// Ports are counted up from a start that differs between runs, so that concurrent test processes get different ones.
-// These tests use 5000 to 9999; dev and demo search above, other packages below. All are below the range that systems
-// use for outgoing connections.
-var (
-	firstPort = 5_000 + rand.Int32N(3_000)
-	nextPort  atomic.Int32
-)
-
-// freePorts finds loopback addresses that are free for both TCP and UDP.
-func freePorts(t *testing.T, count int) []string {
-	t.Helper()
-	var addresses []string
-	for len(addresses) < count {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1))
-		tcp, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		defer func() { _ = tcp.Close() }()
-		udp, err := net.ListenPacket("udp", address)
-		if err != nil {
-			continue
-		}
-		defer func() { _ = udp.Close() }()
-		addresses = append(addresses, address)
-	}
-	return addresses
 }
 
 // withTimeout returns a context for one call.

@@ -87,7 +87,7 @@ func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quorate
 		}
 		answer.Allocation, answer.Decision = held, &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED}
 	case r.GetRequest().GetClaims()[0].GetAmounts()["cores"] > 20:
-		answer.Decision = explainedDenial()
+		answer.Decision, answer.Levels = explainedDenial(), explainedLevels()
 	default:
 		answer.Decision = &quoratev1.Decision{
 			Outcome:    quoratev1.Outcome_OUTCOME_GRANTED,
@@ -96,6 +96,35 @@ func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quorate
 		}
 	}
 	return answer, nil
+}
+
+// explainedLevels are levels of every verdict.
+func explainedLevels() []*quoratev1.LevelCheck {
+	limit := func(n int64) *int64 { return &n }
+	return []*quoratev1.LevelCheck{
+		{
+			Tree: "cern", Node: "atlas/operations", Resource: "cores", Limit: limit(80), Used: 60, Requested: 21, Left: -1,
+			Verdict: quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED,
+		},
+		{
+			Tree: "cern", Node: "atlas", Resource: "cores", Limit: limit(70), Advisory: true, Used: 60, Requested: 21,
+			Left: -11,
+		},
+		{
+			Tree: "cern", Node: "atlas", Resource: "cores", Limit: limit(9), Used: 2, Requested: 1, Left: 6, Holder: "ann",
+			HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER,
+		},
+		{
+			Tree: "cern", Node: "atlas", Limit: limit(2), Used: 2, Requested: 1, Left: -1, Alternative: 2,
+			Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS, Verdict: quoratev1.LevelVerdict_LEVEL_VERDICT_MAKES_ROOM,
+		},
+		{Tree: "cern", Resource: "cores", Used: 60, Requested: 21},
+		{Tree: "cern", Node: "atlas", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NAMES},
+		{
+			Tree: "cern", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NOTHING,
+			Verdict: quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED,
+		},
+	}
 }
 
 // explainedDenial returns a denial with every kind of violation and every kind of raise.
@@ -122,6 +151,18 @@ func explainedDenial() *quoratev1.Decision {
 					{Node: "atlas/operations/web", User: "sue", Owner: "account/ci", Amount: 45, Claims: 2},
 					{Node: "atlas/operations", Amount: 10, Claims: 1},
 				},
+				Allocations: []*quoratev1.Blocker{
+					{
+						Id: "web-1", Node: "atlas/operations/web", User: "sue", Owner: "account/ci", Amount: 40, Since: someDay,
+						ExpiresLedgerMs: fakeNow + 90_000,
+					},
+					{Id: "web-2", Node: "atlas/operations", Application: "build", Amount: 10, Since: someDay},
+				},
+				OtherAllocations: 3,
+				Ahead: []*quoratev1.Blocker{
+					{Id: "early", Node: "atlas/operations/web", Amount: 30, Since: someDay, Position: 1},
+				},
+				OtherAhead: 2,
 			},
 			{Tree: "tenants", Node: "tenant-1", Resource: "ram"},
 		},
@@ -182,6 +223,16 @@ func (f *fake) ListPrincipals(_ context.Context,
 	f.keepRequest(r)
 	answer := &quoratev1.ListPrincipalsResponse{Read: readInfo(r.GetRead())}
 	switch {
+	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP && r.GetName() != "":
+		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Users: []string{"bob"}, Nodes: []*quoratev1.PrincipalNode{
+			{
+				Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true, MoreMembers: 3,
+				Members: []*quoratev1.GroupMember{
+					{User: "bob", Used: map[string]int64{"cores": 1}, Applications: []string{"fit"}},
+					{User: "eve", Used: map[string]int64{"cores": 1}},
+				},
+			},
+		}}}
 	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP:
 		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Users: []string{"bob"}, Nodes: []*quoratev1.PrincipalNode{
 			{Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true},

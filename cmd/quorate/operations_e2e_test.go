@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -155,7 +156,9 @@ func newOperator(t *testing.T) *operator {
 		t.Fatal(err)
 	}
 	_ = back.Close()
-	o := &operator{in: in, said: make(chan string, 1000), ports: map[string]string{}, free: freePorts(t, 40), dir: dir}
+	o := &operator{
+		in: in, said: make(chan string, 1000), ports: map[string]string{}, free: servertest.FreePorts(t, 40), dir: dir,
+	}
 	go o.readOutput(out)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)

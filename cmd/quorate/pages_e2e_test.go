@@ -24,11 +24,13 @@ import (
 var pages = []string{
 	"docs/from-zuul.md", "docs/zuul-waiting.md", "docs/from-keystone.md", "docs/from-yunikorn.md",
 	"docs/from-quota-manager.md", "docs/from-boskos.md", "docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
-	"docs/features.md",
+	"docs/features.md", "docs/command-line.md", "docs/api.md",
 }
 
 // quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
-var quickPages = map[string]bool{"docs/requests.md": true, "docs/from-boskos.md": true}
+var quickPages = map[string]bool{
+	"docs/requests.md": true, "docs/from-boskos.md": true, "docs/command-line.md": true, "docs/api.md": true,
+}
 
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -50,6 +52,12 @@ func TestPages(t *testing.T) {
 // against a server that knows the bootstrap secret in it.
 func TestAccessPage(t *testing.T) {
 	t.Parallel()
+	playPageInFolder(t, "docs/access.md")
+}
+
+// playPageInFolder plays a page in a folder of its own, with the examples and a bootstrap secret in it.
+func playPageInFolder(t *testing.T, page string, flags ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "bootstrap.secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 43)+"\n"), 0o600); err != nil {
@@ -62,11 +70,11 @@ func TestAccessPage(t *testing.T) {
 	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
 		t.Fatal(err)
 	}
-	f := singleServer(t, "--bootstrap-secret-file", secret)
+	f := singleServer(t, append(flags, "--bootstrap-secret-file", secret)...)
 	startServer(t, f)
 	shell := newShell(t, f.baseURL(), "")
 	shell.dir = dir
-	shell.playPage(t, "docs/access.md")
+	shell.playPage(t, page)
 }
 
 // playPage plays the transcripts of a page and compares it with what happened.
@@ -125,7 +133,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-var notForReaders = regexp.MustCompile("^(make|echo|quorate (dev|server)) ")
+var notForReaders = regexp.MustCompile("^(make|echo|quorate (dev|server|top)) ")
 
 var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
 
@@ -201,7 +209,8 @@ func (s *shell) runInShell(t *testing.T, command string) string {
 	t.Helper()
 	s.commands++
 	there := strings.NewReplacer(pageServer, s.server, pageBoskos, s.boskos)
-	c := exec.Command("sh", "-c", there.Replace(command))
+	command = there.Replace(command)
+	c := exec.Command("sh", "-c", command)
 	c.Dir, c.Env = s.dir, s.env
 	if name, value, ok := exportOf(command); ok { // for the commands behind it, which have shells of their own
 		s.env = append(s.env, name+"="+value)

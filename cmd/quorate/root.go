@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,20 +13,20 @@ import (
 
 	"github.com/quorate/quorate/cmd/quorate/internal/access"
 	"github.com/quorate/quorate/cmd/quorate/internal/audit"
-	"github.com/quorate/quorate/cmd/quorate/internal/bench"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/config"
+	"github.com/quorate/quorate/cmd/quorate/internal/contexts"
 	"github.com/quorate/quorate/cmd/quorate/internal/lease"
-	"github.com/quorate/quorate/cmd/quorate/internal/node"
 	"github.com/quorate/quorate/cmd/quorate/internal/operate"
+	"github.com/quorate/quorate/cmd/quorate/internal/reference"
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
+	"github.com/quorate/quorate/cmd/quorate/internal/top"
 	"github.com/quorate/quorate/cmd/quorate/internal/usage"
 )
 
 const (
 	defaultServer  = "http://127.0.0.1:7101"
 	defaultTimeout = 15 * time.Second
-	serverVariable = "QUORATE_SERVER"
 )
 
 // execute runs one command line and returns the exit code. SIGINT and SIGTERM end the context of the command; a second
@@ -38,7 +36,7 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	c := &cli.Env{In: in, Out: out, ErrOut: errOut, Version: version}
+	c := &cli.Env{In: in, Out: out, ErrOut: errOut, Build: buildOf(), Args: args}
 	root := newRootCmd(c)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -56,21 +54,29 @@ a quota. It keeps trees of limits, grants allocations that count against every l
 more than a limit allows, even when servers crash.
 
 Data goes to standard output, everything else to standard error; see "quorate help exit-codes".`,
+		Version:       c.Build.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if !slices.Contains(cli.OutputFormats, c.Output) {
-				return fmt.Errorf("unknown output %q: write -o %s", c.Output, strings.Join(cli.OutputFormats, ", -o "))
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.CheckOutput(); err != nil {
+				return err
 			}
+			c.UseContext(cmd.Flags())
 			c.Started = true
 			return nil
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&c.Servers, "server", serversFromEnvironment(),
-		"addresses of the servers; the first that answers is used (`URL[,URL...]`; environment: "+serverVariable+")")
+		"addresses of the servers; the first that answers is used (`URL[,URL...]`; environment: "+cli.ServerVariable+")")
+	flags.Lookup("server").DefValue = "[" + defaultServer + "]" // help is the same in every shell
+	flags.StringVar(&c.Context, "context", os.Getenv(cli.ContextVariable),
+		"use the servers and the credential of the context with this `NAME` (environment: "+cli.ContextVariable+")")
+	flags.Lookup("context").DefValue = ""
 	flags.DurationVar(&c.Timeout, "timeout", defaultTimeout, "give up after this time")
 	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))
+	flags.StringVar(&c.JQ, "jq", "", "print what this jq `EXPRESSION` selects from the answer as JSON")
 	flags.BoolVar(&c.Stale, "stale", false, "accept the answer of any node at once, even if it is slightly out of date")
 	c.TLS.AddFlags(flags)
 	c.Token.AddFlags(flags)
@@ -81,16 +87,17 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	cli.AddGroup(root, "configuration", "Configuration:", config.Commands(c)...)
 	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
 	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
-	cli.AddGroup(root, "usage", "Limits and usage:", usage.Commands(c)...)
+	cli.AddGroup(root, "usage", "Limits and usage:", append(usage.Commands(c), top.NewTopCmd(c))...)
 	cli.AddGroup(root, "access", "Access:", append(access.Commands(c), audit.Commands(c)...)...)
-	cli.AddGroup(root, "cluster", "Servers:",
-		append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
-	root.AddCommand(node.NewVersionCmd(c), cli.NewExitCodesTopic())
+	cli.AddGroup(root, "cluster", "Servers:", append(serverCommands(c), operate.Commands(c)...)...)
+	root.AddCommand(contexts.NewContextCmd(c), cli.NewVersionCmd(c), reference.NewDocsCmd(c), cli.NewExitCodesTopic())
+	cli.SetHelp(root)
+	c.AddCompletions(root)
 	return root
 }
 
 func serversFromEnvironment() []string {
-	if listed := os.Getenv(serverVariable); listed != "" {
+	if listed := os.Getenv(cli.ServerVariable); listed != "" {
 		return strings.Split(listed, ",")
 	}
 	return []string{defaultServer}

@@ -14,6 +14,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/servertest"
 )
 
 func TestDemo(t *testing.T) {
@@ -112,8 +113,8 @@ func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 	if status != 200 || !strings.Contains(body, `"placed":"a/b"`) {
 		t.Errorf("curl: %d %s", status, body)
 	}
-	if status, body = httpGet(t, f.baseURL()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply ") ||
-		!strings.Contains(body, "quorate_leader 1") {
+	if status, body = httpGet(t, f.baseURL()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply{") ||
+		!strings.Contains(body, `quorate_leader{cluster="quorate"} 1`) {
 		t.Errorf("metrics: %d without raft_apply or quorate_leader", status)
 	}
 	if status, _ = httpGet(t, f.baseURL()+"/livez"); status != 200 {
@@ -127,7 +128,7 @@ func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
-	profiles := freePorts(t, 1)[0]
+	profiles := servertest.FreePorts(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
 	text := fmt.Sprintf("id: from-file\ndata-dir: %s\nhttp-addr: %s\nraft-addr: %s\ngossip-addr: 127.0.0.1:1\njoin: "+
 		"[%q]\npprof-addr: %s\nlog-json: true\n",

@@ -2,8 +2,10 @@ package main_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +43,56 @@ func TestLeaseRunAtATerminal(t *testing.T) {
 	playSteps(t, f, []step{{"allocation typed", 0, "released"}})
 }
 
+// TestTopAtATerminal: the screen follows a grant and the size of the terminal, and ends with a key. Without a terminal
+// the command names another one.
+func TestTopAtATerminal(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/cern.yaml", 0, ""}, {"top", 2, "quorate usage TREE --watch"},
+	})
+	keyboard, screen := openTerminal(t)
+	resize := func(columns, lines uint16) {
+		size := &unix.Winsize{Col: columns, Row: lines}
+		if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize(80, 24)
+	command := exec.Command(binary, "top", "--server", f.baseURL())
+	command.Stdin, command.Stdout, command.Env = screen, screen, []string{"TERM=xterm-256color"}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	p := startCommand(t, command)
+	go func() { _, _ = io.Copy(&p.stdout, keyboard) }()
+	columns := uint16(80)
+	awaitDrawn := func(texts ...string) {
+		t.Helper()
+		awaitTrue(t, func() bool { // another size is drawn anew, and not as the difference to the screen before
+			columns = 201 - columns
+			resize(columns, 40)
+			shown := p.stdout.String()
+			return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(shown, text) })
+		})
+	}
+	awaitDrawn("FULLEST NODES (3)", "cern:atlas")
+	playSteps(t, f, []step{
+		{"allocate --id seen --at cern:atlas/operations/web --amount cores=30 --ttl 1h --user evil\x1b[2J", 0, ""},
+	})
+	awaitDrawn("100%  cores  30 of 30", `evil\x1b[2J`)
+	for _, key := range []string{"?", "x", "q"} {
+		if _, err := keyboard.WriteString(key); err != nil {
+			t.Fatal(err)
+		}
+		if key == "?" {
+			awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "Any key closes this page.") })
+		}
+	}
+	if end := p.awaitEnd(t); end.code != 0 {
+		t.Errorf("exit code %d\n%s", end.code, end.stderr)
+	}
+}
+
 // openTerminal returns both ends of a pseudo-terminal.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
@@ -62,4 +114,56 @@ func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	}
 	t.Cleanup(func() { _ = screen.Close() })
 	return keyboard, screen
+}
+
+// TestOutputAtATerminal: differences have colours at a terminal unless NO_COLOR forbids it, long tables go through the
+// pager, and a command that deletes a tree asks first.
+func TestOutputAtATerminal(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	playSteps(t, f, []step{{"apply -f ../../examples/cern.yaml", 0, ""}})
+	run := func(typed string, environment []string, args ...string) *process {
+		t.Helper()
+		keyboard, screen := openTerminal(t)
+		size := &unix.Winsize{Col: 120, Row: 5}
+		if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, size); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(binary, append(args, "--server", f.baseURL())...)
+		command.Stdin, command.Stdout, command.Stderr = screen, screen, screen
+		command.Env = append([]string{"TERM=xterm-256color", "NO_COLOR="}, environment...)
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if _, err := keyboard.WriteString(typed); err != nil {
+			t.Fatal(err)
+		}
+		p := startCommand(t, command)
+		go func() { _, _ = io.Copy(&p.stdout, keyboard) }()
+		p.awaitEnd(t)
+		return p
+	}
+	shows := func(p *process, text string, want bool) {
+		t.Helper()
+		if want {
+			awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), text) })
+		} else if strings.Contains(p.stdout.String(), text) {
+			t.Errorf("%v shows %q: %q", p.Args, text, p.stdout.String())
+		}
+	}
+	const green = "\x1b[32m+ ci"
+	plan := []string{"plan", "-f", "../../examples/ci.yaml"}
+	shows(run("", []string{"QUORATE_PAGER=cat"}, plan...), green, true)
+	plain := run("", []string{"QUORATE_PAGER=cat", "NO_COLOR=1"}, plan...)
+	shows(plain, "+ ci", true)
+	shows(plain, green, false)
+	shows(run("", []string{"QUORATE_PAGER=sed 's/^/paged: /'"}, "usage", "cern"), "paged:   atlas", true)
+	shows(run("", []string{"QUORATE_PAGER=sed 's/^/paged: /'"}, "usage", "cern:atlas/physics/higgs"), "paged:", false)
+
+	if p := run("no\n", nil, "tree", "delete", "cern"); p.ProcessState.ExitCode() != 2 {
+		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.stdout.String())
+	}
+	playSteps(t, f, []step{{"trees", 0, "cern"}})
+	if p := run("yes\n", nil, "tree", "delete", "cern"); p.ProcessState.ExitCode() != 0 {
+		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.stdout.String())
+	}
 }

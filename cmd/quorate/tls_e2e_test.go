@@ -31,6 +31,32 @@ func makeCerts(t *testing.T) pki.Folder {
 	return certs
 }
 
+// TestTLSInitKeeps: with --keep a second run changes nothing, and one after an interrupted run says what is missing.
+func TestTLSInitKeeps(t *testing.T) {
+	t.Parallel()
+	certs := makeCerts(t)
+	init := func(nodes string) outcome {
+		return runCommand(t, "tls", "init", string(certs), "--nodes", nodes, "--keep")
+	}
+	before, err := os.ReadFile(certs.CA())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := init("n1,n2=10.0.0.2,n3"); end.code != 0 || !strings.Contains(end.stderr, "kept") {
+		t.Errorf("again: %+v", end)
+	}
+	if after, err := os.ReadFile(certs.CA()); err != nil || string(after) != string(before) {
+		t.Errorf("the authority changed: %v", err)
+	}
+	if end := init("n1,n2,n3,n4"); end.code != 1 || !strings.Contains(end.stderr, "n4.crt") {
+		t.Errorf("with another node: %+v", end)
+	}
+	certs = pki.Folder(filepath.Join(t.TempDir(), "new"))
+	if end := init("n1"); end.code != 0 || !certs.HasAuthority() {
+		t.Errorf("in a new folder: %+v", end)
+	}
+}
+
 // withTLS adds the flags that make servers use certificates and require them from callers.
 func (f *serverFlags) withTLS(certs pki.Folder) {
 	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key",
@@ -250,6 +276,12 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 				t.Errorf("%v: %+v", more, end)
 			}
 		}
+	}
+	if end := check("--metrics-addr", "10.0.0.1:7401"); end.code != 0 { // it is for plain text
+		t.Errorf("metrics for other machines: %+v", end)
+	}
+	if end := check("--metrics-addr", "10.0.0.1"); end.code != 2 || !strings.Contains(end.stderr, "metrics-addr is ") {
+		t.Errorf("no port for metrics: %+v", end)
 	}
 	certs := makeCerts(t)
 	f := serverFlags{id: "n1"}

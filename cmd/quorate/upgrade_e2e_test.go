@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/verify"
@@ -52,13 +54,20 @@ func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 		id := fmt.Sprint(name, "-", i%idsPerCaller)
 		_, err := quorate.Allocations.Allocate(context.Background(), oneClaim(id, 1))
 		c.mu.Lock()
-		if err == nil {
+		switch {
+		case err == nil:
 			c.held[id] = true
-		} else {
+		case !isEmptied(err):
 			c.faults = append(c.faults, err)
 		}
 		c.mu.Unlock()
 	}
+}
+
+// isEmptied is true for what v0.4.0 answers if it became the leader after it had relayed the call in vain: it carries
+// the call out without its body. Later versions keep the body, and word the error otherwise.
+func isEmptied(err error) bool {
+	return connect.CodeOf(err) == connect.CodeInvalidArgument && strings.Contains(err.Error(), "validation errors:\n - id")
 }
 
 // stopCallers stops the callers and returns the ids that they hold and the errors.

@@ -200,7 +200,7 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 		return strings.Count(runCommand(t, "webhooks", "--server", f.baseURL()).stdout, "dead") == 3
 	})
 	_, metrics := httpGet(t, f.baseURL()+"/metrics")
-	for _, says := range []string{`quorate_webhook_dead{webhook="local"} 1`, `webhook="idle"} 0`} {
+	for _, says := range []string{`quorate_webhook_dead{cluster="quorate",webhook="local"} 1`, `webhook="idle"} 0`} {
 		if !strings.Contains(metrics, says) {
 			t.Errorf("the metrics lack %s", says)
 		}

@@ -105,7 +105,8 @@ func pages(t *testing.T) map[string]string {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
+		others := entry.Name() == "node_modules" || strings.HasPrefix(entry.Name(), ".")
+		if entry.IsDir() && path != root && others {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".md") {

@@ -35,21 +35,34 @@ var mayImport = map[string]string{
 	"cluster/recurrence": "quota",
 	"activity":           "cluster quota quota/ledger",
 	"webhook":            "cluster quota quota/ledger",
-	"pki":                "",
-	"authn":              "pki",
-	"rpc":                "access audit authn activity cluster cluster/recurrence quota quota/ledger gen pki",
-	"client":             "gen",
-	"manifest":           "access quota quota/policy gen internal/yamldoc",
-	"compat":             "gen internal/yamldoc",
+	// Files, which speak to the server as any other caller does.
+	"web":       "",
+	"web/plain": "gen manifest web",
+	"pki":       "",
+	"authn":     "pki",
+	// manifest: ParseManifest and GetConfiguration speak of manifests, for callers without a library of ours.
+	"rpc":    "access audit authn activity cluster cluster/recurrence quota quota/ledger gen pki manifest",
+	"client": "gen",
+	// Clients of other languages; in Go only tests.
+	"sdk": "",
+	// What operators load into other programs; in Go only its tests.
+	"deploy":   "",
+	"manifest": "access quota quota/policy gen internal/yamldoc",
+	"compat":   "gen internal/yamldoc",
 	// The calls of a library, on our client.
 	"compat/quotamanager/quota": "client compat gen",
+	// The loop that all adapters share; an adapter itself is a module of its own.
+	"adapters/gate": "client gen",
 	"server": "access audit audit/sink authn internal/yamldoc " +
 		"rpc activity webhook cluster fsm quota quota/ledger gen pki " +
-		"client manifest compat examples",
+		"client manifest compat examples web web/plain",
 	"chaos":    "audit client gen quota quota/ledger server",
 	"examples": "",
 	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client " +
 		"manifest compat examples bench/load",
+
+	// Writes the licences of what the binary contains.
+	"internal/licences": "",
 
 	// What the product is compared with and measured by.
 	"bench/compare": "bench/load client gen internal/testbinary",
@@ -59,16 +72,17 @@ var mayImport = map[string]string{
 
 // onlyInTests are packages that test the code itself or help tests. They may import everything, and nothing that ships
 // may import them.
-var onlyInTests = strings.Fields("internal/arch internal/testbinary internal/verify")
+var onlyInTests = strings.Fields("internal/arch internal/servertest internal/testbinary internal/verify")
 
 // owners confines a dependency to the packages that own it.
 var owners = map[string]string{
 	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota gen cmd chaos bench/floor " +
-		"bench/compare",
+		"bench/compare web/plain",
 	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/HdrHistogram":             "bench/load",
 	"github.com/anishathalye/porcupine":   "chaos",
 	"github.com/coreos/go-oidc/v3":        "authn",
+	"github.com/coreos/go-systemd/v22":    "server",
 	"github.com/go-jose/go-jose/v4":       "authn",
 	"github.com/hanwen/go-fuse/v2":        "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
@@ -86,8 +100,8 @@ var owners = map[string]string{
 	"golang.org/x/time":                   "rpc authn",
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf": "fsm rpc client manifest compat compat/quotamanager/quota gen cmd chaos " +
-		"bench/compare",
-	"net/http": "rpc client compat gen server webhook cmd chaos bench/floor bench/compare authn",
+		"bench/compare web/plain",
+	"net/http": "rpc client compat gen server web web/plain webhook cmd chaos bench/floor bench/compare authn",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages

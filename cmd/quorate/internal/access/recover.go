@@ -1,3 +1,5 @@
+//go:build unix
+
 package access
 
 import (
@@ -65,7 +67,7 @@ func (o *recoverOptions) runRecover() error {
 	}
 	o.Messagef("to use it while this server leads: quorate access bootstrap --secret-file %s --out admin.token",
 		cli.ShellWord(o.out))
-	if done.Secret = ""; o.Output == cli.OutputTable {
+	if done.Secret = ""; o.IsTable() {
 		return nil
 	}
 	return o.PrintValue(done, lineOf(""))

@@ -89,7 +89,7 @@ func makeToken[A tokenAnswer](c *cli.Env, out string, replace bool, call func() 
 			tokenText(answer.GetToken()), err, answer.GetToken().GetId())
 	}
 	c.Messagef("%s: %s", out, tokenText(answer.GetToken()))
-	if c.Output == cli.OutputTable {
+	if c.IsTable() {
 		return answer, nil
 	}
 	clearSecret(answer)

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package bench measures a cluster by loading it.
 //
 // A workload makes a tree of its own, repeats one iteration through package load, and leaves nothing behind: at the end

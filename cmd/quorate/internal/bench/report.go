@@ -1,3 +1,5 @@
+//go:build unix
+
 package bench
 
 import (
@@ -42,7 +44,7 @@ type Run struct {
 
 func newReport(c *cli.Env, o options) *Report {
 	return &Report{
-		Version: c.Version, Workload: o.workloadName, Servers: c.Servers, Cluster: o.cluster, Joined: o.join,
+		Version: c.Build.Version, Workload: o.workloadName, Servers: c.Servers, Cluster: o.cluster, Joined: o.join,
 		Batch: o.batch, Leaves: o.leaves, Runs: []Run{},
 	}
 }

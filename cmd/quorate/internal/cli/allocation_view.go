@@ -97,6 +97,38 @@ func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 	return rows
 }
 
+// WithDetails adds the columns of -o wide that a table with one allocation per row does not have yet. Remaining times
+// are relative to nowMs, in ledger time.
+func WithDetails(rows [][]string, allocations []*quoratev1.Allocation, nowMs int64) [][]string {
+	columns := []struct {
+		heading string
+		text    func(*quoratev1.Allocation) string
+	}{
+		{"USER", func(a *quoratev1.Allocation) string { return a.GetPrincipal().GetUser() }},
+		{"GROUPS", func(a *quoratev1.Allocation) string { return strings.Join(a.GetPrincipal().GetGroups(), ",") }},
+		{"APPLICATION", func(a *quoratev1.Allocation) string { return a.GetPrincipal().GetApplication() }},
+		{"MADE BY", (*quoratev1.Allocation).GetOwner},
+		{"PRIORITY", func(a *quoratev1.Allocation) string { return strconv.FormatInt(a.GetPriority(), 10) }},
+		{"LEFT", func(a *quoratev1.Allocation) string {
+			if a.GetExpiresLedgerMs() == 0 {
+				return ""
+			}
+			return RoundSpan(a.GetExpiresLedgerMs() - nowMs)
+		}},
+	}
+	known := slices.Clone(rows[0])
+	for _, column := range columns {
+		if slices.Contains(known, column.heading) {
+			continue
+		}
+		rows[0] = append(rows[0], column.heading)
+		for i, a := range allocations {
+			rows[i+1] = append(rows[i+1], cmp.Or(column.text(a), "-"))
+		}
+	}
+	return rows
+}
+
 // ClaimsText writes the claims of an allocation, or of a request that waits.
 func (u Units) ClaimsText(a *quoratev1.Allocation) string {
 	var lists []string

@@ -4,8 +4,10 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,21 +19,31 @@ import (
 type Env struct {
 	In          io.Reader
 	Out, ErrOut io.Writer
-	// Version is the version of this binary.
-	Version string
+	Build       Build
+	// Args are the arguments of this process.
+	Args []string
 
 	Servers []string
+	// Context is the context that --context or the environment names; empty for the current one.
+	Context string
 	Timeout time.Duration
 	Output  string
-	Stale   bool
-	TLS     tlsOptions
-	Token   tokenOptions
+	// JQ is the expression of --jq; empty for none.
+	JQ    string
+	Stale bool
+	TLS   tlsOptions
+	Token tokenOptions
 	// MinIndex is a log index that a stale answer must reflect; 0 for none.
 	MinIndex uint64
 
 	Patient bool  // the command may take longer than its timeout
 	Started bool  // the command line was parsed; later failures are not usage errors
 	Units   Units // of resources known so far, for output and errors
+
+	query        *query // that of JQ; nil for none
+	contextError error  // why the context cannot be used
+
+	following bool // the answer is shown again and again, see Following
 }
 
 // Connect returns a client and a context that is bounded by --timeout.
@@ -49,6 +61,9 @@ func (c *Env) Connect(ctx context.Context) (*client.Client, context.Context, con
 
 // NewClient returns a client for the servers and certificates of the command line.
 func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
+	if c.contextError != nil {
+		return nil, c.contextError
+	}
 	options := append([]client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}, more...)
 	secure, err := c.TLS.clientConfig()
 	if err != nil {
@@ -67,6 +82,26 @@ func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
 		return nil, Usagef("%v", err)
 	}
 	return quorate, nil
+}
+
+// OnlyServer returns the URL of the one server that is named, without a slash at its end, and the TLS configuration for
+// it, which is nil if no certificates are named.
+func (c *Env) OnlyServer() (string, *tls.Config, error) {
+	if c.contextError != nil {
+		return "", nil, c.contextError
+	}
+	if len(c.Servers) != 1 {
+		return "", nil, Usagef("name exactly one server, the one to ask: --server URL")
+	}
+	secure, err := c.TLS.clientConfig()
+	if err != nil {
+		return "", nil, Usagef("%v", err)
+	}
+	address, err := client.ParseServer(c.Servers[0], secure != nil)
+	if err != nil {
+		return "", nil, Usagef("%v", err)
+	}
+	return strings.TrimSuffix(address.String(), "/"), secure, nil
 }
 
 // reportRetries returns a function that reports the first failed attempt, and no later ones.
@@ -96,7 +131,7 @@ func (c *Env) Messagef(format string, args ...any) {
 
 // ReportAge prints how old a stale answer may be.
 func (c *Env) ReportAge(read *quoratev1.ReadInfo) {
-	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
+	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE && !c.following {
 		age := time.Duration(read.GetAgeMs()) * time.Millisecond
 		c.Messagef("stale: answered by %s at index %d; it heard from the leader %v ago",
 			read.GetServedBy(), read.GetIndex(), age)
@@ -105,7 +140,7 @@ func (c *Env) ReportAge(read *quoratev1.ReadInfo) {
 
 // ReportFiltered prints that a table has only what the caller may see. In the other forms of output a field tells it.
 func (c *Env) ReportFiltered(answer interface{ GetFiltered() bool }) {
-	if answer.GetFiltered() && c.Output == OutputTable {
+	if answer.GetFiltered() && c.IsTable() {
 		c.Messagef("filtered: these are the parts that you may see; quorate access whoami shows who you are")
 	}
 }
@@ -113,7 +148,7 @@ func (c *Env) ReportFiltered(answer interface{ GetFiltered() bool }) {
 // LearnUnitsForTable fetches the units if the output is a table. A failure is only reported: amounts are then shown
 // in base units.
 func (c *Env) LearnUnitsForTable(ctx context.Context, quorate *client.Client) {
-	if c.Output != OutputTable {
+	if !c.IsTable() {
 		return
 	}
 	if err := c.LearnUnits(ctx, quorate); err != nil {

@@ -83,6 +83,16 @@ func (e *ShiftedError) Error() string { return e.Err.Error() }
 
 func (e *ShiftedError) Unwrap() error { return e.Err }
 
+// FixedError is an error with an exit code that does not depend on it.
+type FixedError struct {
+	Err  error
+	Code int
+}
+
+func (e *FixedError) Error() string { return e.Err.Error() }
+
+func (e *FixedError) Unwrap() error { return e.Err }
+
 // CheckLeader is an error if there is no leader, for commands that have printed what a server knows without one.
 func CheckLeader(leaderID string) error {
 	if leaderID == "" {
@@ -164,6 +174,10 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	if shifted := (*ShiftedError)(nil); errors.As(err, &shifted) {
 		return c.ReportError(cmd, shifted.Err) + shifted.By
 	}
+	if fixed := (*FixedError)(nil); errors.As(err, &fixed) {
+		c.ReportError(cmd, fixed.Err)
+		return fixed.Code
+	}
 	if status := (*ExitError)(nil); errors.As(err, &status) {
 		return status.Code
 	}
@@ -182,6 +196,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 		c.printBreaches(problem)
 	}
 	c.printCredentialHints(err)
+	c.printTreeHint(cmd, err)
 	return ExitCodeOf(err)
 }
 
@@ -233,6 +248,25 @@ func (c *Env) printCredentialHints(err error) {
 				strings.TrimSpace(verb+" "+problem.GetMissingAt()))
 		}
 	}
+}
+
+// printTreeHint prints the trees that the caller sees if the first argument of the command names none of them.
+func (c *Env) printTreeHint(cmd *cobra.Command, err error) {
+	args := cmd.Flags().Args()
+	if connect.CodeOf(err) != connect.CodeNotFound || len(args) == 0 || !strings.Contains(cmd.Use, "TREE") {
+		return
+	}
+	names, _ := c.CompleteTrees(cmd, nil, "")
+	tree, _, _ := strings.Cut(args[0], ":")
+	if len(names) == 0 || slices.Contains(names, tree) {
+		return
+	}
+	const named = 8
+	shown := strings.Join(names[:min(len(names), named)], ", ")
+	if len(names) > named {
+		shown += ", ..."
+	}
+	c.Messagef("  trees that you see: %s", shown)
 }
 
 // NewExitCodesTopic is "quorate help exit-codes".

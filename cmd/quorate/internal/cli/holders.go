@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -12,10 +13,10 @@ func (c *Env) printHolders(decision *quoratev1.Decision) {
 	for _, level := range decision.GetHolders() {
 		var parts []string
 		for _, g := range level.GetGroups() {
-			parts = append(parts, c.levelAmount(level, g.GetAmount())+" "+GroupText(level.GetTree(), g))
+			parts = append(parts, c.Units.LevelAmount(level, g.GetAmount())+" "+GroupText(level.GetTree(), g))
 		}
 		if level.GetOthers() > 0 {
-			parts = append(parts, c.levelAmount(level, level.GetOthers())+" others")
+			parts = append(parts, c.Units.LevelAmount(level, level.GetOthers())+" others")
 		}
 		if len(level.GetGroups()) > 0 {
 			c.Messagef("  held of %s  %s: %s", PlaceOf(level.GetTree(), level.GetNode()), LimitText(level),
@@ -24,8 +25,37 @@ func (c *Env) printHolders(decision *quoratev1.Decision) {
 	}
 }
 
-func (c *Env) levelAmount(level *quoratev1.LevelHolders, amount int64) string {
-	return c.Units.FormatAmount(level.GetTree(), level.GetResource(), amount)
+// LevelAmount writes an amount of what is limited at a level.
+func (u Units) LevelAmount(level *quoratev1.LevelHolders, amount int64) string {
+	return u.FormatAmount(level.GetTree(), level.GetResource(), amount)
+}
+
+// BlockerTexts say who the allocations, or the requests ahead, at a level are.
+func (u Units) BlockerTexts(level *quoratev1.LevelHolders, list []*quoratev1.Blocker, nowMs int64) []string {
+	texts := make([]string, len(list))
+	for i, b := range list {
+		text := b.GetId()
+		if position := b.GetPosition(); position > 0 {
+			text = strconv.FormatInt(position, 10) + ". " + text
+		}
+		if amount := b.GetAmount(); amount > 0 {
+			text += ": " + u.LevelAmount(level, amount)
+		}
+		text += " at " + PlaceOf(level.GetTree(), b.GetNode()).String()
+		for _, of := range []struct{ what, name string }{
+			{"user", b.GetUser()}, {"application", b.GetApplication()}, {"owner", b.GetOwner()},
+		} {
+			if of.name != "" {
+				text += ", " + of.what + " " + of.name
+			}
+		}
+		text += ", since " + FormatTime(b.GetSince())
+		if b.GetPosition() == 0 && b.GetExpiresLedgerMs() > 0 {
+			text += ", ends in " + RoundSpan(b.GetExpiresLedgerMs()-nowMs)
+		}
+		texts[i] = text
+	}
+	return texts
 }
 
 // GroupText says who a group of holders is, and where.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -16,63 +16,131 @@ import (
 // Values of -o.
 const (
 	OutputTable = "table"
+	OutputWide  = "wide"
+	OutputName  = "name"
 	OutputJSON  = "json"
+	OutputJSONL = "jsonl"
 	OutputYAML  = "yaml"
+	OutputCSV   = "csv"
 )
 
 // OutputFormats are the values of -o.
-var OutputFormats = []string{OutputTable, OutputJSON, OutputYAML}
+var OutputFormats = []string{OutputTable, OutputWide, OutputName, OutputJSON, OutputJSONL, OutputYAML, OutputCSV}
 
-// Page is the text of a table output.
-type Page struct {
-	bytes.Buffer
-}
-
-// Linef adds a line, with unprintable characters in its arguments escaped.
-func (p *Page) Linef(format string, args ...any) {
-	fmt.Fprintf(&p.Buffer, format+"\n", printableArgs(args, Printable)...)
-}
-
-// Table adds rows of columns, with unprintable characters escaped; the first row is the heading.
-func (p *Page) Table(rows [][]string) error {
-	columns := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = Printable(cell)
-		}
-		if _, err := fmt.Fprintln(columns, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
+// CheckOutput refuses values of -o that do not exist, and a --jq that is not a query or has no JSON.
+func (c *Env) CheckOutput() error {
+	if !slices.Contains(OutputFormats, c.Output) {
+		return fmt.Errorf("unknown output %q: write -o %s", c.Output, strings.Join(OutputFormats, ", -o "))
 	}
-	return columns.Flush()
-}
-
-// Print writes an answer in the format of -o: the message itself as JSON or YAML, or the page that draw fills.
-func (c *Env) Print(answer proto.Message, draw func(*Page) error) error {
-	var text []byte
+	if c.JQ == "" {
+		return nil
+	}
+	if c.Output != OutputTable && c.Output != OutputJSON {
+		return fmt.Errorf("--jq reads the answer as JSON: leave out -o %s", c.Output)
+	}
+	c.Output = OutputJSON
 	var err error
-	switch c.Output {
-	case OutputJSON:
-		text, err = toJSON(answer)
-	case OutputYAML:
-		text, err = toYAML(answer)
-	default:
-		p := &Page{}
-		err = draw(p)
-		text = TrimLines(p.Bytes())
+	c.query, err = compileQuery(c.JQ)
+	return err
+}
+
+// IsTable reports whether the output is a table in one of its forms, which shows amounts with their units.
+func (c *Env) IsTable() bool {
+	return c.Output == OutputTable || c.Output == OutputWide || c.Output == OutputCSV
+}
+
+// Print writes an answer in the format of -o: the message itself as JSON or YAML, the names in it, or the page that
+// draw fills.
+func (c *Env) Print(answer proto.Message, draw func(*Page) error) error {
+	return c.PrintNamed(answer, func() []string { return namesOf(answer) }, draw)
+}
+
+// PrintNamed is Print for an answer whose names do not stand in it as other commands take them.
+func (c *Env) PrintNamed(answer proto.Message, names func() []string, draw func(*Page) error) error {
+	return c.printAs(printed{
+		text:     func() ([]byte, error) { return toJSON(answer) },
+		elements: func() string { return listField(answer) },
+		names:    names,
+		draw:     draw,
+	})
+}
+
+// PrintValue prints a value that is not an answer of a server and has no names.
+func (c *Env) PrintValue(value any, draw func(*Page) error) error {
+	return c.PrintNames(value, nil, draw)
+}
+
+// PrintNames prints a value that is not an answer of a server, with the names for -o name.
+func (c *Env) PrintNames(value any, names []string, draw func(*Page) error) error {
+	return c.printAs(printed{
+		text: func() ([]byte, error) {
+			text, err := json.MarshalIndent(value, "", "  ")
+			return append(bytes.TrimSuffix(text, []byte("\n")), '\n'), err
+		},
+		elements: func() string { return "" },
+		names:    func() []string { return names },
+		draw:     draw,
+	})
+}
+
+// printed is an answer in the forms from which all formats are made.
+type printed struct {
+	// text is the answer as indented JSON.
+	text func() ([]byte, error)
+	// elements is the field of the JSON that has the elements of a list; empty if the answer is not a list.
+	elements func() string
+	names    func() []string
+	draw     func(*Page) error
+}
+
+func (c *Env) printAs(answer printed) error {
+	text, err := c.format(answer)
+	if err != nil {
+		return err
 	}
+	return c.writePaged(text)
+}
+
+func (c *Env) format(answer printed) ([]byte, error) {
+	switch c.Output {
+	case OutputTable, OutputWide:
+		page := &Page{colours: c.hasColours()}
+		err := answer.draw(page)
+		return TrimLines(page.Bytes()), printError(err)
+	case OutputCSV:
+		page := &Page{}
+		if err := answer.draw(page); err != nil {
+			return nil, printError(err)
+		}
+		text, err := page.csv()
+		return text, printError(err)
+	case OutputName:
+		return nameLines(answer.names())
+	}
+	text, err := answer.text()
+	switch {
+	case err != nil:
+	case c.query != nil:
+		return c.query.run(text)
+	case c.Output == OutputJSONL:
+		text, err = jsonLines(text, answer.elements())
+	case c.Output == OutputYAML:
+		text, err = yamldoc.FromJSON(text)
+	}
+	return text, printError(err)
+}
+
+func printError(err error) error {
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
-	return c.Write(text)
+	return nil
 }
 
+// Write writes text to standard output.
 func (c *Env) Write(text []byte) error {
-	if _, err := c.Out.Write(text); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
-	}
-	return nil
+	_, err := c.Out.Write(text)
+	return printError(err)
 }
 
 // toJSON writes a message as the JSON of protobuf, with zero values, identically on every run.
@@ -89,40 +157,38 @@ func toJSON(message proto.Message) ([]byte, error) {
 	return indented.Bytes(), nil
 }
 
-func toYAML(message proto.Message) ([]byte, error) {
+// JSONLine writes a message as one line of JSON, identically on every run.
+func JSONLine(message proto.Message) ([]byte, error) {
 	text, err := toJSON(message)
 	if err != nil {
 		return nil, err
 	}
-	return yamldoc.FromJSON(text)
+	return jsonLines(text, "")
 }
 
-// TrimLines removes the blanks that columns leave at the ends of lines.
-func TrimLines(text []byte) []byte {
-	lines := bytes.Split(text, []byte("\n"))
-	for i, line := range lines {
-		lines[i] = bytes.TrimRight(line, " ")
-	}
-	return bytes.Join(lines, []byte("\n"))
-}
-
-// PrintValue prints a value that is not an answer of a server.
-func (c *Env) PrintValue(value any, draw func(*Page) error) error {
-	if c.Output == OutputTable {
-		p := &Page{}
-		if err := draw(p); err != nil {
-			return err
+// jsonLines writes each element of a list on a line, or the whole answer if it is not a list.
+func jsonLines(text []byte, field string) ([]byte, error) {
+	elements := []json.RawMessage{text}
+	if field != "" {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(text, &fields); err != nil {
+			return nil, err
 		}
-		return c.Write(TrimLines(p.Bytes()))
+		elements = nil
+		if list := fields[field]; list != nil {
+			if err := json.Unmarshal(list, &elements); err != nil {
+				return nil, err
+			}
+		}
 	}
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err == nil && c.Output == OutputYAML {
-		text, err = yamldoc.FromJSON(text)
+	var lines bytes.Buffer
+	for _, element := range elements {
+		if err := json.Compact(&lines, element); err != nil {
+			return nil, err
+		}
+		lines.WriteByte('\n')
 	}
-	if err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return c.Write(append(bytes.TrimSuffix(text, []byte("\n")), '\n'))
+	return lines.Bytes(), nil
 }
 
 // PrintNotes prints the notes of a conversion.

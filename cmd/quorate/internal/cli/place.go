@@ -3,6 +3,8 @@ package cli
 import (
 	"regexp"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // Place is a node of a tree, written TREE:node/path, or TREE for the root.
@@ -23,6 +25,32 @@ func ParsePlace(text string) (Place, error) {
 		return Place{}, Usagef("%q is not a node: a path has no slash at its start or end", text)
 	}
 	return Place{tree, node}, nil
+}
+
+// PlaceFlags are the flags of commands that can be limited to a node: --at, or --tree and --node.
+type PlaceFlags struct {
+	at         Place
+	tree, node string
+}
+
+// AddFlags adds the flags. What says what is limited, such as "only requests with a claim".
+func (f *PlaceFlags) AddFlags(flags *pflag.FlagSet, what string) {
+	flags.Var(&f.at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
+	flags.StringVar(&f.tree, "tree", "", "the tree of --at")
+	flags.StringVar(&f.node, "node", "", "the path of --at; needs --tree")
+}
+
+// Place is the node that the flags name; the zero value for none.
+func (f *PlaceFlags) Place() (Place, error) {
+	switch {
+	case f.at.Tree != "" && (f.tree != "" || f.node != ""):
+		return Place{}, Usagef("--at names the tree and the node: leave out --tree and --node")
+	case f.node != "" && f.tree == "":
+		return Place{}, Usagef("--node needs --tree")
+	case f.at.Tree != "":
+		return f.at, nil
+	}
+	return Place{Tree: f.tree, Node: f.node}, nil
 }
 
 // Set parses the value of a flag.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // Printable escapes characters that a terminal would interpret, reorder or hide: control characters, line breaks,
@@ -69,11 +69,7 @@ func IsInteractive(talk io.Writer) bool {
 // IsTerminal reports whether a stream is a terminal, and not only a device such as /dev/null.
 func IsTerminal(stream any) bool {
 	file, is := stream.(*os.File)
-	if !is {
-		return false
-	}
-	_, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
-	return err == nil
+	return is && term.IsTerminal(int(file.Fd()))
 }
 
 // ClipLine shortens a text to at most that many characters.

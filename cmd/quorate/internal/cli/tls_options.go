@@ -3,11 +3,11 @@ package cli
 import (
 	"crypto/tls"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/pki"
-	"github.com/quorate/quorate/server"
 )
 
 // tlsOptions are the certificates that a command presents to servers and the authority that it trusts.
@@ -29,7 +29,7 @@ func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 		{&o.serverName, "tls-server-name", "`NAME` that the certificates of servers must have, instead of the host of " +
 			"--server"},
 	} {
-		variable := server.EnvironmentVariable(f.name)
+		variable := "QUORATE_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
 		flags.StringVar(f.to, f.name, os.Getenv(variable), f.help+" (environment: "+variable+")")
 		flags.Lookup(f.name).DefValue = "" // help is the same in every shell
 	}

@@ -84,7 +84,7 @@ type limitOf interface {
 
 // itemOf is the state or the name of requested items, in brackets; raises have none.
 func itemOf(l limitOf) string {
-	if v, is := l.(*quoratev1.Violation); is && v.GetItem() != "" {
+	if v, is := l.(interface{ GetItem() string }); is && v.GetItem() != "" {
 		return " (" + v.GetItem() + ")"
 	}
 	return ""

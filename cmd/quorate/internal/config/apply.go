@@ -2,18 +2,19 @@ package config
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
 )
 
 type applyOptions struct {
 	changeOptions
 	source sourceOptions
+	// exitCode makes plan tell by its exit code whether there are changes.
+	exitCode bool
 }
 
 func newApplyOptions(c *cli.Env) *applyOptions {
@@ -42,14 +43,16 @@ limit. "quorate plan" shows them beforehand, with their effect on requests. A li
 node where it is set is a warning on standard error, with its place in the file: the limit of the node is reached first.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
+  quorate apply -f limits/ --reason "everything in one folder"
   quorate apply -f nodepool.yaml --from zuul
   quorate apply --at cern:atlas -f atlas.yaml --expected-revision 7
   quorate tree export cern | sed s/20/25/ | quorate apply -f - --reason "physics bought a rack"`,
-		Args: cobra.NoArgs,
+		Args: o.source.checkNoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
 	}
 	o.source.addFlags(cmd)
 	o.addFlags(cmd)
+	o.addConfirmation(cmd)
 	return cmd
 }
 
@@ -65,22 +68,25 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 		o.source.learnUnits(ctx, o.Env, quorate, m)
 		return nil
 	}
-	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		request := applyRequest(m)
+	if o.source.prune && !o.dryRun {
+		if err := o.confirm("delete every tree and policy that the files do not name"); err != nil {
+			return err
+		}
+	}
+	changes := 0
+	err = o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		request := m.ApplyRequest()
 		request.Prune, request.DryRun, request.ExpectedRevision = o.source.prune, o.dryRun, o.expected.value
 		request.Actor, request.Reason = o.actor, o.reason
 		request.KeepAccess = o.source.from != "" && request.GetAt() == nil
-		return applyTrees(ctx, quorate, request)
+		answer, err := applyTrees(ctx, quorate, request)
+		changes = len(answer.GetResult().GetChanges())
+		return answer, err
 	})
-}
-
-// applyRequest is the request that applies a manifest.
-func applyRequest(m *manifest.Manifest) *quoratev1.ApplyTreesRequest {
-	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, At: m.At, Trees: m.Trees}
-	if m.At.GetNode() != "" && len(m.Trees) == 1 {
-		r.Trees, r.Subtree = nil, m.Trees[0]
+	if err == nil && o.exitCode && changes > 0 {
+		return &cli.ExitError{Code: cli.ExitUsage, Ours: true}
 	}
-	return r
+	return err
 }
 
 func newPlanCmd(c *cli.Env) *cobra.Command {
@@ -102,15 +108,25 @@ Requests are evaluated in a copy of the ledger in which the change is made: what
 if it were applied now. The first 100 of each kind are listed, of those that you may see.
 
 The exit code is 0 whether or not there are changes, and 3 if the change would be refused; every rule that forbids it
-is named. Give the same --reason, --actor and --expected-revision as for apply, because a tree can require them. In
-scripts, check whether "changes" of the -o json output is empty. --at is that of apply.`,
+is named. With --exit-code it is 0 if there is nothing to change, 2 if there are changes, and 1 for every error, also a
+refusal. Give the same --reason, --actor and --expected-revision as for apply, because a tree can require them. --at is
+that of apply.`,
 		Example: `  quorate plan -f examples/cern.yaml
   quorate plan -f cern.yaml -f zuul.yaml --prune
+  quorate plan -f limits/ --exit-code
   quorate plan -f nodepool.yaml --from zuul`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
+		Args: o.source.checkNoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := o.runApply(cmd.Context())
+			if status := (*cli.ExitError)(nil); err != nil && o.exitCode && !errors.As(err, &status) {
+				return &cli.FixedError{Err: err, Code: cli.ExitFailure}
+			}
+			return err
+		},
 	}
 	o.source.addFlags(cmd)
 	o.addMetaFlags(cmd)
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false,
+		"exit with 0 if nothing would change, 2 if something would, and 1 after an error")
 	return cmd
 }

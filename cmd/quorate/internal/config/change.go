@@ -23,6 +23,7 @@ type changeOptions struct {
 	expected revisionFlag
 	actor    string
 	reason   string
+	isSure   bool // --yes
 }
 
 // changeAnswer is what every call that changes the configuration answers.
@@ -61,6 +62,19 @@ func (o *changeOptions) unitsForTable(ctx context.Context, quorate *client.Clien
 func (o *changeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report what would change and what would be refused")
 	o.addMetaFlags(cmd)
+}
+
+// addConfirmation adds --yes, for changes that ask a person before they are made.
+func (o *changeOptions) addConfirmation(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before something is deleted or undone")
+}
+
+// confirm asks a person at a terminal whether to go on. Scripts are not asked: --dry-run shows what a change would do.
+func (o *changeOptions) confirm(what string) error {
+	if o.isSure || o.dryRun {
+		return nil
+	}
+	return o.Confirm("This would " + what + ".")
 }
 
 // addMetaFlags adds the flags that plan has as well.
@@ -110,7 +124,7 @@ func (o *changeOptions) printResult(answer changeAnswer) error {
 // drawResult writes a line for each difference, each exceeded limit and each effect.
 func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
-		p.Linef("%s", changeText(u, change))
+		p.Differencef("%s", changeText(u, change))
 	}
 	for _, over := range result.GetOver() {
 		at := cli.PlaceOf(over.GetTree(), over.GetNode())
@@ -119,14 +133,14 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 		if over.GetIsAdvisory() {
 			effect = "the limit is advisory and denies nothing"
 		}
-		p.Linef("! %s  %s: uses %s of %s, %s over; %s", at, cli.LimitText(over), amount(over.GetUsed()),
+		p.Differencef("! %s  %s: uses %s of %s, %s over; %s", at, cli.LimitText(over), amount(over.GetUsed()),
 			amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()), effect)
 	}
 	for _, room := range result.GetRooms() {
-		p.Linef("%s", headroomText(u, room))
+		p.Differencef("%s", headroomText(u, room))
 	}
 	for _, id := range result.GetAdmitted() {
-		p.Linef("* %s: was denied recently and would be granted", id)
+		p.Differencef("* %s: was denied recently and would be granted", id)
 	}
 	drawQueueEffects(p, result)
 }
@@ -149,10 +163,10 @@ func drawAffected(p *cli.Page, affected *quoratev1.AffectedRequests, sign, what 
 		if r.GetBy() != "" {
 			favoured = " by " + r.GetBy()
 		}
-		p.Linef("%s %s: %s%s", sign, r.GetId(), what, favoured)
+		p.Differencef("%s %s: %s%s", sign, r.GetId(), what, favoured)
 	}
 	if more := affected.GetTotal() - int64(len(affected.GetRequests())); more > 0 {
-		p.Linef("%s and %d more: each %s", sign, more, what)
+		p.Differencef("%s and %d more: each %s", sign, more, what)
 	}
 }
 

@@ -137,8 +137,8 @@ func (o *convertOptions) runConvert(file string) error {
 
 // printManifest writes a manifest, or the request to apply it, which keeps bindings if the manifest cannot have them.
 func printManifest(c *cli.Env, m *manifest.Manifest, keepAccess bool) error {
-	if c.Output == cli.OutputJSON {
-		request := applyRequest(m)
+	if c.Output == cli.OutputJSON || c.Output == cli.OutputJSONL {
+		request := m.ApplyRequest()
 		request.KeepAccess = keepAccess
 		return c.Print(request, nil)
 	}

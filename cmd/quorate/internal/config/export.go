@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,8 @@ import (
 
 type exportOptions struct {
 	*cli.Env
-	at subtreeFlag
+	at       subtreeFlag
+	revision uint64
 }
 
 func newExportCmd(c *cli.Env) *cobra.Command {
@@ -26,14 +28,20 @@ callers that may not read it. Accounts and tokens are never in it. With -o json,
 all of this.
 
 With --at, print a node and what is below it, for "quorate apply" with the same --at. It needs the right to read the
-configuration there, and none elsewhere.`,
+configuration there, and none elsewhere.
+
+With --revision, print the configuration as it was after that revision, as far as the history reaches back; "quorate
+rollback" returns to it. It needs the right to read the configuration of the whole cluster.`,
 		Example: `  quorate export > quorate.yaml
+  diff <(quorate export --revision 7) <(quorate export --revision 9)
   quorate export --at cern:atlas > atlas.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runExport(cmd.Context()) },
 	}
 	cmd.Flags().Var(&o.at, "at", "print this node and what is below it only")
+	cmd.Flags().Uint64Var(&o.revision, "revision", 0, "print the configuration after this revision")
+	cmd.MarkFlagsMutuallyExclusive("at", "revision")
 	return cmd
 }
 
@@ -44,10 +52,13 @@ func (o *exportOptions) runExport(ctx context.Context) error {
 	}
 	defer cancel()
 	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
-		Read: o.ReadOptions(), At: o.at.value,
+		Read: o.ReadOptions(), At: o.at.value, Revision: o.revision,
 	})
 	if err != nil {
 		return err
+	}
+	if o.revision != 0 && answer.GetRevision() != o.revision {
+		return fmt.Errorf("the node that answered runs a version without past configurations; name another with --server")
 	}
 	o.ReportAge(answer.GetRead())
 	o.Messagef("this is revision %d", answer.GetRevision())
@@ -62,9 +73,8 @@ func newTreeExportCmd(c *cli.Env) *cobra.Command {
 		Short: "Print trees as a manifest for apply",
 		Long: `Print trees with their bindings, and the policies that they use and the configuration defines, as a
 manifest for "quorate apply". With -o json, print the API request that would apply them.`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
-		RunE:              func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },
 	}
 }
 

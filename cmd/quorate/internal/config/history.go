@@ -1,57 +1,152 @@
 package config
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type historyOptions struct {
 	*cli.Env
-	limit  int32
-	before uint64
+	limit   int32
+	before  uint64
+	at      cli.Place
+	actor   string
+	oneLine bool
 }
 
 func newHistoryCmd(c *cli.Env) *cobra.Command {
 	o := &historyOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "history",
+		Use:   "history [REVISION]",
 		Short: "Show who changed the configuration, when and why",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.runHistory(cmd.Context()) },
+		Long: `Show who changed the configuration, when and why, newest first, or one revision. The servers keep the last
+1,000 revisions, with 200 changes of each.`,
+		Example: `  quorate history --one-line
+  quorate history 12
+  quorate history --at cern:atlas --actor ann
+  quorate history --before 100 --limit 5`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRevisions(c),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.runHistory(cmd.Context(), args) },
 	}
-	cmd.Flags().Int32Var(&o.limit, "limit", 20, "show at most this many, newest first")
-	cmd.Flags().Uint64Var(&o.before, "before", 0, "only those before this revision")
+	flags := cmd.Flags()
+	flags.Int32Var(&o.limit, "limit", defaultRevisions, "show at most this many, newest first")
+	flags.Uint64Var(&o.before, "before", 0, "only those before this revision")
+	flags.Var(&o.at, "at", "only changes of this `NODE` itself: TREE or TREE:node/path")
+	flags.StringVar(&o.actor, "actor", "", "only those that this actor has made")
+	flags.BoolVar(&o.oneLine, "one-line", false, "show each revision on one line, without its changes")
 	return cmd
 }
 
-func (o *historyOptions) runHistory(ctx context.Context) error {
+// defaultRevisions is how many revisions are shown without --limit, revisionPage how many are asked for at once.
+const (
+	defaultRevisions = 20
+	revisionPage     = 1000
+)
+
+func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
+	if o.limit < 1 {
+		return cli.Usagef("--limit must be positive")
+	}
+	if len(args) == 1 {
+		var one revisionFlag
+		if err := one.Set(args[0]); err != nil {
+			return err
+		}
+		if o.before, o.limit = *one.value+1, 1; o.before == 1 {
+			return cli.Usagef("revision 0 is the empty configuration of the beginning: it has no changes")
+		}
+	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{
-		PageSize: o.limit,
-		Before:   o.before,
-		Read:     o.ReadOptions(),
-	})
+	answer, err := o.fetchRevisions(ctx, quorate)
 	if err != nil {
 		return err
+	}
+	if found := answer.GetRevisions(); len(args) == 1 && (len(found) == 0 || found[0].GetRevision() != o.before-1) {
+		return fmt.Errorf("there is no revision %s: quorate history --one-line lists those that are kept", args[0])
 	}
 	o.ReportAge(answer.GetRead())
 	o.ReportFiltered(answer)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(answer, func(p *cli.Page) error {
+		if o.oneLine || o.Output == cli.OutputCSV {
+			return p.Table(revisionRows(answer.GetRevisions()))
+		}
 		for _, revision := range answer.GetRevisions() {
 			drawRevision(o.Units, p, revision)
 		}
 		return nil
 	})
+}
+
+// fetchRevisions asks for the newest revisions, or with --actor for pages of them until enough are found.
+func (o *historyOptions) fetchRevisions(
+	ctx context.Context, quorate *client.Client,
+) (*quoratev1.ListRevisionsResponse, error) {
+	request := &quoratev1.ListRevisionsRequest{PageSize: o.limit, Before: o.before, Read: o.ReadOptions()}
+	if o.at.Tree != "" {
+		request.At = &quoratev1.Place{Tree: o.at.Tree, Node: o.at.Node}
+	}
+	if o.actor == "" {
+		return quorate.Trees.ListRevisions(ctx, request)
+	}
+	request.PageSize = revisionPage // the servers keep no more
+	answer, err := quorate.Trees.ListRevisions(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	answer.Revisions = slices.DeleteFunc(answer.GetRevisions(), func(r *quoratev1.Revision) bool {
+		return r.GetActor() != o.actor
+	})
+	found := answer.GetRevisions()
+	answer.Revisions = found[:min(len(found), int(o.limit))]
+	return answer, nil
+}
+
+// revisionRows is the table of revisions without their changes.
+func revisionRows(revisions []*quoratev1.Revision) [][]string {
+	rows := [][]string{{"REVISION", "AT", "ACTOR", "CHANGES", "REASON"}}
+	for _, r := range revisions {
+		rows = append(rows, []string{
+			strconv.FormatUint(r.GetRevision(), 10), cli.FormatTime(r.GetAt()), cmp.Or(r.GetActor(), "-"),
+			strconv.Itoa(int(max(r.GetChangeCount(), int32(len(r.GetChanges()))))), r.GetReason(),
+		})
+	}
+	return rows
+}
+
+// completeRevisions offers the newest revisions with their reasons.
+func completeRevisions(c *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c.Stale = true
+		return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder,
+			func(ctx context.Context, quorate *client.Client) ([]string, error) {
+				answer, err := quorate.Trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{Read: c.ReadOptions()})
+				var names []string
+				for _, r := range answer.GetRevisions() {
+					name := strconv.FormatUint(r.GetRevision(), 10)
+					names = append(names, cobra.CompletionWithDesc(name, cmp.Or(r.GetReason(), r.GetActor())))
+				}
+				return names, err
+			})
+	}
 }
 
 func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
@@ -70,7 +165,7 @@ func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
 		p.Linef("  request %d of %s, approved by %s", q.GetId(), q.GetAsker(), strings.Join(q.GetApprovers(), ", "))
 	}
 	for _, change := range r.GetChanges() {
-		p.Linef("  %s", changeText(u, change))
+		p.Differencef("  %s", changeText(u, change))
 	}
 	if more := int(r.GetChangeCount()) - len(r.GetChanges()); more > 0 {
 		p.Linef("  and %d more", more)

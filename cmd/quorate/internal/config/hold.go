@@ -35,8 +35,7 @@ where its node goes; manifests and rollbacks leave it as it is.`,
 		Example: `  quorate hold cern:atlas --reason "new cables"
   quorate hold cern:atlas --for 2h --deny
   quorate hold cern:atlas --until 2026-11-30T08:00:00Z --reason weekend`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
 			return o.runHold(cmd.Context())
@@ -58,8 +57,7 @@ wait until their holders do. "quorate holds" shows what is left, and an event te
 minutes otherwise. "quorate resume" ends the hold, but takes no revocation back.`,
 		Example: `  quorate drain cern:atlas --grace 10m --reason "move to the new hall"
   quorate drain cern:atlas --grace 10m --wait --timeout 1h`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
 			return o.runDrain(cmd.Context(), cmd.Flags().Changed("timeout"))
@@ -86,9 +84,8 @@ func newResumeCmd(c *cli.Env) *cobra.Command {
 		Short: "End the hold of a node",
 		Long: `End the hold of a node, also that of a drain, and grant what waited for it, in the order of the queue. Leases
 that a drain has revoked stay revoked.`,
-		Example:           "  quorate resume cern:atlas",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Example: "  quorate resume cern:atlas",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
 			return o.runResume(cmd.Context())

@@ -33,7 +33,6 @@ and below. A drain is "drained" once nothing was left; "quorate allocations --at
 			at = strings.Join(args, "")
 			return listHolds(cmd.Context(), c, at)
 		},
-		ValidArgsFunction: c.CompleteTrees,
 	}
 }
 

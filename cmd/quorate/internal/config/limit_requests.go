@@ -39,8 +39,7 @@ says what the rule would allow, and people decide.
 The cluster must be guarded or watching: in an open one callers cannot be told apart.`,
 		Example: `  quorate limits request cern:atlas/physics cores=120 --reason "the autumn campaign"
   quorate limits request cern:atlas/physics cores=120 --reason "two days only" --for 2d`,
-		Args:              cobra.MinimumNArgs(2),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.request(cmd.Context(), args[0], args[1:], open)
 		},

@@ -74,8 +74,7 @@ groups, and limits.set above it for applications.`,
   quorate limits set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help
   quorate limits set cern:atlas cores=200 --every "weekdays 18:00-08:00 Europe/Zurich" --reason nights
   quorate limits set cern:atlas cores=+500 --every "fri 18:00-mon 08:00 Europe/Zurich" --until 2027-01-31T00:00:00Z`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at, o.limits = args[0], args[1:]
 			return o.runLimitsSet(cmd.Context())

@@ -39,8 +39,7 @@ how much is left, and "quorate principals" what users and groups hold everywhere
 The right config.read is needed at the node, and for the use of users and groups holders.read at the tree.`,
 		Example: `  quorate limits get cern:atlas/physics
   quorate limits get queues:ci/build -o json`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := &limitsGetOptions{Env: c}
 			return o.run(cmd.Context(), args[0])

@@ -160,8 +160,7 @@ Times are civil time, on which the members of the cluster agree.`,
 		Example: `  quorate limits scheduled
   quorate limits scheduled cern:atlas -o json
   quorate limits scheduled cancel cms-help --reason "not needed any more"`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLimitsScheduled(cmd.Context(), c, args)
 		},

@@ -26,8 +26,7 @@ for example to import existing usage. After "off", limits apply to new requests 
 limits are listed, keep their allocations and cannot grow.`,
 		Example: `  quorate maintenance cern on --reason "import from the old system"
   quorate maintenance cern off`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "on" && args[1] != "off" {
 				return cli.Usagef("maintenance is on or off, not %q", args[1])

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,12 +22,12 @@ func newMoveCmd(c *cli.Env) *cobra.Command {
 		Use:   "move TREE:old/path new/path",
 		Short: "Rename a node, or move it with everything below it",
 		Long: `Rename a node, or move it with everything below it under another parent, which must exist. Allocations
-move along; the limits of the old and new ancestors are checked. The new path is in the same tree and is written
-without the name of the tree.`,
+move along; the limits of the old and new ancestors are checked. The new path is in the same tree, whose
+name may stand before it.`,
 		Example: `  quorate move cern:atlas/higgs atlas/bosons
+  quorate move cern:atlas/higgs cern:atlas/bosons
   quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "reorganisation"`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.from, o.to = args[0], args[1]
 			return o.runMove(cmd.Context())
@@ -44,9 +45,15 @@ func (o *moveOptions) runMove(ctx context.Context) error {
 	if from.Node == "" {
 		return cli.Usagef("%q is the root of a tree, which cannot be moved: write TREE:old/path", o.from)
 	}
+	to := o.to
+	if tree, path, named := strings.Cut(o.to, ":"); named {
+		if to = path; tree != from.Tree {
+			return cli.Usagef("a node stays in its tree: %q is not in tree %s", o.to, from.Tree)
+		}
+	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
-			Tree: from.Tree, From: from.Node, To: o.to,
+			Tree: from.Tree, From: from.Node, To: to,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
 	})

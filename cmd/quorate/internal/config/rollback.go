@@ -35,10 +35,15 @@ apply, and is refused if it would remove nodes with allocations. Allocations are
 		},
 	}
 	o.addFlags(cmd)
+	o.addConfirmation(cmd)
+	cmd.ValidArgsFunction = completeRevisions(c)
 	return cmd
 }
 
 func (o *rollbackOptions) runRollback(ctx context.Context) error {
+	if err := o.confirm("replace the whole configuration by that of revision " + o.to.String()); err != nil {
+		return err
+	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
 			Revision: *o.to.value,

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -28,11 +30,20 @@ type sourceOptions struct {
 
 func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
+	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, a folder with manifests (*.yaml, *.yml, *.json), or - for standard input; may be repeated")
 	o.formatOptions.addFlags(cmd, "convert the files from this format first: ")
 	flags.BoolVar(&o.prune, "prune", false,
 		"also delete all trees and policies that the files do not name; refused while they are used")
 	flags.Var(&o.at, "at", "change this node and what is below it, and nothing else; FILE is what export --at prints")
+}
+
+// checkNoArguments refuses a file that is named without -f, with the command line that names it.
+func (o *sourceOptions) checkNoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return cli.Usagef("%q is not expected here: name files with -f, as in %s -f %s", args[0], cmd.CommandPath(),
+		cli.FlagWord(args[0]))
 }
 
 // readAll reads all files into one configuration. A malformed file is a usage error.
@@ -40,9 +51,13 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 	if len(o.files) == 0 {
 		return nil, cli.Usagef("name a manifest: -f FILE, or -f - for standard input")
 	}
+	files, err := expandFolders(o.files)
+	if err != nil {
+		return nil, err
+	}
 	all := &manifest.Manifest{}
 	origin := map[string]string{}
-	for _, file := range o.files {
+	for _, file := range files {
 		m, err := o.readFile(c, file)
 		if err != nil {
 			return nil, err
@@ -53,7 +68,7 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 			}
 			origin[name] = file
 		}
-		if m.At != nil && len(o.files) > 1 {
+		if m.At != nil && len(files) > 1 {
 			return nil, cli.Usagef("%s is the text of %s: apply it alone", file, subtreeText(m.At))
 		}
 		all.At = m.At
@@ -64,6 +79,36 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 	}
 	return all, o.at.limitTo(all, o.prune)
 }
+
+// expandFolders replaces each folder by the manifests directly in it, by name.
+func expandFolders(files []string) ([]string, error) {
+	var all []string
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if file == "-" || err != nil || !info.IsDir() { // opening the file reports that it does not exist
+			all = append(all, file)
+			continue
+		}
+		entries, err := os.ReadDir(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration: %w", err)
+		}
+		before := len(all)
+		for _, entry := range entries {
+			if !entry.IsDir() && slices.Contains(manifestSuffixes, filepath.Ext(entry.Name())) {
+				all = append(all, filepath.Join(file, entry.Name()))
+			}
+		}
+		if len(all) == before {
+			return nil, cli.Usagef("the folder %s has no manifests: files that end in %s", file,
+				strings.Join(manifestSuffixes, ", "))
+		}
+	}
+	return all, nil
+}
+
+// manifestSuffixes are the ends of the names of manifests in a folder.
+var manifestSuffixes = []string{".yaml", ".yml", ".json"}
 
 // namesIn are the names of a manifest with their kind.
 func namesIn(m *manifest.Manifest) []string {

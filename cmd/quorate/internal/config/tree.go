@@ -22,20 +22,23 @@ type treeDeleteOptions struct {
 func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &treeDeleteOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:               "delete TREE",
-		Short:             "Delete a tree without allocations",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Use:   "delete TREE",
+		Short: "Delete a tree without allocations",
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return o.runTreeDelete(cmd.Context())
 		},
 	}
 	o.addFlags(cmd)
+	o.addConfirmation(cmd)
 	return cmd
 }
 
 func (o *treeDeleteOptions) runTreeDelete(ctx context.Context) error {
+	if err := o.confirm("delete tree " + o.name + " with all its limits"); err != nil {
+		return err
+	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.DeleteTree(ctx, &quoratev1.DeleteTreeRequest{
 			Name:   o.name,

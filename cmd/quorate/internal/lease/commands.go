@@ -11,14 +11,13 @@ import (
 
 // Commands are the commands about leases, items and waiting.
 func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
-		newLeaseCmd(c),
+	return append(localCommands(c),
 		newRenewCmd(c),
 		newLeasesCmd(c),
 		newItemsCmd(c),
 		newQueueCmd(c),
 		newWatchCmd(c),
-	}
+	)
 }
 
 func newLeasesCmd(c *cli.Env) *cobra.Command {

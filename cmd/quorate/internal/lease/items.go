@@ -20,6 +20,7 @@ type itemsOptions struct {
 	state, owner, name string
 	data, counts       bool
 	limit              int
+	follow             cli.Following
 }
 
 func newItemsCmd(c *cli.Env) *cobra.Command {
@@ -34,9 +35,9 @@ unallocated items.
 The data of items may contain credentials: it is shown only with --data, and only by -o json or yaml.`,
 		Example: `  quorate items ci:aws-account
   quorate items ci:aws-account --state dirty
-  quorate items --counts`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+  quorate items --counts
+  quorate items ci:aws-account --watch`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runItems(cmd.Context(), strings.Join(args, ""))
 		},
@@ -48,6 +49,7 @@ The data of items may contain credentials: it is shown only with --data, and onl
 	flags.BoolVar(&o.data, "data", false, "also show the data of the items, which may contain credentials")
 	flags.BoolVar(&o.counts, "counts", false, "count them by state and by owner")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	o.follow.AddFlag(cmd)
 	cmd.AddCommand(newItemsSetCmd(c), newItemsResetCmd(c))
 	return cmd
 }
@@ -67,14 +69,27 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 	case o.limit < 0:
 		return cli.Usagef("--limit must not be negative")
 	}
-	quorate, ctx, cancel, err := o.Connect(ctx)
-	if err != nil {
-		return err
+	if tree != "" {
+		o.follow.Trees = []string{tree}
 	}
-	defer cancel()
-	if o.counts {
-		return o.countItems(ctx, quorate, tree, resource)
-	}
+	o.follow.Concerns = func(m *quoratev1.WatchChangesResponse) bool { return concernsItems(m, resource, o.counts) }
+	return o.RunOrFollow(ctx, o.follow, func(ctx context.Context, quorate *client.Client) error {
+		if o.counts {
+			return o.countItems(ctx, quorate, tree, resource)
+		}
+		return o.showItems(ctx, quorate, tree, resource)
+	})
+}
+
+// concernsItems is true if items of a resource, or of any if it is empty, may have changed, or how many requests wait.
+func concernsItems(m *quoratev1.WatchChangesResponse, resource string, withQueue bool) bool {
+	return slices.ContainsFunc(m.GetTrees(), func(c *quoratev1.TreeChanges) bool {
+		return c.GetMany() || withQueue && c.GetQueue() ||
+			slices.ContainsFunc(c.GetItems(), func(name string) bool { return resource == "" || name == resource })
+	})
+}
+
+func (o *itemsOptions) showItems(ctx context.Context, quorate *client.Client, tree, resource string) error {
 	all, err := o.fetchItems(ctx, quorate, &quoratev1.ListItemsRequest{
 		Tree: tree, Resource: resource, State: o.state, Owner: o.owner, Name: o.name, UserData: o.data,
 		Read: o.ReadOptions(),

@@ -1,3 +1,5 @@
+//go:build unix
+
 package lease
 
 import (
@@ -6,16 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/cmd/quorate/internal/request"
 )
 
 const (
@@ -42,17 +40,12 @@ var forwarded = []os.Signal{
 }
 
 type leaseRunOptions struct {
-	*cli.Env
-	request.Options
-	request.LeaseOptions
-	resources runResources
-	killAfter time.Duration
+	jobLeaseOptions
 	codesFrom int
 }
 
 func newLeaseRunCmd(c *cli.Env) *cobra.Command {
-	o := &leaseRunOptions{Env: c, resources: runResources{variables: map[string]string{}}}
-	o.resources.claims = &o.Claims
+	o := &leaseRunOptions{jobLeaseOptions: jobLeaseOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:   "run {--resource RESOURCE | --at TREE:node/path --item RESOURCE}... -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lease",
@@ -78,16 +71,9 @@ with 7 itself, --codes-from 100 turns that code into 107, and so with all codes 
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.shiftExitCode(o.runJob(cmd.Context(), args)) },
 	}
-	o.Options.AddFlags(cmd)
-	o.LeaseOptions.AddFlags(cmd, runTTL)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // flags after the command belong to it
-	flags.Var(resourceFlag{&o.resources}, "resource",
-		"items to allocate; their names are in the variable too, if one is named")
-	flags.Var(countFlag{&o.resources}, "count", "how many of the --resource before it (default 1)")
-	flags.Var(envFlag{&o.resources}, "env", "also put the names of the items of this resource into this variable")
-	flags.DurationVar(&o.killAfter, "kill-after", defaultKillAfter,
-		"time between SIGTERM and SIGKILL when the lease is lost")
 	flags.IntVar(&o.codesFrom, "codes-from", 0,
 		"add `N`, at most 100, to the exit codes of quorate, to distinguish them from those of the command")
 	return cmd
@@ -114,7 +100,7 @@ func (o *leaseRunOptions) runJob(ctx context.Context, args []string) error {
 	}
 	defer o.releaseLease(lease)
 	o.Messagef("leased %s under fence %d", o.Units.ClaimsText(lease.Allocation()), lease.Fence())
-	guard := &jobGuard{Env: o.Env, lease: lease, signals: signals, killAfter: min(o.killAfter, o.TTL/killPart)}
+	guard := &jobGuard{Env: o.Env, lease: lease, signals: signals, killAfter: o.stopTime()}
 	return guard.runJob(job, o.jobEnvironment(lease))
 }
 
@@ -127,105 +113,12 @@ func (o *leaseRunOptions) shiftExitCode(err error) error {
 }
 
 func (o *leaseRunOptions) checkFlags() error {
-	switch {
-	case o.codesFrom < 0 || o.codesFrom > mostCodesFrom:
+	if o.codesFrom < 0 || o.codesFrom > mostCodesFrom {
 		err := cli.Usagef("--codes-from must be between 0 and %d, not %d", mostCodesFrom, o.codesFrom)
 		o.codesFrom = 0
 		return err
-	case o.TTL == 0:
-		return cli.Usagef("--ttl must be more than 0: without it, a job that dies would hold its resources for ever")
-	case o.killAfter <= 0 || o.TTL > 0 && o.TTL < shortestRunTTL:
-		return cli.Usagef("--kill-after must be more than 0, and --ttl %v or more", shortestRunTTL)
-	case len(o.Claims.List)+len(o.resources.unplaced) == 0:
-		return cli.Usagef("name what the command needs: --resource RESOURCE, or --at TREE:node/path --item RESOURCE")
-	case o.Force && o.Wait > 0:
-		return cli.Usagef("--wait cannot be combined with --force")
 	}
-	if err := o.resources.checkVariables(); err != nil {
-		return err
-	}
-	if err := o.CheckSpans(); err != nil {
-		return err
-	}
-	if len(o.Claims.List) == 0 {
-		return nil // the trees are found later
-	}
-	return o.CheckClaims()
-}
-
-// acquireLease waits for the lease. A signal interrupts the wait.
-func (o *leaseRunOptions) acquireLease(ctx context.Context, signals <-chan os.Signal) (*client.Lease, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	granted := make(chan struct{})
-	caught := make(chan struct{})
-	go func() {
-		defer close(caught)
-		select {
-		case s := <-signals:
-			cancel(&cli.ExitError{Code: exitSignal + signalNumber(s)})
-		case <-granted:
-		}
-	}()
-	lease, err := o.waitForLease(ctx)
-	close(granted)
-	<-caught
-	interrupted := (*cli.ExitError)(nil)
-	if !errors.As(context.Cause(ctx), &interrupted) {
-		return lease, request.PrintDenial(o.Env, err)
-	}
-	if lease != nil {
-		o.releaseLease(lease)
-	}
-	o.Messagef("interrupted; the request was withdrawn")
-	return nil, interrupted
-}
-
-// waitForLease makes the request. The trees of resources without --at, and the units, come from the server.
-func (o *leaseRunOptions) waitForLease(ctx context.Context) (*client.Lease, error) {
-	o.Patient = true
-	quorate, limited, cancel, err := o.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	if err := o.LearnUnits(limited, quorate); err != nil {
-		return nil, err
-	}
-	if err := o.resources.placeResources(o.Units); err != nil {
-		return nil, err
-	}
-	message, err := o.BuildMessage(limited, o.Env, quorate)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.ApplyTo(message); err != nil {
-		return nil, err
-	}
-	waiting, cancelWait := context.WithTimeout(ctx, o.Wait+o.Timeout)
-	defer cancelWait()
-	line := request.NewWaitingLine(o.Env)
-	defer line.Close()
-	return quorate.Acquire(waiting, message,
-		client.WithProgress(line.ReportProgress), client.WithMargin(min(o.killAfter, o.TTL/killPart)))
-}
-
-// releaseLease releases the lease, also after an interrupt or a failure.
-func (o *leaseRunOptions) releaseLease(lease *client.Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
-	defer cancel()
-	if err := lease.Release(ctx); err != nil {
-		o.Messagef("quorate: %s could not be released and expires within %v: %s", cli.ShellWord(lease.ID()),
-			cli.FormatSpan(o.TTL), cli.ErrorText(err))
-	}
-}
-
-// jobEnvironment are the variables that the command gets in addition to ours.
-func (o *leaseRunOptions) jobEnvironment(lease *client.Lease) []string {
-	return append(o.resources.itemVariables(lease.Allocation()),
-		"LEASED_RESOURCE="+strings.Join(lease.Items(), " "),
-		"QUORATE_FENCE="+strconv.FormatUint(lease.Fence(), 10),
-		"QUORATE_LEASE="+lease.ID())
+	return o.jobLeaseOptions.checkFlags()
 }
 
 // signalNumber is the number of a signal.
@@ -242,5 +135,6 @@ func lostText(cause error, grace time.Duration) string {
 }
 
 func newLeaseCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("lease", "Run a command while holding a lease", newLeaseRunCmd(c))
+	return cli.NewGroup("lease", "Run a command, or several steps of a job, while holding a lease",
+		newLeaseRunCmd(c), newLeaseHoldCmd(c), newLeaseEndCmd(c))
 }

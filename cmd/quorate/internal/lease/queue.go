@@ -13,9 +13,12 @@ import (
 
 type queueOptions struct {
 	*cli.Env
-	tree, node, resource string
-	limit                int
-	certainBy            bool
+	place               cli.PlaceFlags
+	resource            string
+	limit               int
+	owner               string
+	certainBy, blockers bool
+	follow              cli.Following
 }
 
 func newQueueCmd(c *cli.Env) *cobra.Command {
@@ -27,39 +30,56 @@ func newQueueCmd(c *cli.Env) *cobra.Command {
 position of a request counts the requests that wait for the same first blocker. BLOCKED BY lists every limit that
 blocks a request, at every level, and requests that come before it.
 
+With --blockers it also names, for each of these limits, the largest allocations that hold what is missing, and the
+requests ahead, as far as you may see them: at most 20 of each.
+
 With --certain-by it also shows when each request is granted at the latest, if nothing else changes: allocations that
 declared an end (allocate --for) end then, all others stay held, and no new requests arrive. A "-" says that something
 in the way has no known end. The server simulates this in a copy of the ledger, which is expensive, so ask seldom. In a
 guarded cluster it needs the right to read holders on the whole cluster.`,
 		Example: `  quorate queue
-  quorate queue --tree ci --node tenants/web
+  quorate queue --at ci:tenants/web
   quorate queue --tree ci --resource aws-account -o json
+  quorate queue --tree ci --watch
+  quorate queue --tree ci --blockers
   quorate queue --certain-by`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runQueue(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.tree, "tree", "", "only requests with a claim in this tree")
-	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
+	o.place.AddFlags(flags, "only requests with a claim")
 	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
+	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made")
+	flags.BoolVar(&o.blockers, "blockers", false, "name who is in the way of each request")
 	flags.BoolVar(&o.certainBy, "certain-by", false, "foretell when each request is granted at the latest")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	o.follow.AddFlag(cmd)
 	return cmd
 }
 
 func (o *queueOptions) runQueue(ctx context.Context) error {
-	if (o.node != "" || o.resource != "") && o.tree == "" {
-		return cli.Usagef("--node and --resource need --tree")
+	at, err := o.place.Place()
+	if err != nil {
+		return err
+	}
+	if o.resource != "" && at.Tree == "" {
+		return cli.Usagef("--resource needs --at or --tree")
 	}
 	if o.limit < 0 {
 		return cli.Usagef("--limit must not be negative")
 	}
-	quorate, ctx, cancel, err := o.Connect(ctx)
-	if err != nil {
-		return err
+	if o.follow.On && (o.certainBy || o.blockers) {
+		return cli.Usagef("--certain-by and --blockers are expensive for the servers and cannot be combined with --watch")
 	}
-	defer cancel()
-	all, err := o.fetchQueue(ctx, quorate)
+	// What is in the way is shown with numbers, so it follows the usage, perhaps that of another tree.
+	o.follow.Concerns = func(m *quoratev1.WatchChangesResponse) bool { return len(m.GetTrees()) > 0 }
+	return o.RunOrFollow(ctx, o.follow, func(ctx context.Context, quorate *client.Client) error {
+		return o.showQueue(ctx, quorate, at)
+	})
+}
+
+func (o *queueOptions) showQueue(ctx context.Context, quorate *client.Client, at cli.Place) error {
+	all, err := o.fetchQueue(ctx, quorate, at)
 	if err != nil {
 		return err
 	}
@@ -70,12 +90,14 @@ func (o *queueOptions) runQueue(ctx context.Context) error {
 }
 
 // fetchQueue joins pages into one answer, up to --limit.
-func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (*quoratev1.ListWaitingResponse, error) {
+func (o *queueOptions) fetchQueue(
+	ctx context.Context, quorate *client.Client, at cli.Place,
+) (*quoratev1.ListWaitingResponse, error) {
 	const pageSize = 1000
 	all := &quoratev1.ListWaitingResponse{}
 	query := &quoratev1.ListWaitingRequest{
-		Tree: o.tree, Node: o.node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
-		CertainBy: o.certainBy,
+		Tree: at.Tree, Node: at.Node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
+		CertainBy: o.certainBy, Owner: o.owner, NameBlockers: o.blockers,
 	}
 	for {
 		if o.limit > 0 {
@@ -120,16 +142,42 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 			row = append(row, cli.CertainText(waiting.GetCertainByLedgerMs(), all.GetRead().GetLedgerTimeMs()))
 		}
 		row = append(row, "")
-		for i, v := range r.GetDecision().GetViolations() {
-			if i > 0 {
-				row = make([]string, len(row))
-			}
-			row[len(row)-1] = u.ViolationText(v)
+		for _, text := range blockedBy(u, r.GetDecision(), all.GetRead().GetLedgerTimeMs()) {
+			row[len(row)-1] = text
 			rows = append(rows, row)
-		}
-		if len(r.GetDecision().GetViolations()) == 0 {
-			rows = append(rows, row)
+			row = make([]string, len(row))
 		}
 	}
 	return p.Table(rows)
+}
+
+// blockedBy are the limits in the way of a request, each with who is there, if that was asked; one empty text if there
+// are none.
+func blockedBy(u cli.Units, d *quoratev1.Decision, nowMs int64) []string {
+	var texts []string
+	for _, v := range d.GetViolations() {
+		texts = append(texts, u.ViolationText(v))
+		for _, level := range d.GetHolders() {
+			if !isLevelOf(level, v) {
+				continue
+			}
+			for _, text := range u.BlockerTexts(level, level.GetAllocations(), nowMs) {
+				texts = append(texts, "  held by "+text)
+			}
+			for _, text := range u.BlockerTexts(level, level.GetAhead(), nowMs) {
+				texts = append(texts, "  ahead "+text)
+			}
+		}
+	}
+	if texts == nil {
+		return []string{""}
+	}
+	return texts
+}
+
+// isLevelOf is true for the entry of a violation.
+func isLevelOf(l *quoratev1.LevelHolders, v *quoratev1.Violation) bool {
+	return l.GetTree() == v.GetTree() && l.GetNode() == v.GetNode() && l.GetResource() == v.GetResource() &&
+		l.GetKind() == v.GetKind() && l.GetHolderKind() == v.GetHolderKind() && l.GetHolder() == v.GetHolder() &&
+		l.GetItem() == v.GetItem() && l.GetAlternative() == v.GetAlternative()
 }

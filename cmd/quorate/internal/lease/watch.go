@@ -1,17 +1,15 @@
 package lease
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
@@ -20,10 +18,11 @@ import (
 
 type watchOptions struct {
 	*cli.Env
-	tree, node, after string
-	ids               []string
-	topics            []string
-	limit             int
+	place  cli.PlaceFlags
+	after  string
+	ids    []string
+	topics []string
+	limit  int
 }
 
 func newWatchCmd(c *cli.Env) *cobra.Command {
@@ -40,14 +39,13 @@ With --topic thresholds it shows thresholds of limits (warn-at in a manifest) th
 --topic nodes it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are
 drained.`,
 		Example: `  quorate watch --tree ci
-  quorate watch --tree cern --node atlas --topic configuration,thresholds
+  quorate watch --at cern:atlas --topic configuration,thresholds
   quorate watch --after 4711.2 -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runWatch(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree, and what else happens in it")
-	flags.StringVar(&o.node, "node", "", "only what happens at this node of the tree or below it")
+	o.place.AddFlags(flags, "only what happens")
 	flags.StringSliceVar(&o.topics, "topic", nil, "watch `TOPIC`: "+cli.JoinNames(watchTopics)+" (default: allocations)")
 	flags.StringArrayVar(&o.ids, "id", nil, "only the allocation of this `ID`; may be repeated")
 	flags.StringVar(&o.after, "after", "", "begin after this `POSITION`, or after the index of an answer (default: now)")
@@ -67,14 +65,16 @@ var watchTopics = map[string]quoratev1.WatchTopic{
 var errEnough = errors.New("enough")
 
 func (o *watchOptions) runWatch(ctx context.Context) error {
-	request := &quoratev1.WatchAllocationsRequest{Tree: o.tree, Node: o.node, Ids: o.ids}
+	at, err := o.place.Place()
+	if err != nil {
+		return err
+	}
+	request := &quoratev1.WatchAllocationsRequest{Tree: at.Tree, Node: at.Node, Ids: o.ids}
 	switch {
-	case o.node != "" && o.tree == "":
-		return cli.Usagef("--node needs --tree")
 	case o.limit < 0:
 		return cli.Usagef("--limit must not be negative")
-	case o.Output == cli.OutputYAML:
-		return cli.Usagef("watch cannot print YAML: use -o json for one line of JSON per change")
+	case !slices.Contains([]string{cli.OutputTable, cli.OutputJSON, cli.OutputJSONL}, o.Output) || o.JQ != "":
+		return cli.Usagef("watch prints one line per change: leave out -o, or use -o json")
 	}
 	for _, name := range o.topics {
 		topic, known := watchTopics[name]
@@ -132,8 +132,8 @@ func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) erro
 
 // printEvents prints one change on one line.
 func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error {
-	if o.Output == cli.OutputJSON {
-		text, err := compactJSON(m)
+	if !o.IsTable() {
+		text, err := cli.JSONLine(m)
 		if err != nil {
 			return err
 		}
@@ -218,18 +218,4 @@ func (o *watchOptions) changeText(m *quoratev1.WatchAllocationsResponse) string 
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
 	}
 	return ""
-}
-
-// compactJSON writes a message on one line, identically on every run.
-func compactJSON(m *quoratev1.WatchAllocationsResponse) ([]byte, error) {
-	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var line bytes.Buffer // protojson deliberately varies its spacing between builds
-	if err := json.Compact(&line, text); err != nil {
-		return nil, err
-	}
-	line.WriteByte('\n')
-	return line.Bytes(), nil
 }

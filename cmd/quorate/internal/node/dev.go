@@ -1,3 +1,5 @@
+//go:build unix
+
 package node
 
 import (
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,13 +38,13 @@ const (
 type devOptions struct {
 	dataDir, httpAddr, logLevel string
 	boskosAddr, boskosConfig    string
-	version                     string
+	version, uiDir              string
 	nodes                       int
 	insecure, guarded           bool
 }
 
 func newDevCmd(env *cli.Env) *cobra.Command {
-	o := devOptions{version: env.Version}
+	o := devOptions{version: env.Build.Version}
 	command := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a local server or cluster for experiments",
@@ -70,6 +73,8 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
 	command.Flags().BoolVar(&o.guarded, "guarded", false,
 		"guard the cluster, and print a token of an administrator")
+	command.Flags().StringVar(&o.uiDir, "ui-dir", "",
+		"folder with the files of the dashboard, read again for each request; those in the binary if empty")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
 }
@@ -95,7 +100,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 		return err
 	}
 	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
-	running, err := startDev(ctx, nodes, o.version, logger)
+	running, err := startDev(ctx, nodes, o, logger)
 	defer func() {
 		logger.SetLevel(hclog.Off) // nodes that stop one after the other log errors about each other
 		err = errors.Join(err, stopDev(ctx, running))
@@ -121,6 +126,9 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	return waitDev(ctx, running)
 }
 
+// devCluster is the name of the cluster of all nodes.
+const devCluster = "dev"
+
 // devSettings are the settings of all nodes.
 func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settings, error) {
 	addresses, err := devAddresses(ctx, o.httpAddr, o.nodes)
@@ -135,11 +143,11 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 	for i := range list {
 		id := fmt.Sprintf("n%d", i+1)
 		s := server.DefaultSettings()
-		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
+		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, devCluster, filepath.Join(dir, id), o.logLevel
 		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i],
 			addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
-		s.Insecure = o.insecure
+		s.Insecure, s.UI, s.Keystone = o.insecure, "write", true
 		if o.guarded {
 			s.BootstrapSecret = filepath.Join(dir, "bootstrap.secret")
 		}
@@ -213,16 +221,20 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 
 // startDev starts all nodes. With an error it returns the nodes that were started before, which the caller must stop.
 func startDev(
-	ctx context.Context, nodes []server.Settings, version string, logger hclog.Logger,
+	ctx context.Context, nodes []server.Settings, o devOptions, logger hclog.Logger,
 ) ([]*server.Server, error) {
-	metrics, err := server.NewTelemetry()
+	metrics, err := server.NewTelemetry(devCluster)
 	if err != nil {
 		return nil, err
+	}
+	var dashboard fs.FS
+	if o.uiDir != "" {
+		dashboard = os.DirFS(o.uiDir)
 	}
 	var running []*server.Server
 	for _, s := range nodes {
 		r, err := server.Start(ctx, s, server.Process{
-			Version: version, Log: logger.Named(s.ID), Telemetry: metrics.ForNode(s.ID),
+			Version: o.version, Log: logger.Named(s.ID), Telemetry: metrics.ForNode(s.ID), Dashboard: dashboard,
 		})
 		if err != nil {
 			return running, err

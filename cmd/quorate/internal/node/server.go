@@ -1,3 +1,5 @@
+//go:build unix
+
 package node
 
 import (
@@ -37,7 +39,7 @@ SIGHUP reads them again; docs/server.md lists the settings that change while the
 			if check {
 				return checkServer(load, c.OutOrStdout())
 			}
-			return server.Run(c.Context(), server.RunOptions{Load: load, Version: env.Version, Log: c.ErrOrStderr()})
+			return server.Run(c.Context(), server.RunOptions{Load: load, Version: env.Build.Version, Log: c.ErrOrStderr()})
 		},
 	}
 	server.AddFlags(command.Flags())

@@ -2,6 +2,8 @@ package operate
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -15,7 +17,8 @@ import (
 type memberOptions struct {
 	*cli.Env
 
-	force bool
+	force     bool
+	missingOK bool
 }
 
 // memberChange is what all membership calls answer.
@@ -133,9 +136,9 @@ func newClusterRemoveCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove MEMBER",
 		Short: "Remove a member, alive or dead",
-		Long: `Remove a member, alive or dead. A leader hands over the leadership first. Removing a member twice is
-harmless. The removed process keeps running and reports at /readyz that it was removed; stop it when convenient. It
-cannot rejoin while its data folder holds old state.
+		Long: `Remove a member, alive or dead. The leader hands over the leadership first. A name that no member has is an
+error, unless --missing-ok is given for scripts that repeat a removal. The removed process keeps running and reports at
+/readyz that it was removed; stop it when convenient. It cannot rejoin while its data folder holds old state.
 
 It is refused if fewer than min-quorum voters would remain, or if no majority of the remaining voters is healthy;
 --force tries it nevertheless. The last voter cannot be removed.`,
@@ -147,14 +150,47 @@ It is refused if fewer than min-quorum voters would remain, or if no majority of
 		},
 	}
 	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
+	cmd.Flags().BoolVar(&o.missingOK, "missing-ok", false, "succeed if there is no such member")
 	return cmd
 }
 
+// removeMember removes a member. A name that no member has may be misspelled, so it is an error without --missing-ok.
+// The leader may have gone with the answer of a first attempt, so that a later one finds nothing to do: what was a
+// member before was removed.
 func (o *memberOptions) removeMember(ctx context.Context, id string) error {
-	return o.changeMember(ctx, id+" was removed", id+" is not a member",
-		func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-			return quorate.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: o.force})
-		})
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	before, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	if err != nil {
+		return err
+	}
+	answer, err := quorate.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: o.force})
+	if err != nil {
+		return err
+	}
+	removed := answer.GetChanged() || isMember(before, id)
+	if !removed && !o.missingOK {
+		return fmt.Errorf("%s is not a member: quorate cluster members lists them; --missing-ok accepts it", id)
+	}
+	return o.Print(answer, func(p *cli.Page) error {
+		if removed {
+			p.Linef("%s was removed", id)
+		} else {
+			p.Linef("unchanged: %s is not a member", id)
+		}
+		return nil
+	})
+}
+
+// isMember reports whether a node has a seat in the list, which shows nothing to a caller without the right to read it.
+func isMember(list *quoratev1.ListMembersResponse, id string) bool {
+	return slices.ContainsFunc(list.GetMembers(), func(m *quoratev1.MemberHealth) bool {
+		return m.GetId() == id &&
+			(m.GetSeat() == quoratev1.Seat_SEAT_VOTER || m.GetSeat() == quoratev1.Seat_SEAT_NON_VOTER)
+	})
 }
 
 func newClusterLeaveCmd(c *cli.Env) *cobra.Command {

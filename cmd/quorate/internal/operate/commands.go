@@ -9,14 +9,12 @@ import (
 
 // Commands are the commands for operating a cluster.
 func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
+	return append(localCommands(c),
 		newStatusCmd(c),
 		newClusterCmd(c),
 		newDebugCmd(c),
 		newWebhooksCmd(c),
 		newSnapshotCmd(c),
-		newRecoverCmd(c),
-		newMigrateLogCmd(c),
 		newTLSCmd(c),
-	}
+	)
 }

@@ -58,7 +58,7 @@ func (o *debugOptions) runDebug(ctx context.Context, file string) (err error) {
 			err = errors.Join(err, os.Remove(file)) // an incomplete archive is useless
 		}
 	}()
-	packed := newBundle(out, o.Version)
+	packed := newBundle(out, o.Build.Version)
 	if err := o.collectBundle(limited, quorate, packed); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,18 +21,26 @@ func newSnapshotCmd(c *cli.Env) *cobra.Command {
 }
 
 func newSnapshotSaveCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	force := false
+	cmd := &cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the whole state as a backup",
 		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations,
-items, queue. Any server can save it, without delaying other calls. The file appears complete and verified, or not
-at all; "-" writes to standard output, where the exit code shows whether the backup is complete. With --stale the
-first server that answers saves its own state, also without a leader.`,
+items, queue. Any server can save it, without delaying other calls. The file appears complete and verified, or not at
+all; one that exists is only replaced with --force. "-" writes to standard output, where the exit code shows whether the
+backup is complete. With --stale the first server that answers saves its own state, also without a leader.`,
 		Example: `  quorate snapshot save quorate.backup
   quorate snapshot save - | gpg --encrypt -r ops > quorate.backup.gpg`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return saveSnapshot(cmd.Context(), c, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && !force {
+				return cli.Usagef("%s exists: name another file, or replace it with --force", args[0])
+			}
+			return saveSnapshot(cmd.Context(), c, args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it exists")
+	return cmd
 }
 
 func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {

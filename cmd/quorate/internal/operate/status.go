@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type statusOptions struct {
 	*cli.Env
-	local bool
+	local  bool
+	follow cli.Following
 }
 
 func newStatusCmd(c *cli.Env) *cobra.Command {
@@ -25,20 +27,32 @@ func newStatusCmd(c *cli.Env) *cobra.Command {
 		Short: "Show the cluster: members, leader, log, health",
 		Long: `Show the cluster as the node that answers sees it: members, leader, log, health.
 
-It works also while there is no leader; the exit code is 6 then.`,
+It works also while there is no leader; the exit code is 6 then. With --watch it is shown again when members, their
+leader or the configuration change, and every few seconds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runStatus(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&o.local, "local", false, "only ask the serving node about itself")
+	o.follow.AddFlag(cmd)
 	return cmd
 }
 
 func (o *statusOptions) runStatus(ctx context.Context) error {
-	quorate, ctx, cancel, err := o.Connect(ctx)
-	if err != nil {
-		return err
+	last := time.Time{}
+	o.follow.Concerns = func(m *quoratev1.WatchChangesResponse) bool {
+		isDue := m.GetMembers() || m.GetHeartbeat() || time.Since(last) > statusPause
+		if isDue {
+			last = time.Now()
+		}
+		return isDue
 	}
-	defer cancel()
+	return o.RunOrFollow(ctx, o.follow, o.showStatus)
+}
+
+// statusPause is how often the status is shown again under load, because indexes and ledger time always change.
+const statusPause = 4 * time.Second
+
+func (o *statusOptions) showStatus(ctx context.Context, quorate *client.Client) error {
 	answer, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ Files are created readable by their owner only, and never overwritten.`
 func newTLSInitCmd(c *cli.Env) *cobra.Command {
 	o := makeOptions{Env: c}
 	var nodes []string
-	client, authority := "", 0
+	client, authority, keep := "", 0, false
 	cmd := &cobra.Command{
 		Use:   "init DIR --nodes ID[=HOST][,ID[=HOST]...]",
 		Short: "Create an authority, certificates for nodes and a client, a gossip key and a bootstrap secret",
@@ -53,7 +54,11 @@ func newTLSInitCmd(c *cli.Env) *cobra.Command {
 			"  quorate tls init certs --nodes n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --hosts quorate.example.org",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return o.initAuthority(pki.Folder(args[0]), nodes, client, authority)
+			folder := pki.Folder(args[0])
+			if keep && folder.HasAuthority() {
+				return o.keepAuthority(folder, nodes, client)
+			}
+			return o.initAuthority(folder, nodes, client, authority)
 		},
 	}
 	flags := cmd.Flags()
@@ -61,6 +66,7 @@ func newTLSInitCmd(c *cli.Env) *cobra.Command {
 	flags.StringVar(&o.cluster, "cluster-name", "quorate", "name of the cluster, as in the settings of its servers")
 	flags.StringVar(&client, "client", "client", "name of the client")
 	flags.IntVar(&authority, "ca-days", authorityDays, "validity of the authority in days")
+	flags.BoolVar(&keep, "keep", false, "succeed without a change if the folder has all of this already")
 	o.addHosts(cmd)
 	o.addDays(cmd)
 	return cmd
@@ -118,6 +124,22 @@ func (o *makeOptions) initAuthority(folder pki.Folder, nodes []string, client st
 	o.Messagef("%s: a gossip key for all nodes", folder.GossipKeys())
 	o.Messagef("%s: the secret for the first token, for all nodes and one \"quorate access bootstrap\"",
 		folder.BootstrapSecret())
+	return nil
+}
+
+// keepAuthority checks that a folder has everything that init writes, because an earlier one may have been interrupted.
+func (o *makeOptions) keepAuthority(folder pki.Folder, nodes []string, client string) error {
+	files := []string{folder.GossipKeys(), folder.BootstrapSecret()}
+	for _, node := range append([]string{client}, nodes...) {
+		id, _, _ := strings.Cut(node, "=")
+		files = append(files, folder.Cert(id), folder.Key(id))
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s has an authority, but not all that belongs to it: %w", string(folder), err)
+		}
+	}
+	o.Messagef("%s: kept, with all that belongs to it", folder.CA())
 	return nil
 }
 

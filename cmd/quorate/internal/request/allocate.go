@@ -238,7 +238,7 @@ func PrintDenial(c *cli.Env, err error) error {
 	if timedOut := (*client.TimedOutError)(nil); errors.As(err, &timedOut) {
 		decision, found = timedOut.Decision, true
 	}
-	if !found || c.Output == cli.OutputTable {
+	if !found || c.IsTable() || c.Output == cli.OutputName {
 		return err
 	}
 	if unprinted := c.Print(&quoratev1.AllocateResponse{Decision: decision}, nil); unprinted != nil {

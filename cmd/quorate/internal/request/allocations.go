@@ -2,8 +2,10 @@ package request
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
@@ -16,8 +18,7 @@ const listPage = 1000
 // ListOptions are the flags of the commands that list allocations.
 type ListOptions struct {
 	*cli.Env
-	at                       cli.Place
-	tree, node               string
+	place                    cli.PlaceFlags
 	user, application, owner string
 	prefix, state            string
 	labels                   []string
@@ -50,28 +51,33 @@ func newAllocationsCmd(c *cli.Env) *cobra.Command {
 // AddFlags adds the filters.
 func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&o.at, "at", "only allocations counted at this `NODE` or below it: TREE or TREE:node/path")
-	flags.StringVar(&o.tree, "tree", "", "the tree of --at")
-	flags.StringVar(&o.node, "node", "", "the path of --at; needs --tree")
+	o.addFilters(flags)
+	flags.StringVar(&o.state, "state", "", "only those in this state: held or reserved")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	cli.CompleteFlag(cmd, "state", "held", "reserved")
+}
+
+// addFilters adds the filters that also select what a command changes.
+func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
+	o.place.AddFlags(flags, "only allocations counted")
 	flags.StringVar(&o.user, "user", "", "only those of this user")
 	flags.StringVar(&o.application, "application", "", "only those of this application")
 	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made, such as ann")
 	flags.StringVar(&o.prefix, "prefix", "", "only those whose ids begin so")
-	flags.StringVar(&o.state, "state", "", "only those in this state: held or reserved")
 	flags.StringArrayVar(&o.labels, "label", nil,
 		"only those with this label `name=value`; may be repeated, all must match")
-	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
-	cli.CompleteFlag(cmd, "state", "held", "reserved")
+}
+
+// isSet reports whether any filter was given.
+func (o *ListOptions) isSet(flags *pflag.FlagSet) bool {
+	return slices.ContainsFunc([]string{"at", "tree", "node", "user", "application", "owner", "prefix", "label"},
+		flags.Changed)
 }
 
 // request is the first page of what the flags select.
 func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
 	state, known := listedStates[o.state]
 	switch {
-	case o.at.Tree != "" && o.tree != "":
-		return nil, cli.Usagef("--at names the tree already: leave out --tree and --node")
-	case o.node != "" && o.tree == "":
-		return nil, cli.Usagef("--node needs --tree")
 	case o.limit < 0:
 		return nil, cli.Usagef("--limit must not be negative")
 	case !known:
@@ -81,9 +87,9 @@ func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := o.at
-	if at.Tree == "" {
-		at = cli.PlaceOf(o.tree, o.node)
+	at, err := o.place.Place()
+	if err != nil {
+		return nil, err
 	}
 	return &quoratev1.ListAllocationsRequest{
 		Tree: at.Tree, Node: at.Node, Labels: labels, PageSize: listPage, Read: o.ReadOptions(), Leases: o.Leases,
@@ -110,11 +116,20 @@ func (o *ListOptions) RunList(ctx context.Context) error {
 	o.ReportFiltered(all)
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(all, func(p *cli.Page) error {
-		if o.Leases {
-			return p.Table(o.Units.LeaseRows(all.GetAllocations(), all.GetRead().GetLedgerTimeMs()))
-		}
-		return p.Table(o.Units.AllocationRows(all.GetAllocations()...))
+		return p.Table(o.rows(all))
 	})
+}
+
+func (o *ListOptions) rows(all *quoratev1.ListAllocationsResponse) [][]string {
+	now := all.GetRead().GetLedgerTimeMs()
+	rows := o.Units.AllocationRows(all.GetAllocations()...)
+	if o.Leases {
+		rows = o.Units.LeaseRows(all.GetAllocations(), now)
+	}
+	if o.Output == cli.OutputWide {
+		rows = cli.WithDetails(rows, all.GetAllocations(), now)
+	}
+	return rows
 }
 
 // fetchPages joins pages into one answer, up to --limit.

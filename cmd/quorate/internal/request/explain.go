@@ -1,7 +1,9 @@
 package request
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ type explainOptions struct {
 	// described is true if any flag describes a request.
 	described bool
 	certainBy bool
+	levels    bool
 }
 
 func newExplainCmd(c *cli.Env) *cobra.Command {
@@ -32,30 +35,38 @@ is still remembered.
 
 A denial names every limit that blocks the request, and the smallest change that would admit it, as commands to paste:
 either all limits to raise, or all allocations to release. It also names who holds what counts against them, by node,
-user and owner, as far as you may see it. A limit that no command can set, such as one of borrowing,
-follows a #; change it in the configuration.
+user and owner, the 20 largest allocations, and the requests that wait for the same and come first, as far as you may
+see them. A limit that no command can set, such as one of borrowing, follows a #; change it in the configuration.
+
+With --levels it also lists every limit that the request passes, not only those that stop it: what is used without the
+request, what the request asks for there, and what is left.
 
 A denial is a successful explanation: the exit code is 0. For an exit code that tells them apart, use "quorate allocate
 --dry-run".`,
 		Example: `  quorate explain --at cern:atlas/physics --amount cores=25
   quorate explain --user ann --at cern:atlas/physics --amount cores=25 -o json
+  quorate explain --at cern:atlas/physics --amount cores=25 --levels
   quorate explain job-7
   quorate explain job-7 --certain-by`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.past = strings.Join(args, "")
 			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-				o.described = o.described || f.Changed && f.Name != certainByFlag
+				o.described = o.described || f.Changed && f.Name != certainByFlag && f.Name != levelsFlag
 			})
 			return o.runExplain(cmd.Context())
 		},
 	}
 	o.AddFlags(cmd)
 	cmd.Flags().BoolVar(&o.certainBy, certainByFlag, false, "foretell when a waiting request is granted at the latest")
+	cmd.Flags().BoolVar(&o.levels, levelsFlag, false, "list every limit that a new request passes, with its numbers")
 	return cmd
 }
 
-const certainByFlag = "certain-by"
+const (
+	certainByFlag = "certain-by"
+	levelsFlag    = "levels"
+)
 
 func (o *explainOptions) runExplain(ctx context.Context) error {
 	switch {
@@ -67,6 +78,8 @@ func (o *explainOptions) runExplain(ctx context.Context) error {
 		return cli.Usagef("name a request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
 	case o.past == "" && o.certainBy:
 		return cli.Usagef("--certain-by is for a request that waits; name its ID")
+	case o.past != "" && o.levels:
+		return cli.Usagef("--levels is for a new request; describe it with --at")
 	case o.past == "":
 		if err := o.CheckClaims(); err != nil {
 			return err
@@ -87,10 +100,15 @@ func (o *explainOptions) runExplain(ctx context.Context) error {
 	}
 	o.ReportAge(answer.GetRead())
 	return o.Print(answer, func(p *cli.Page) error {
-		if err := drawExplanation(o.Units, p, answer); err != nil || !o.certainBy {
+		if err := drawExplanation(o.Units, p, answer); err != nil {
 			return err
 		}
-		drawCertainBy(p, answer)
+		if o.certainBy {
+			drawCertainBy(p, answer)
+		}
+		if o.levels {
+			return drawLevels(o.Units, p, answer)
+		}
 		return nil
 	})
 }
@@ -115,7 +133,7 @@ func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Clie
 func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {
 	decision := answer.GetDecision()
 	switch {
-	case answer.GetAllocation().GetResize() != nil:
+	case decision.GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING:
 		if err := u.DrawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs()); err != nil {
 			return err
 		}
@@ -139,8 +157,8 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 	if answer.GetDecidedAt() != nil && decision.GetRemedy() == nil {
 		p.Linef("The request may fit by now, or be refused for another reason; explain it with --at to find out.")
 	}
-	drawHolders(u, p, decision.GetHolders())
-	drawRemedy(u, p, decision.GetRemedy())
+	drawHolders(u, p, decision.GetHolders(), answer.GetRead().GetLedgerTimeMs())
+	drawRemedy(u, p, decision)
 	return nil
 }
 
@@ -162,30 +180,40 @@ func drawCertainBy(p *cli.Page, answer *quoratev1.ExplainResponse) {
 	}
 }
 
-// drawHolders writes who holds what counts against each violated limit.
-func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders) {
+// drawHolders writes who is in the way at each violated limit.
+func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders, nowMs int64) {
 	for _, level := range levels {
-		if len(level.GetGroups()) == 0 && level.GetOthers() == 0 {
-			continue
+		at := cli.PlaceOf(level.GetTree(), level.GetNode()).String() + "  " + cmp.Or(cli.LimitText(level), "everything")
+		if len(level.GetGroups()) > 0 || level.GetOthers() > 0 {
+			p.Linef("\nHeld of %s:", at)
+			for _, g := range level.GetGroups() {
+				p.Linef("  %s  %s", u.LevelAmount(level, g.GetAmount()), cli.GroupText(level.GetTree(), g))
+			}
+			if level.GetOthers() > 0 {
+				p.Linef("  %s  others", u.LevelAmount(level, level.GetOthers()))
+			}
 		}
-		amount := func(n int64) string { return u.FormatAmount(level.GetTree(), level.GetResource(), n) }
-		at := cli.PlaceOf(level.GetTree(), level.GetNode())
-		p.Linef("\nHeld of %s  %s:", at, cli.LimitText(level))
-		for _, g := range level.GetGroups() {
-			p.Linef("  %s  %s", amount(g.GetAmount()), cli.GroupText(level.GetTree(), g))
-		}
-		if level.GetOthers() > 0 {
-			p.Linef("  %s  others", amount(level.GetOthers()))
+		drawBlockers(p, "  by ", u.BlockerTexts(level, level.GetAllocations(), nowMs), level.GetOtherAllocations())
+		if ahead := level.GetAhead(); len(ahead) > 0 {
+			p.Linef("\nBefore it in the queue for %s:", at)
+			drawBlockers(p, "  ", u.BlockerTexts(level, ahead, nowMs), level.GetOtherAhead())
 		}
 	}
 }
 
-// drawRemedy writes the commands that would admit the request.
-func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
-	heading := "It would be granted after all of:"
-	if number := remedy.GetAlternative(); number > 0 {
-		heading = "Its " + cli.AlternativeText(number) + " would be granted after all of:"
+func drawBlockers(p *cli.Page, before string, texts []string, others int64) {
+	for _, text := range texts {
+		p.Linef("%s%s", before, text)
 	}
+	if others > 0 {
+		p.Linef("  and %d more", others)
+	}
+}
+
+// drawRemedy writes the commands that would admit the request.
+func drawRemedy(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
+	remedy := decision.GetRemedy()
+	heading := remedyHeading(decision)
 	if raises := remedy.GetRaises(); len(raises) > 0 {
 		p.Linef("\n%s", heading)
 		for _, r := range raises {
@@ -199,6 +227,20 @@ func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
 			p.Linef("  quorate release %s", cli.ShellWord(id))
 		}
 	}
+}
+
+// remedyHeading says what the commands lead to. What they free goes to the requests before it first.
+func remedyHeading(decision *quoratev1.Decision) string {
+	who := "It"
+	if number := decision.GetRemedy().GetAlternative(); number > 0 {
+		who = "Its " + cli.AlternativeText(number)
+	}
+	if slices.ContainsFunc(decision.GetHolders(), func(l *quoratev1.LevelHolders) bool {
+		return len(l.GetAhead()) > 0 || l.GetOtherAhead() > 0
+	}) {
+		return "Without the requests before it, " + strings.ToLower(who[:1]) + who[1:] + " would be granted after all of:"
+	}
+	return who + " would be granted after all of:"
 }
 
 // raiseText is the command that raises a limit, or a comment if no command can.

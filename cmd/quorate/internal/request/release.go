@@ -1,42 +1,82 @@
 package request
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type releaseOptions struct {
 	*cli.Env
-	items []string
-	state string
+	items  []string
+	state  string
+	filter ListOptions
+	isSure bool
 }
 
 func newReleaseCmd(c *cli.Env) *cobra.Command {
-	o := &releaseOptions{Env: c}
+	o := &releaseOptions{Env: c, filter: ListOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "release ID",
-		Short: "End an allocation and free everything it held",
-		Long: `End an allocation and free everything it held, or take a request out of the queue. Repeating it is
-safe: an allocation that has already ended is shown again.
+		Use:   "release ID...",
+		Short: "End allocations and free everything they held",
+		Long: `End allocations and free everything they held, or take requests out of the queue. Repeating it is safe:
+an allocation that has already ended is shown again. Each of several ids is ended on its own: those that cannot be ended
+are named, and the exit code is that of the first.
+
+Instead of ids, the filters of "quorate allocations" select what is released: everything held or reserved that they
+match, but no requests that wait. At a terminal the command asks before that.
 
 With --item only these items are released; the allocation keeps the rest, and ends with its last item.`,
 		Example: `  quorate release job-1
+  quorate release job-1 job-2 job-3
+  quorate release --label run=nightly --user kim
   quorate release job-4 --state dirty
   quorate release job-4 --item ci:aws-account:account-1`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.runRelease(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.runRelease(cmd, args) },
 	}
-	cmd.Flags().StringArrayVar(&o.items, "item", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
-	cmd.Flags().StringVar(&o.state, "state", "", "new state of its items (default: the setting of the resource)")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.items, "item", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
+	flags.StringVar(&o.state, "state", "", "new state of its items (default: the setting of the resource)")
+	flags.BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before everything is released that filters match")
+	o.filter.addFilters(flags)
 	return cmd
 }
 
-func (o *releaseOptions) runRelease(ctx context.Context, id string) error {
+func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
+	isFiltered := o.filter.isSet(cmd.Flags())
+	isSingle := o.state != "" || len(o.items) > 0
+	switch {
+	case len(ids) == 0 && !isFiltered:
+		return cli.Usagef("name the ids of allocations, or filters such as --label name=value")
+	case len(ids) > 0 && isFiltered:
+		return cli.Usagef("name either ids or filters")
+	case isSingle && len(ids) != 1:
+		return cli.Usagef("--item and --state need exactly one id")
+	case len(ids) == 1:
+		return o.releaseOne(cmd.Context(), ids[0])
+	}
+	quorate, ctx, cancel, err := o.Connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if isFiltered {
+		if ids, err = o.selectIDs(ctx, quorate); err != nil || len(ids) == 0 {
+			return err
+		}
+	}
+	return o.releaseAll(ctx, quorate, ids)
+}
+
+func (o *releaseOptions) releaseOne(ctx context.Context, id string) error {
 	request := &quoratev1.ReleaseRequest{Id: id, ItemState: o.state}
 	for _, text := range o.items {
 		item, err := ParseItem(text)
@@ -57,6 +97,70 @@ func (o *releaseOptions) runRelease(ctx context.Context, id string) error {
 	o.Messagef("released")
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(answer, func(p *cli.Page) error { return o.Units.DrawAllocation(p, answer.GetAllocation(), 0) })
+}
+
+// selectIDs returns the ids that the filters match, once a person at a terminal has agreed to end them.
+func (o *releaseOptions) selectIDs(ctx context.Context, quorate *client.Client) ([]string, error) {
+	request, err := o.filter.request()
+	if err != nil {
+		return nil, err
+	}
+	all, err := o.filter.fetchPages(ctx, quorate, request)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, a := range all.GetAllocations() {
+		ids = append(ids, a.GetId())
+	}
+	if len(ids) == 0 {
+		o.Messagef("no allocation matches; nothing was released")
+		return nil, nil
+	}
+	if o.isSure {
+		return ids, nil
+	}
+	const named = 10
+	shown := strings.Join(ids[:min(len(ids), named)], ", ")
+	if len(ids) > named {
+		shown += ", ..."
+	}
+	return ids, o.Confirm(fmt.Sprintf("This would release %d allocations: %s.", len(ids), shown))
+}
+
+// releaseBatch is how many ids are sent at once; the servers allow 1,000.
+const releaseBatch = 500
+
+// releaseAll ends allocations in their order and prints them. Its error is the first failure, if there is one.
+func (o *releaseOptions) releaseAll(ctx context.Context, quorate *client.Client, ids []string) error {
+	all, failed := &quoratev1.BatchReleaseResponse{}, error(nil)
+	for batch := range slices.Chunk(ids, releaseBatch) {
+		answer, err := quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: batch})
+		if err != nil {
+			return fmt.Errorf("%d of %d allocations were released before this: %w", len(all.GetOutcomes()), len(ids), err)
+		}
+		all.Outcomes = append(all.Outcomes, answer.GetOutcomes()...)
+	}
+	var ended []*quoratev1.Allocation
+	var names []string
+	for i, outcome := range all.GetOutcomes() {
+		if failure := outcome.GetFailure(); failure != nil {
+			err := client.FailureError(failure)
+			o.Messagef("%s: %s", ids[i], cli.ErrorText(err))
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		ended, names = append(ended, outcome.GetReleased().GetAllocation()), append(names, ids[i])
+	}
+	o.Messagef("released %d of %d", len(ended), len(ids))
+	o.LearnUnitsForTable(ctx, quorate)
+	err := o.PrintNamed(all, func() []string { return names }, func(p *cli.Page) error {
+		return p.Table(o.Units.AllocationRows(ended...))
+	})
+	if err == nil && failed != nil {
+		err = &cli.ExitError{Code: cli.ExitCodeOf(failed), Ours: true}
+	}
+	return err
 }
 
 // ParseItem parses TREE:RESOURCE:NAME.

@@ -17,16 +17,26 @@ import (
 
 type activityOptions struct {
 	*cli.Env
-	at, resource string
-	last         time.Duration
+	at       []cli.Place
+	resource string
+	last     time.Duration
 }
 
 func newActivityCmd(c *cli.Env) *cobra.Command {
 	o := &activityOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "activity TREE[:node/path]",
-		Short: "Show recent activity at a node or of items",
-		Long: `Show recent activity in the subtree of a node, or of the items of a resource, in steps of five minutes:
+		Use:   "activity TREE[:node/path]...",
+		Short: "Show recent activity at nodes or of items",
+		Long: `Show recent activity in the subtree of a node, or of the items of a resource. First, for each of the
+first eight resources of the tree:
+
+  USED          held at the node and below it now
+  LIMIT         the limit in force at the node
+  HIGHEST       the most that was held at the end of a step
+  WAITING       what waiting requests ask for
+  CURVE         what was held, from nothing to the limit, or to the highest if that is more or there is no limit
+
+Then, unless several nodes are named, the steps of five minutes:
 
   FROM          when the step began, by the clock of the server
   HELD          claims held at its end
@@ -40,13 +50,12 @@ func newActivityCmd(c *cli.Env) *cobra.Command {
 An allocation with several claims there counts once for each. Every server records what it has seen since its start,
 for 24 hours at most; another server may have recorded more.`,
 		Example: `  quorate activity cern:atlas/physics
+  quorate activity cern cern:atlas cern:cms --last 24h
   quorate activity ci --resource aws-account --last 24h
   quorate activity cern -o json`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.RangeArgs(1, mostActivityNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.at = args[0]
-			return o.runActivity(cmd.Context())
+			return o.runActivity(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().StringVar(&o.resource, "resource", "", "show the items of this resource instead of a node")
@@ -54,33 +63,100 @@ for 24 hours at most; another server may have recorded more.`,
 	return cmd
 }
 
-func (o *activityOptions) runActivity(ctx context.Context) error {
-	at, err := cli.ParsePlace(o.at)
-	if err != nil {
+// mostActivityNodes is the most nodes in a request.
+const mostActivityNodes = 32
+
+func (o *activityOptions) runActivity(ctx context.Context, args []string) error {
+	if err := o.parse(args); err != nil {
 		return err
-	}
-	switch {
-	case o.resource != "" && at.Node != "":
-		return cli.Usagef("--resource applies to a whole tree: leave out :%s or --resource", at.Node)
-	case o.last <= 0 || o.last > 24*time.Hour:
-		return cli.Usagef("--last must be more than 0 and at most 24h, not %v", o.last)
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Activity.GetActivity(ctx, &quoratev1.GetActivityRequest{
-		Tree: at.Tree, Node: at.Node, Resource: o.resource, Read: o.ReadOptions(),
-	})
+	answer, err := quorate.Activity.GetActivity(ctx, o.request())
 	if err != nil {
 		return err
 	}
+	if len(answer.GetSeries()) != len(o.at) && len(o.at) > 1 {
+		return fmt.Errorf("the node that answered runs a version that shows one node at a time; " +
+			"name another with --server")
+	}
 	answer.Steps = lastSteps(answer.GetSteps(), o.last)
 	o.Messagef("as seen by %s, up to index %d", answer.GetRead().GetServedBy(), answer.GetRead().GetIndex())
-	return o.Print(answer, func(p *cli.Page) error {
-		return p.Table(activityRows(answer.GetSteps(), o.resource != ""))
-	})
+	for i, series := range answer.GetSeries() {
+		if len(series.GetSteps()) == 0 {
+			o.Messagef("no activity is recorded at %s", o.at[i])
+		}
+	}
+	return o.Print(answer, func(p *cli.Page) error { return o.printActivity(p, answer) })
+}
+
+// parse reads the arguments and checks the flags.
+func (o *activityOptions) parse(args []string) error {
+	for _, arg := range args {
+		at, err := cli.ParsePlace(arg)
+		if err != nil {
+			return err
+		}
+		o.at = append(o.at, at)
+		switch {
+		case at.Tree != o.at[0].Tree:
+			return cli.Usagef("%s and %s are in different trees: ask for one tree at a time", o.at[0], at)
+		case o.resource != "" && at.Node != "":
+			return cli.Usagef("--resource applies to a whole tree: leave out :%s or --resource", at.Node)
+		}
+	}
+	switch {
+	case o.resource != "" && len(o.at) > 1:
+		return cli.Usagef("--resource applies to a whole tree: name the tree once")
+	case o.last <= 0 || o.last > 24*time.Hour:
+		return cli.Usagef("--last must be more than 0 and at most 24h, not %v", o.last)
+	}
+	return nil
+}
+
+func (o *activityOptions) request() *quoratev1.GetActivityRequest {
+	request := &quoratev1.GetActivityRequest{
+		Tree: o.at[0].Tree, Node: o.at[0].Node, Resource: o.resource, Read: o.ReadOptions(),
+		LastSteps: int32((o.last + stepLength - 1) / stepLength),
+	}
+	if len(o.at) > 1 {
+		request.Node = ""
+		for _, at := range o.at {
+			request.Nodes = append(request.Nodes, at.Node)
+		}
+	}
+	return request
+}
+
+// stepLength is that of the steps of an activity.
+const stepLength = 5 * time.Minute
+
+func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1.GetActivityResponse) error {
+	series := answer.GetSeries()
+	if len(series) == 0 {
+		series = []*quoratev1.ActivitySeries{{Steps: answer.GetSteps()}}
+	}
+	rows := [][]string{amountsHeading}
+	for i, one := range series {
+		if len(one.GetSteps()) > 0 {
+			rows = append(rows, amountRows(o.at[i], one.GetSteps())...)
+		}
+	}
+	if len(rows) > 1 {
+		if err := p.Table(rows); err != nil {
+			return err
+		}
+	}
+	if len(o.at) > 1 {
+		return nil
+	}
+	if len(rows) > 1 {
+		p.Linef("")
+	}
+	return p.Table(activityRows(answer.GetSteps(), o.resource != ""))
 }
 
 // lastSteps are the steps that end within a span before the end of the last one.

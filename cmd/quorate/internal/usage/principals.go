@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,13 +30,14 @@ func newPrincipalsCmd(c *cli.Env) *cobra.Command {
 is that of the wildcard. The group * is shared by all users whose groups are not named. With a NAME, a user who holds
 nothing is shown with the limits of the wildcard.
 
-For applications, the number that run is shown beside the limit, with their names. With -o json or -o yaml, a group has
-its users: those who hold something that is counted for it.`,
+For applications, the number that run is shown beside the limit, with their names. With a NAME, a group is shown with
+its members: at each node the users who hold something there that is counted for it, and how much. With -o json or
+-o yaml, each group has the names of its users in the tree.`,
 		Example: `  quorate principals cern
   quorate principals cern --groups
+  quorate principals cern physics --groups
   quorate principals cern ann -o json`,
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.tree, o.name = args[0], strings.Join(args[1:], "")
 			return o.runPrincipals(cmd.Context())
@@ -109,6 +111,28 @@ func principalRows(u cli.Units, tree string, p *quoratev1.PrincipalUsage) [][]st
 			rows = append(rows, append([]string{name, at}, row...))
 			name, at = "", ""
 		}
+		rows = append(rows, memberRows(u, tree, node)...)
+	}
+	return rows
+}
+
+// memberRows has a row for each resource that a member of a group uses.
+func memberRows(u cli.Units, tree string, node *quoratev1.PrincipalNode) [][]string {
+	var rows [][]string
+	for _, m := range node.GetMembers() {
+		who := "user " + m.GetUser()
+		for _, resource := range slices.Sorted(maps.Keys(m.GetUsed())) {
+			used := u.FormatAmount(tree, resource, m.GetUsed()[resource])
+			rows = append(rows, []string{"", who, resource, used, "", ""})
+			who = ""
+		}
+		if running := m.GetApplications(); len(running) > 0 {
+			count := strconv.Itoa(len(running))
+			rows = append(rows, []string{"", who, "applications", count, "", strings.Join(running, " ")})
+		}
+	}
+	if more := node.GetMoreMembers(); more > 0 {
+		rows = append(rows, []string{"", fmt.Sprintf("and %d more users", more), "", "", "", ""})
 	}
 	return rows
 }

@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ type usageOptions struct {
 	depth    int32
 	fullest  bool
 	minShare percentFlag
+	contains string
+	follow   cli.Following
 }
 
 // percentFlag is a share of a limit, written with or without the sign.
@@ -58,15 +61,18 @@ func newUsageCmd(c *cli.Env) *cobra.Command {
 
 With --fullest, the nodes that use most of a limit come first: of the resources of a node, the one with the largest
 share counts. --at-least leaves out nodes of which no resource uses so much of its limit. Applications do not count.
+--name-contains leaves out nodes whose own name, the last part of the path, does not contain a text, upper or lower
+case.
 
 A row counts applications where they run or are limited. Long amounts of bytes are rounded down and begin with ~;
 -o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern --depth 1
   quorate usage cern --fullest --at-least 90%
+  quorate usage cern --name-contains sim
+  quorate usage cern --depth 1 --watch
   quorate usage cern:atlas/physics --subtree=false -o json`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.CompleteTrees,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
 			return o.runUsage(cmd.Context())
@@ -76,6 +82,8 @@ A row counts applications where they run or are limited. Long amounts of bytes a
 	cmd.Flags().Int32Var(&o.depth, "depth", 0, "show at most this many levels below the node; 0 shows all")
 	cmd.Flags().BoolVar(&o.fullest, "fullest", false, "order by the share of a limit in use, largest first")
 	cmd.Flags().Var(&o.minShare, "at-least", "show only nodes that use at least this share of a limit: 90%")
+	cmd.Flags().StringVar(&o.contains, "name-contains", "", "show only nodes whose own name contains this text")
+	o.follow.AddFlag(cmd)
 	return cmd
 }
 
@@ -84,11 +92,14 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	quorate, ctx, cancel, err := o.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
+	o.follow.Trees = []string{at.Tree}
+	o.follow.Concerns = func(m *quoratev1.WatchChangesResponse) bool { return len(m.GetTrees()) > 0 }
+	return o.RunOrFollow(ctx, o.follow, func(ctx context.Context, quorate *client.Client) error {
+		return o.showUsage(ctx, quorate, at)
+	})
+}
+
+func (o *usageOptions) showUsage(ctx context.Context, quorate *client.Client, at cli.Place) error {
 	all, err := o.fetchUsage(ctx, quorate, at)
 	if err != nil {
 		return err
@@ -96,7 +107,14 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 	o.ReportAge(all.GetRead())
 	o.ReportFiltered(all)
 	o.reportHolds(at, all.GetNodes())
-	return o.Print(all, func(p *cli.Page) error { return p.Table(o.usageRows(at, all.GetNodes())) })
+	names := func() []string {
+		names := []string{}
+		for _, n := range all.GetNodes() {
+			names = append(names, cli.PlaceOf(at.Tree, n.GetNode()).String())
+		}
+		return names
+	}
+	return o.PrintNamed(all, names, func(p *cli.Page) error { return p.Table(o.usageRows(at, all.GetNodes())) })
 }
 
 // reportHolds prints which of the nodes are on hold, and which node above them is. In the other forms of output a field
@@ -104,7 +122,7 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 	for i, n := range nodes {
 		hold := n.GetHold()
-		if hold == nil || o.Output != cli.OutputTable || i > 0 && hold.GetNode() != n.GetNode() {
+		if hold == nil || !o.IsTable() || i > 0 && hold.GetNode() != n.GetNode() {
 			continue
 		}
 		place := cli.PlaceOf(at.Tree, hold.GetNode()).String()
@@ -123,6 +141,7 @@ func (o *usageOptions) fetchUsage(
 	request := &quoratev1.GetUsageRequest{
 		Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions(),
 		MaxDepth: o.depth, AtLeastPercent: int32(o.minShare), FullestFirst: o.fullest,
+		NameContains: o.contains,
 	}
 	for {
 		page, err := quorate.Trees.GetUsage(ctx, request)
@@ -139,15 +158,20 @@ func (o *usageOptions) fetchUsage(
 
 func (o *usageOptions) usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
 	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
+	if o.Output == cli.OutputWide {
+		rows[0] = append(rows[0], "USED", "BORROWED", "LENT")
+	}
 	for i, node := range nodes {
 		// The first one is the node that was asked for, unless its tree hides that. A list without parents has no indents.
 		name := cli.Place{Tree: at.Tree, Node: node.GetNode()}.String()
-		if i > 0 && !o.fullest && o.minShare == 0 {
+		if i > 0 && !o.fullest && o.minShare == 0 && o.contains == "" && o.Output != cli.OutputCSV {
 			name = indentName(at.Node, node.GetNode())
 		}
 		for _, r := range node.GetResources() {
-			rows = append(rows, append([]string{name}, usageColumns(r)...))
-			name = ""
+			rows = append(rows, append([]string{name}, o.usageColumns(r)...))
+			if o.Output != cli.OutputCSV {
+				name = ""
+			}
 		}
 		if len(node.GetResources()) == 0 { // the tree shows only names
 			rows = append(rows, []string{name})
@@ -164,6 +188,29 @@ func indentName(top, path string) string {
 	below := strings.TrimPrefix(strings.TrimPrefix(path, top), "/")
 	names := strings.Split(below, "/")
 	return strings.Repeat("  ", len(names)) + names[len(names)-1]
+}
+
+// usageColumns are the numbers of one resource; -o wide has more of them.
+func (o *usageOptions) usageColumns(r *quoratev1.ResourceUsage) []string {
+	columns := usageColumns(r)
+	if o.Output != cli.OutputWide {
+		return columns
+	}
+	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
+	return append(columns, usedShare(r), amount(r.GetBorrowed()), amount(r.GetLends()))
+}
+
+// usedShare is the use in per cent of the limit in force, rounded down; "-" without a limit.
+func usedShare(r *quoratev1.ResourceUsage) string {
+	limit := r.GetLimit()
+	if limit == nil {
+		limit = r.GetEffective()
+	}
+	if limit.GetAmount() <= 0 {
+		return "-"
+	}
+	share := new(big.Int).Mul(big.NewInt(r.GetSubtree()), big.NewInt(100))
+	return share.Quo(share, big.NewInt(limit.GetAmount())).String() + "%"
 }
 
 func usageColumns(r *quoratev1.ResourceUsage) []string {

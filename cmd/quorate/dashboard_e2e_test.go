@@ -1,0 +1,85 @@
+package main_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// plainPage asks a server for the page without scripts, as aligned text.
+func plainPage(t *testing.T, f serverFlags, token string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.baseURL()+"/ui/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/plain")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return sendRequest(t, request)
+}
+
+// TestThePlainPage: it has the numbers that the command line shows, and there is none without the dashboard.
+func TestThePlainPage(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t, "--backup-dir", t.TempDir())
+	server := startServer(t, f)
+	playSteps(t, f, []step{
+		{"apply -f " + manifestFile(t, "trees: {lab: {resources: {cores: {unit: milli}}, limits: {cores: 9}}}"), 0, ""},
+		{"allocate --id a --at lab --amount cores=8500m", 0, "granted"},
+	})
+	var text string
+	awaitCondition(t, "the page shows no backup", func() bool {
+		_, text = plainPage(t, f, "")
+		return regexp.MustCompile(`(?m)^n1 .* -  +\d{4}-\d\d-\d\dT[0-9:]+Z$`).MatchString(text)
+	})
+	for _, want := range []string{
+		"Quorate cluster ", "From node n1, index ", "revision 1, up to date", "1 of 1 voters are healthy", "n1      leader",
+		"lab   cores     8500m  9      500m      nearly full",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	playSteps(t, f, []step{{"usage lab", 0, "8500m"}, {"status -o json", 0, `"lastBackup": "20`}})
+	if status, html := httpGet(t, f.baseURL()+"/ui/plain"); status != http.StatusOK ||
+		!strings.Contains(html, "<bdi>8500m</bdi>") || strings.Contains(html, "<script") {
+		t.Errorf("%d\n%s", status, html)
+	}
+	server.stopCleanly(t)
+	f.more = append(f.more, "--ui", "off")
+	startServer(t, f)
+	if status, text := plainPage(t, f, ""); status != http.StatusNotFound {
+		t.Errorf("without a dashboard: %d %s", status, text)
+	}
+}
+
+// checkGuardedPlainPage: the page shows what its caller may see, and asks others for a token.
+func checkGuardedPlainPage(t *testing.T, f serverFlags, tokens string) {
+	t.Helper()
+	for _, token := range []string{"", "wrong"} {
+		if status, text := plainPage(t, f, token); status != http.StatusUnauthorized || !strings.Contains(text, "token") {
+			t.Errorf("with the token %q: %d %s", token, status, text)
+		}
+	}
+	// The files of the dashboard are the same for everyone, and have nothing that needs a credential.
+	checkDashboard(t, f, "read")
+	for name, want := range map[string]struct{ has, lacks string }{
+		"ops":  {has: "survives the loss of 1 more", lacks: "cern:atlas"},
+		"anna": {has: "cern:atlas/physics", lacks: "term"},
+		"carl": {has: "cern:cms", lacks: "cern:atlas"},
+	} {
+		token, err := os.ReadFile(filepath.Join(tokens, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, text := plainPage(t, f, strings.TrimSpace(string(token)))
+		if status != http.StatusOK || !strings.Contains(text, want.has) || strings.Contains(text, want.lacks) {
+			t.Errorf("%s: %d, wanted %q without %q:\n%s", name, status, want.has, want.lacks, text)
+		}
+	}
+}

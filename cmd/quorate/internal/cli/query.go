@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/itchyny/gojq"
+)
+
+// query is the expression of --jq.
+type query struct {
+	code *gojq.Code
+}
+
+func compileQuery(expression string) (*query, error) {
+	parsed, err := gojq.Parse(expression)
+	if err == nil {
+		var code *gojq.Code
+		if code, err = gojq.Compile(parsed); err == nil {
+			return &query{code}, nil
+		}
+	}
+	return nil, fmt.Errorf("--jq %q is not a jq expression: %w", expression, err)
+}
+
+// run applies the query to a JSON text. Each result is a line: texts as they are, everything else as JSON.
+func (q *query) run(text []byte) ([]byte, error) {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, printError(err)
+	}
+	var lines bytes.Buffer
+	for results := q.code.Run(value); ; {
+		result, more := results.Next()
+		if !more {
+			return lines.Bytes(), nil
+		}
+		if failed, is := result.(error); is {
+			if halted := (*gojq.HaltError)(nil); errors.As(failed, &halted) && halted.Value() == nil {
+				return lines.Bytes(), nil
+			}
+			return nil, Usagef("--jq: %v", failed)
+		}
+		if line, is := result.(string); is {
+			lines.WriteString(line + "\n")
+			continue
+		}
+		line, err := gojq.Marshal(result)
+		if err != nil {
+			return nil, printError(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package operate
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+)
+
+// localCommands are those about the data folder of a server.
+func localCommands(c *cli.Env) []*cobra.Command {
+	return []*cobra.Command{newRecoverCmd(c), newMigrateLogCmd(c)}
+}
