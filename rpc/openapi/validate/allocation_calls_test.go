@@ -1,0 +1,133 @@
+package validate
+
+const physics = `"claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 8}}]`
+
+// allocationCalls hold, wait, change and release.
+var allocationCalls = []call{
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "job-1", "ttlMs": 3600000, "labels": {"run": "7"}, ` + physics + `}`,
+	},
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "job-1", "ttlMs": 3600000, "labels": {"run": "7"}, ` + physics + `}`,
+	},
+	{
+		procedure: "AllocationService/Allocate", token: "hans", status: 409,
+		body: `{"id": "job-1", "ttlMs": 3600001, ` + physics + `}`,
+	},
+	{
+		procedure: "AllocationService/Allocate", token: "hans", status: 429,
+		body: `{"id": "large", "nameHolders": true,
+			"claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 90}}]}`,
+	},
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "dry", "mode": "MODE_DRY_RUN", ` + physics + `}`,
+	},
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "waits", "mode": "MODE_WAIT",
+			"claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 36}}],
+			"principal": {"application": "analysis"}}`,
+	},
+	{procedure: "AllocationService/ListWaiting", body: `{"tree": "cern", "nameBlockers": true}`},
+	{procedure: "AllocationService/Explain", body: `{"id": "waits"}`},
+	{procedure: "AllocationService/Explain", body: `{"request": {"id": "q", ` + physics + `}}`, token: "hans"},
+	{procedure: "AllocationService/Cancel", body: `{"id": "job-1"}`, token: "hans", status: 400},
+	{procedure: "AllocationService/Release", body: `{"id": "waits"}`, token: "hans"},
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "later", "mode": "MODE_RESERVE", "reserveMs": 3600000, ` + physics + `}`,
+	},
+	{procedure: "AllocationService/Confirm", body: `{"id": "later"}`, token: "hans"},
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "never", "mode": "MODE_RESERVE", ` + physics + `}`,
+	},
+	{procedure: "AllocationService/Cancel", body: `{"id": "never"}`, token: "hans"},
+	{procedure: "AllocationService/Confirm", body: `{"id": "never"}`, token: "hans", status: 400},
+	{procedure: "AllocationService/Renew", body: `{"id": "job-1", "userData": {"host": "a"}}`, token: "hans"},
+	{
+		procedure: "AllocationService/BatchRenew", token: "hans",
+		body: `{"renewals": [{"id": "job-1"}, {"id": "unknown"}]}`,
+	},
+	{
+		procedure: "AllocationService/Renew", token: "hans", status: 409,
+		body: `{"id": "job-1", "fence": "9999999"}`,
+	},
+	{
+		procedure: "AllocationService/Resize", token: "hans",
+		body: `{"id": "job-1", "claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": "6"}}]}`,
+	},
+	{
+		procedure: "AllocationService/Split", token: "hans",
+		body: `{"id": "job-1", "parts": [{"id": "job-1b",
+			"claims": [{"tree": "cern", "from": "atlas/physics", "to": "atlas/physics", "amounts": {"cores": 2}}]}]}`,
+	},
+	{
+		procedure: "AllocationService/Transfer", token: "hans",
+		body: `{"id": "job-1b", "moves": [{"tree": "cern", "from": "atlas/physics", "to": "atlas/physics"}], "dryRun": true}`,
+	},
+	{
+		procedure: "AllocationService/BatchAllocate", token: "hans",
+		body: `{"requests": [{"id": "b-1", ` + physics + `}, {"id": "b-2", "claims": [{"tree": "no such tree"}]},
+			{"id": "b-3", "claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 99}}]}]}`,
+	},
+	{procedure: "AllocationService/BatchRelease", body: `{"ids": ["b-1", "unknown"]}`, token: "hans"},
+	{procedure: "AllocationService/GetAllocation", body: `{"id": "job-1"}`, token: "hans"},
+	{procedure: "AllocationService/GetAllocation", body: `{"id": "unknown"}`, token: "hans", status: 404},
+	{
+		procedure: "AllocationService/ListAllocations",
+		body:      `{"tree": "cern", "pageSize": 2, "state": "ALLOCATION_STATE_HELD"}`,
+	},
+	{procedure: "AllocationService/ListEvents", body: `{"newestFirst": true, "pageSize": 100}`},
+	{procedure: "TreeService/GetUsage", body: `{"tree": "cern", "subtree": true, "countWaiting": true}`},
+	{procedure: "TreeService/ListPrincipals", body: `{"tree": "cern", "kind": "HOLDER_KIND_USER"}`},
+	{procedure: "ActivityService/GetActivity", body: `{"tree": "cern", "nodes": ["atlas", "cms"]}`},
+}
+
+// itemCalls hold and clean items.
+var itemCalls = []call{
+	{
+		procedure: "AllocationService/Allocate", token: "hans",
+		body: `{"id": "machine", "claims": [{"tree": "cern", "node": "atlas/physics",
+			"items": [{"resource": "node", "count": 1, "state": "free"}]}]}`,
+	},
+	{procedure: "ItemService/ListItems", body: `{"tree": "cern", "userData": true}`},
+	{procedure: "ItemService/CountItems", body: `{"tree": "cern"}`},
+	{
+		procedure: "ItemService/UpdateItems",
+		body:      `{"updates": [{"item": {"tree": "cern", "resource": "node", "name": "b"}, "state": "broken"}]}`,
+	},
+	{
+		procedure: "ItemService/ResetItems",
+		body:      `{"tree": "cern", "resource": "node", "state": "broken", "to": "free"}`,
+	},
+	{procedure: "AllocationService/Release", body: `{"id": "machine"}`, token: "hans"},
+	{procedure: "ItemService/ListItems", body: `{"tree": "unknown"}`, status: 404},
+}
+
+// limitCalls ask for limits and decide.
+var limitCalls = []call{
+	{
+		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"first=request.id"},
+		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+			"limits": {"cores": {"amount": 45}}, "reason": "more jobs"}`,
+	},
+	{procedure: "LimitRequestService/ListRequests", body: `{}`, keep: []string{"digest=requests.0.digest"}},
+	{procedure: "LimitRequestService/ApproveRequest", body: `{"id": "{{first}}", "digest": "stale"}`, status: 409},
+	{procedure: "LimitRequestService/ApproveRequest", body: `{"id": "{{first}}", "digest": "{{digest}}"}`},
+	{
+		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"second=request.id"},
+		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+			"limits": {"cores": {"amount": "46"}}, "reason": "still more"}`,
+	},
+	{procedure: "LimitRequestService/RejectRequest", body: `{"id": "{{second}}", "reason": "no room"}`},
+	{
+		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"third=request.id"},
+		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+			"limits": {"cores": {"amount": 47}}, "reason": "please"}`,
+	},
+	{procedure: "LimitRequestService/WithdrawRequest", body: `{"id": {{third}}}`, token: "hans"},
+}
