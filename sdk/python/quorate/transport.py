@@ -1,0 +1,253 @@
+"""Single exchanges with single servers: the Connect protocol with JSON over HTTP/1.1."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+from typing import Any, Dict, Iterator, Optional
+
+from quorate.errors import CertificateError, QuorateError
+from quorate.servers import Pool, Server, Servers
+from quorate.tokens import Tokens
+
+# The most bytes of one answer; the largest that a server sends are pages of a thousand records.
+MOST_BYTES = 64 << 20
+
+# How long a stream may be silent, in seconds. Servers send a message at least every few seconds.
+SILENCE = 20.0
+
+_CODES = {400: "internal", 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented", 429: "unavailable",
+          502: "unavailable", 503: "unavailable", 504: "unavailable"}
+
+_STALE = (http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)  # RemoteDisconnected is a BadStatusLine
+
+
+class Transport:
+    """Sends requests to the servers of a cluster. Safe for concurrent use."""
+
+    def __init__(self, servers: Servers, pool: Pool, tokens: Optional[Tokens]) -> None:
+        self.servers = servers
+        self._pool = pool
+        self.tokens = tokens
+
+    def exchange(self, index: int, path: str, body: bytes, timeout: float, is_repeatable: bool = True) -> Any:
+        """Makes one attempt at one server within timeout seconds. Returns the JSON object of the answer, or raises
+        QuorateError. A server that refuses a token which its source has replaced meanwhile is asked once more."""
+        until = time.monotonic() + timeout
+        token = self.tokens.current() if self.tokens else None
+        try:
+            return self._exchange(index, path, body, until, token, is_repeatable)
+        except QuorateError as e:
+            if not (self.tokens and e.is_answer and e.code == "unauthenticated"):
+                raise
+            newer = self.tokens.current()
+            if newer == token:
+                raise
+            return self._exchange(index, path, body, until, newer, is_repeatable)
+
+    def _exchange(self, index: int, path: str, body: bytes, until: float, token: Optional[str],
+                  is_repeatable: bool) -> Any:
+        server = self.servers.all[index]
+        connection, was_used = self._connect(index, until, is_new=not is_repeatable)
+        try:
+            try:
+                response = self._send(connection, server, path, body, until, token)
+            except _STALE:
+                # The server has closed a connection that was idle; calls have ids, so that they may be sent again.
+                if not was_used:
+                    raise
+                connection.close()
+                connection, _ = self._connect(index, until, is_new=True)
+                response = self._send(connection, server, path, body, until, token)
+            content = _read_all(connection, response, until)
+        except (OSError, http.client.HTTPException) as e:
+            connection.close()
+            raise _network_error(server, e, was_sent=True) from e
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._pool.give_back(index, connection)
+        return _parse_answer(server, response, content)
+
+    def _connect(self, index: int, until: float, is_new: bool) -> Any:
+        try:
+            return self._pool.take(index, max(until - time.monotonic(), 0.001), is_new)
+        except OSError as e:
+            raise _network_error(self.servers.all[index], e, was_sent=False) from e
+
+    def _send(self, connection: http.client.HTTPConnection, server: Server, path: str, body: bytes, until: float,
+              token: Optional[str]) -> http.client.HTTPResponse:
+        left = max(until - time.monotonic(), 0.001)
+        connection.sock.settimeout(left)
+        headers = _headers("application/json", token)
+        headers["Connect-Timeout-Ms"] = str(max(int(left * 1000), 1))
+        connection.request("POST", server.path + path, body, headers)
+        return connection.getresponse()
+
+    def connect_stream(self, index: int) -> RawStream:
+        """Connects to a server for one stream, or raises QuorateError."""
+        server = self.servers.all[index]
+        token = self.tokens.current() if self.tokens else None
+        try:
+            return RawStream(server, self._pool.connect(index, SILENCE), token)
+        except OSError as e:
+            raise _network_error(server, e, was_sent=False) from e
+
+
+def _headers(content_type: str, token: Optional[str]) -> Dict[str, str]:
+    headers = {"Content-Type": content_type, "Connect-Protocol-Version": "1", "User-Agent": "quorate-python"}
+    if token is not None:
+        headers["Authorization"] = "Bearer " + token
+    return headers
+
+
+class RawStream:
+    """The messages of one stream as JSON objects. Use it in one thread; close may be called from another one."""
+
+    def __init__(self, server: Server, connection: http.client.HTTPConnection, token: Optional[str]) -> None:
+        self.server = server
+        self.token = token
+        self.is_closed = False
+        self._connection = connection
+        self._sock = connection.sock  # the connection forgets it if the answer ends with the connection
+        self._sock.settimeout(SILENCE)
+        self._response: Optional[http.client.HTTPResponse] = None
+
+    def open(self, path: str, request: Any) -> None:
+        """Sends the request and waits for the begin of the answer. Raises QuorateError."""
+        message = json.dumps(request).encode()
+        try:
+            self._connection.request("POST", self.server.path + path, b"\0" + len(message).to_bytes(4, "big") + message,
+                                     _headers("application/connect+json", self.token))
+            self._response = self._connection.getresponse()
+            if self._response.status != 200:
+                _parse_answer(self.server, self._response, self._response.read(1 << 20))
+        except (OSError, http.client.HTTPException, AttributeError) as e:  # the last one if it is closed meanwhile
+            self.close()
+            raise _network_error(self.server, e, was_sent=True) from e
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            while True:
+                head = self._read(5)
+                content = self._read(int.from_bytes(head[1:], "big"))
+                if head[0] & 2:
+                    end = json.loads(content or b"{}")
+                    if end.get("error"):
+                        raise error_of(end["error"], self.server)
+                    return
+                yield json.loads(content)
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as e:
+            if self.is_closed:
+                return
+            raise _network_error(self.server, e, was_sent=True) from e
+        finally:
+            self.close()
+
+    def _read(self, size: int) -> bytes:
+        if size > MOST_BYTES:
+            raise ValueError("a message of %d bytes is larger than %d" % (size, MOST_BYTES))
+        assert self._response is not None
+        data = self._response.read(size)
+        if len(data) < size:
+            raise http.client.IncompleteRead(data, size - len(data))
+        return data
+
+    def close(self) -> None:
+        """Ends the stream. A thread that waits for its next message returns."""
+        self.is_closed = True
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it is closed already
+        self._connection.close()
+        self._sock.close()
+        if self._response is not None:
+            self._response.close()
+
+
+def _read_all(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float) -> bytes:
+    """Reads an answer until its end, so that a connection that breaks meanwhile fails like one that cannot be made."""
+    parts, size = [], 0
+    while True:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("the answer took too long")
+        if connection.sock is not None:
+            connection.sock.settimeout(left)
+        part = response.read1(1 << 16) if response.length != 0 else b""
+        if not part:
+            break
+        size += len(part)
+        if size > MOST_BYTES:
+            raise http.client.HTTPException("the answer is larger than %d bytes" % MOST_BYTES)
+        parts.append(part)
+    response.read()  # notes that the answer has ended, so that the connection may be used again
+    return b"".join(parts)
+
+
+def _parse_answer(server: Server, response: http.client.HTTPResponse, content: bytes) -> Any:
+    if 300 <= response.status < 400:
+        target = response.headers.get("Location", "another address")
+        raise QuorateError("unimplemented", "the server redirects to %s, and redirects are not followed: name the "
+                           "address of a server itself" % target, server=server.name)
+    try:
+        body = json.loads(content)
+        if not isinstance(body, dict):
+            raise ValueError("the answer is not a JSON object")
+    except ValueError as e:
+        code = "internal" if response.status == 200 else _CODES.get(response.status, "unknown")
+        advice = ""
+        if b"HTTP request to an HTTPS server" in content:
+            code, advice = "unavailable", ": the server uses TLS: use https://" + server.name
+        raise QuorateError(code, "HTTP %d without an answer in JSON%s" % (response.status, advice),
+                           server=server.name) from e
+    if response.status != 200:
+        body.setdefault("code", _CODES.get(response.status, "unknown"))
+        raise error_of(body, server)
+    return body
+
+
+def error_of(body: Dict[str, Any], server: Optional[Server] = None) -> QuorateError:
+    """Returns the error of an error's JSON object."""
+    return QuorateError(body.get("code", "unknown"), body.get("message", ""), body.get("details"), is_answer=True,
+                        server=server.name if server else "")
+
+
+def _network_error(server: Server, e: BaseException, was_sent: bool) -> QuorateError:
+    broken = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    if isinstance(e, ssl.SSLError) and not isinstance(e, broken) and not (was_sent and "ALERT" not in str(e).upper()):
+        return CertificateError("unavailable", _tls_advice(e), was_sent=False, server=server.name)
+    code = "deadline_exceeded" if isinstance(e, socket.timeout) else "unavailable"
+    if not was_sent:
+        code = "unavailable"
+    text = str(e) or type(e).__name__
+    return QuorateError(code, text, was_sent=was_sent, server=server.name)
+
+
+def _tls_advice(e: ssl.SSLError) -> str:
+    text = str(e)
+    if isinstance(e, ssl.SSLCertVerificationError):
+        if "mismatch" in text or "not valid for" in text:
+            return "the server's certificate is for other hosts: use one of them: " + text
+        if "expired" in text:
+            return "the server's certificate is not valid at this time: renew it, or check the clocks: " + text
+        return "the server's certificate is from an authority that is not trusted here: name the authority of the " \
+               "cluster (ca): " + text
+    upper = text.upper()
+    if "CERTIFICATE_REQUIRED" in upper:
+        return "the server requires a client certificate: name one with its key (cert, key): " + text
+    if "ALERT" in upper:
+        return "the server rejects this client's certificate: " + text
+    if "WRONG_VERSION_NUMBER" in upper or "HTTP_REQUEST" in upper:
+        return "the server does not use TLS: use http://: " + text
+    return text

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs what the clients of all languages need and this machine lacks: Python with mypy, Node with npm, a JDK, and
+# curl with jq.
+set -euo pipefail
+missing=()
+command -v python3 >/dev/null || missing+=(python3)
+command -v mypy >/dev/null || missing+=(mypy)
+command -v npm >/dev/null || missing+=(nodejs npm)
+command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless)
+command -v curl >/dev/null || missing+=(curl)
+command -v jq >/dev/null || missing+=(jq)
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+if [[ $EUID -ne 0 ]] || ! command -v apt-get >/dev/null; then
+  echo "the tests of the clients need ${missing[*]} (names of Debian's packages): install them" >&2
+  exit 1
+fi
+apt-get update -qq
+DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null

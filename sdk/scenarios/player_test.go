@@ -1,0 +1,100 @@
+package scenarios
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// player is a running program that plays steps.
+type player struct {
+	t       *testing.T
+	steps   io.WriteCloser
+	answers chan string
+}
+
+// startProcess starts the player of a language; it ends with the test.
+func startProcess(t *testing.T, servers, command []string, environment ...string) *player {
+	t.Helper()
+	process := exec.Command(command[0], append(command[1:], strings.Join(servers, ","))...)
+	process.Env = append(os.Environ(), environment...)
+	process.Stderr = os.Stderr
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	steps, err := process.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlayer(t, steps, answers)
+	t.Cleanup(func() {
+		_ = steps.Close()
+		ended := make(chan struct{})
+		go func() {
+			_ = process.Wait() // its outcomes were judged
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(3 * time.Second):
+			t.Errorf("%v does not end with its input", command)
+		}
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // what it has started, if anything is left
+		<-ended
+	})
+	return p
+}
+
+// newPlayer returns a player that reads steps and writes answers.
+func newPlayer(t *testing.T, steps io.WriteCloser, answers io.Reader) *player {
+	t.Helper()
+	p := &player{t: t, steps: steps, answers: make(chan string)}
+	go func() {
+		defer close(p.answers)
+		for lines := bufio.NewScanner(answers); lines.Scan(); {
+			select {
+			case p.answers <- lines.Text():
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// play makes the player do a step and returns its answer.
+func (p *player) play(play map[string]any) map[string]any {
+	p.t.Helper()
+	line, err := json.Marshal(play)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.steps.Write(append(line, '\n')); err != nil {
+		p.t.Fatalf("the player does not take %s: %v", line, err)
+	}
+	select {
+	case text, running := <-p.answers:
+		if !running {
+			p.t.Fatalf("the player has ended at %s", line)
+		}
+		var answer map[string]any
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			p.t.Fatalf("the player answers %q to %s: %v", text, line, err)
+		}
+		return answer
+	case <-time.After(patience):
+		p.t.Fatalf("the player does not answer %s", line)
+	}
+	return nil
+}

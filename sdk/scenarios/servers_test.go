@@ -1,0 +1,52 @@
+package scenarios
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/servertest"
+)
+
+// patience is the timeout of a single step on a busy machine.
+const patience = time.Minute
+
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
+
+// cluster is three real servers, for as long as a test runs.
+type cluster struct {
+	*servertest.Cluster
+
+	killed []*servertest.Server
+}
+
+// startCluster starts a cluster with the tree of the scenarios.
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{Cluster: servertest.StartCluster(t, servertest.Settings{Patience: patience})}
+	c.Run(t, "apply", "-f", "lab.yaml")
+	return c
+}
+
+// kill ends a server as a power cut would.
+func (c *cluster) kill(s *servertest.Server) {
+	s.Kill()
+	c.killed = append(c.killed, s)
+}
+
+// startKilled starts the servers that were killed, and waits until they serve. They outlive the scenario.
+func (c *cluster) startKilled(t *testing.T) {
+	t.Helper()
+	for _, s := range c.killed {
+		s.Restart(t)
+	}
+	c.killed = nil
+}
+
+// signal stops or continues all servers.
+func (c *cluster) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	for _, s := range c.Servers {
+		s.Signal(t, signal)
+	}
+}
