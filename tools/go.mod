@@ -7,4 +7,4 @@ require (
 	github.com/jhump/protoreflect/v2 v2.0.0-beta.2
 )
 
-require google.golang.org/protobuf v1.36.12 // indirect
+require google.golang.org/protobuf v1.36.12

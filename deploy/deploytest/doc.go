@@ -1,0 +1,7 @@
+// Package deploytest tests what deploy/ has for Prometheus and Grafana: alerts, recording rules and dashboards.
+//
+// rules_test.go and dashboards_test.go compare them with docs/metrics.md, which a test in cmd/quorate compares with a
+// real server, and let promtool play the tests of the rules. watch_test.go starts three servers with certificates,
+// keeps them busy with everything that a dashboard shows (load_test.go), lets a real Prometheus scrape them at
+// metrics-addr, and runs every query.
+package deploytest

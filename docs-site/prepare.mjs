@@ -1,0 +1,26 @@
+// Lays the pages of the site below .pages: those of docs/ as they are, the home page, the reference of the API, which
+// is generated from the OpenAPI document, and that of the commands, which the binary writes.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { writeCommandPages } from "./commands.mjs";
+import { referencePages } from "./reference.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const pages = join(here, ".pages");
+
+rmSync(pages, { recursive: true, force: true });
+cpSync(join(here, "../docs"), pages, { recursive: true });
+cpSync(join(here, "index.md"), join(pages, "index.md"));
+mkdirSync(join(pages, "reference"));
+const text = readFileSync(join(here, "../rpc/openapi/openapi.yaml"), "utf8");
+const document = parse(text, { maxAliasCount: 0 });
+for (const [name, page] of referencePages(document)) {
+  writeFileSync(join(pages, "reference", name), page);
+}
+writeCommandPages(join(here, ".."), join(pages, "commands"));
+// The document itself is a file of the site, for viewers of OpenAPI.
+mkdirSync(join(pages, "public"));
+cpSync(join(here, "../web/ui/icon.svg"), join(pages, "public/icon.svg"));
+writeFileSync(join(pages, "public/openapi.yaml"), text);
