@@ -16,15 +16,21 @@ const (
 	measurePatience = time.Minute
 	// retryPause lets an election end.
 	retryPause = 2 * time.Second
-	micros     = 1e6
+	// windowGrowth is how much longer the window of the next try is, if nothing was completed in one.
+	windowGrowth = 8
+	micros       = 1e6
 )
 
-var errLeaderChanged = errors.New("the leader changed")
+var (
+	errLeaderChanged    = errors.New("the leader changed")
+	errNothingCompleted = errors.New("nothing was completed in the window")
+)
 
 // measureRepeatedly measures a case until it succeeds, or returns a sample with the last failure.
 func (c *comparison) measureRepeatedly(ctx context.Context, s systems.System, one systems.Case) report.Sample {
+	window := c.duration
 	for try := 1; ; try++ {
-		sample, err := c.measureOnce(ctx, s, one)
+		sample, err := c.measureOnce(ctx, s, one, window)
 		sample.System, sample.Case, sample.Attempts = s.Name(), one.Name, try
 		if err == nil {
 			return sample
@@ -32,6 +38,9 @@ func (c *comparison) measureRepeatedly(ctx context.Context, s systems.System, on
 		if try == measureTries || ctx.Err() != nil {
 			sample.Failure = err.Error()
 			return sample
+		}
+		if errors.Is(err, errNothingCompleted) {
+			window *= windowGrowth
 		}
 		select {
 		case <-ctx.Done():
@@ -42,9 +51,9 @@ func (c *comparison) measureRepeatedly(ctx context.Context, s systems.System, on
 
 // measureOnce measures a case. Afterwards nothing may be held, which shows that each pair was complete.
 func (c *comparison) measureOnce(
-	ctx context.Context, s systems.System, one systems.Case,
+	ctx context.Context, s systems.System, one systems.Case, window time.Duration,
 ) (sample report.Sample, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.warmup+c.duration+measurePatience)
+	ctx, cancel := context.WithTimeout(ctx, c.warmup+window+measurePatience)
 	defer cancel()
 	leader, err := s.Leader(ctx)
 	if err != nil {
@@ -53,7 +62,7 @@ func (c *comparison) measureOnce(
 	var before, after clocks
 	var failedBefore, failedAfter error
 	work, err := s.Measure(ctx, one, systems.Window{
-		Warmup: c.warmup, Duration: c.duration,
+		Warmup: c.warmup, Duration: window,
 		Begin: func() { before, failedBefore = readClocks() },
 		End:   func() { after, failedAfter = readClocks() },
 	})
@@ -67,7 +76,7 @@ func (c *comparison) measureOnce(
 		return sample, err
 	}
 	if work.Operations == 0 {
-		return sample, errors.New("nothing was completed in the window")
+		return sample, errNothingCompleted
 	}
 	sample = newSample(work)
 	c.addCPU(&sample, s, before, after, leader)

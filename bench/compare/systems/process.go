@@ -151,9 +151,9 @@ func (g processGroup) await(ctx context.Context, what string, ready func(context
 }
 
 // Free ports are searched below the ephemeral range, because an outgoing connection could take a port of that range
-// between the search and its use.
+// between the search and its use, and above the range of internal/servertest, whose tests may run at the same time.
 const (
-	lowestPort  = 16_000
+	lowestPort  = 28_000
 	highestPort = 30_000
 	portTries   = 1_000
 )

@@ -78,7 +78,7 @@ func TestASlowSystemHasAFigure(t *testing.T) {
 
 func TestFailuresEndAMeasurement(t *testing.T) {
 	broken := errors.New("broken")
-	w := Window{Warmup: time.Millisecond, Duration: time.Millisecond, Begin: func() {}, End: func() {}}
+	w := Window{Warmup: time.Millisecond, Duration: 10 * time.Second, Begin: func() {}, End: func() {}}
 	_, err := measureCallers(t.Context(), Case{Callers: 2}, w, func(int) callerWork {
 		return func(_ context.Context, it *iteration) error { return it.call(1, func() error { return broken }) }
 	})
