@@ -19,7 +19,12 @@ GOVULNCHECK_VERSION := v1.9.0
 BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 TOOLS := $(addprefix $(BIN)/,buf protoc-gen-go protoc-gen-connect-go protoc-gen-go-vtproto golangci-lint)
 
+GORELEASER_VERSION := v2.15.1
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+RELEASE_FLAGS = -trimpath -buildvcs=false \
+  -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
 FUZZTIME ?= 30s
 BENCHCOUNT ?= 10
 SIMCOUNT ?= 20
@@ -44,8 +49,12 @@ VULNCHECK ?=
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test verify short lint vulncheck fmt generate check-generated golden fixture \
-  conformance original fuzz bench bench-report bench-compare sim scale e2e demo chaos chaos-selftest chaos-list tools clean
+.PHONY: all help build test verify short lint vulncheck fmt generate check-generated golden fixture
+.PHONY: conformance original adapters-test verify-adapters verify-kubernetes openstack verify-openstack
+.PHONY: licences package release verify-package dashboards prometheus verify-metrics
+.PHONY: sdks sdk-typescript verify-sdks ui ui-test check-ui browser browser-test pictures
+.PHONY: openapi-test docs-site fuzz bench bench-report bench-compare sim scale e2e demo chaos chaos-selftest chaos-list tools clean
+.PHONY: image deploy-tools verify-image kubernetes-servers verify-chart
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -53,22 +62,65 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
 
 build: ## build .bin/quorate
-	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
+	go build $(RELEASE_FLAGS) -o $(BIN)/quorate ./cmd/quorate
 
-# Tests of servers mostly wait for elections, leases and polls: more packages than cores keep the cores busy.
-TESTED_AT_ONCE ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# The image has the binaries of these architectures, the certificates of public authorities in AUTHORITIES, and the time
+# of the commit: the same commit, Go and authorities give the same bytes.
+ARCHITECTURES ?= amd64 arm64
+AUTHORITIES ?= /etc/ssl/certs/ca-certificates.crt
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+IMAGE ?= $(CURDIR)/.cache/image
 
-test: ## test all packages, with the race detector and full invariant checks; 9 minutes on two cores if nothing is compiled yet
+image: ## build the container image into IMAGE (.cache/image, an OCI layout); needs no container tool
+	@for architecture in $(ARCHITECTURES); do \
+	  echo "go build, linux/$$architecture"; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$architecture go build $(RELEASE_FLAGS) \
+	    -o $(IMAGE).binaries/quorate-$$architecture ./cmd/quorate; \
+	done
+	cd tools/image && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) go run . -out $(IMAGE) -reference $(VERSION) \
+	  -version $(VERSION) -commit '$(COMMIT)' -authorities $(AUTHORITIES) \
+	  $(foreach architecture,$(ARCHITECTURES),-binary $(architecture)=$(IMAGE).binaries/quorate-$(architecture))
+
+deploy-tools: ## install what verify-image and verify-kubernetes run: podman, runc, busybox, qemu (Debian)
+	deploy/install.sh
+
+verify-image: image deploy-tools ## run the images with podman and qemu, build them and deploy/Dockerfile again: the same bytes
+	cd tools/image && QUORATE_IMAGE=$(IMAGE) QUORATE_VERSION=$(VERSION) go test -count=1 -v -timeout 20m .
+
+kubernetes-servers: ## build the kube-apiserver and etcd that verify-chart asks; 20 minutes the first time
+	@cd adapters/kubernetes/apiservers && \
+	folder=$${XDG_CACHE_HOME:-$$HOME/.cache}/quorate-adapters/kubernetes-$$(sha256sum go.sum | cut -c1-16) && \
+	mkdir -p "$$folder" && \
+	for program in go.etcd.io/etcd/server/v3=etcd k8s.io/kubernetes/cmd/kube-apiserver=kube-apiserver; do \
+	  [ -x "$$folder/$${program#*=}" ] || { echo "go build $${program%=*}"; \
+	    go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$$folder/$${program#*=}" "$${program%=*}"; }; \
+	done
+
+verify-chart: kubernetes-servers ## lint, render and dry-run deploy/chart; load deploy/compose.yaml and start its servers
+	cd deploy/verify && QUORATE_CHART=require go test -count=1 -timeout 20m .
+
+# Tests of servers also wait for elections, leases and polls: one package more than there are cores keeps the cores busy.
+# With many more, servers and clients run late, and what tests expect within seconds does not come. The packages that take
+# longest begin first, so that none of them is alone at the end.
+TESTED_AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
+TESTED_FIRST = ./cmd/quorate ./rpc ./cluster/clustertest ./quota/ledger
+# Each package is a program to link: without tables for debuggers that takes two thirds of the time. make lint does what
+# go vet does.
+TEST_FLAGS = -tags invariants -vet=off -ldflags='-s -w' -timeout 30m
+
+test: ## test all packages, with the race detector and full invariant checks; about 20 minutes on two cores
 	@echo "make test: looking for modules; the first time they are downloaded"
 	@go list -deps -test ./... >/dev/null
 	@echo "make test: compiling with the race detector, then testing; each package prints a line when it is done"
-	go test -race -tags invariants -p $(TESTED_AT_ONCE) -timeout 20m ./...
+	go test -race $(TEST_FLAGS) -p $(TESTED_AT_ONCE) $(TESTED_FIRST) ./...
 
 # Packages whose tests call internal/verify do less in make test. The random runs and simulations of single-threaded
 # code go without the race detector: make test runs a part of each with it. The tests of commands take longest: first in
 # the list, they run beside those of all other packages. Of each package only the tests run that do more here than in
-# make test.
-EXHAUSTIVE = $(shell grep -rl --include='*_test.go' '/internal/verify"' . | xargs -n1 dirname | sort -u)
+# make test. Adapters with a module of their own, and the clients of other languages, which need the tools of these, have
+# targets of their own.
+EXHAUSTIVE = $(filter-out ./adapters/kubernetes/% ./sdk/% ./deploy/%,$(shell \
+  grep -rl --include='*_test.go' '/internal/verify"' . | xargs -n1 dirname | sort -u))
 SEQUENTIAL = ./chaos/simtest ./fsm ./internal/% ./quota/%
 LONGEST = ./cmd/%
 SERVERS = $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
@@ -76,18 +128,32 @@ SERVERS = $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
 verify: ## run what make test shortens or skips: long random runs, 200 seeds, clusters of real servers, Boskos clients
 	@echo "make verify: simulations and random runs"
 	tests=$$(go run ./internal/verify/tests $(filter $(SEQUENTIAL),$(EXHAUSTIVE))); QUORATE_VERIFY=1 \
-	  go test -tags invariants -timeout 30m -run "$$tests" $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
+	  go test $(TEST_FLAGS) -run "$$tests" $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
 	@echo "make verify: servers, with the race detector; the first package takes longest, and its line comes first"
 	tests=$$(go run ./internal/verify/tests $(SERVERS)); QUORATE_VERIFY=1 \
-	  go test -race -tags invariants -timeout 30m -run "$$tests" \
+	  go test -race $(TEST_FLAGS) -run "$$tests" \
 	    $(filter $(LONGEST),$(SERVERS)) $(filter-out $(LONGEST),$(SERVERS))
 	$(MAKE) conformance
 
 conformance: ## run the unmodified clients of Boskos against three real servers
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m .
 
+adapters-test: ## quick tests of the adapters, which are modules of their own
+	cd adapters/kubernetes && go vet ./... && go test -timeout 10m ./...
+
+verify-adapters: verify-kubernetes verify-openstack ## run the adapters and front ends with the real systems that they serve
+
+verify-kubernetes: deploy-tools ## real API servers and schedulers on one tree; builds them the first time (20 minutes)
+	cd adapters/kubernetes && QUORATE_VERIFY=1 QUORATE_PODMAN=require go test -count=1 -timeout 30m ./...
+
 original: ## replay the recorded exchanges against Boskos itself; builds half of Kubernetes the first time
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m ./original
+
+openstack: ## install what verify-openstack runs and this machine lacks: oslo.limit, openstackclient, Glance (Debian)
+	compat/keystone/install.sh
+
+verify-openstack: openstack ## three servers hold oslo.limit, openstackclient and Glance to their limits; 2 minutes
+	QUORATE_VERIFY=1 go test -count=1 -timeout 20m ./cmd/quorate -run OpenStack
 
 short: ## make test without the race detector and with still fewer random runs
 	go test -short ./...
@@ -110,13 +176,92 @@ fmt: $(TOOLS) ## format everything
 	golangci-lint fmt
 	buf format -w proto
 
-generate: $(TOOLS) ## generate gen/ from proto/
+generate: $(TOOLS) ## generate gen/, the messages of the clients in sdk/ and the OpenAPI document from proto/
 	buf generate
 	buf generate --template buf.gen.fast.yaml
+	buf generate --template buf.gen.python.yaml
+	buf generate --template buf.gen.openapi.yaml
 
-check-generated: generate ## fail if gen/ or go.mod does not match its sources
-	@test -z "$$(git status --porcelain -- gen | tee /dev/stderr)"
+check-generated: generate ui sdk-typescript ## fail if what is generated or go.mod does not match its sources
+	@test -z "$$(git status --porcelain -- gen sdk web/dist rpc/openapi/openapi.yaml | tee /dev/stderr)"
 	go mod tidy -diff
+
+openapi-test: ## validate the answers of real servers to every procedure against their OpenAPI document
+	cd rpc/openapi/validate && go vet . && go test -count=1 -timeout 10m .
+
+# What the dashboard is made of and with, as package-lock.json pins it.
+web/ui/node_modules/.package-lock.json: web/ui/package.json web/ui/package-lock.json
+	@command -v npm >/dev/null || { echo "make ui needs Node 20 or later with npm: https://nodejs.org"; exit 1; }
+	cd web/ui && npm ci --no-fund --no-audit --ignore-scripts --loglevel=error && touch node_modules/.package-lock.json
+
+ui: web/ui/node_modules/.package-lock.json $(BIN)/buf ## build the dashboard from web/ui into web/dist; needs Node
+	buf generate --template buf.gen.ui.yaml
+	cd web/ui && npm run --silent check && npm run --silent build
+
+# What the client for TypeScript is made with, as its package-lock.json pins it.
+sdk/typescript/node_modules/.package-lock.json: sdk/typescript/package.json sdk/typescript/package-lock.json
+	@command -v npm >/dev/null || { echo "make sdk-typescript needs Node 20 or later with npm: https://nodejs.org"; exit 1; }
+	cd sdk/typescript && npm ci --no-fund --no-audit --ignore-scripts --loglevel=error && touch node_modules/.package-lock.json
+
+sdk-typescript: sdk/typescript/node_modules/.package-lock.json $(BIN)/buf ## generate and build the client for TypeScript; needs Node
+	buf generate --template buf.gen.typescript.yaml
+	cd sdk/typescript && npm run --silent build
+
+# What the site of the documentation is made with, as its package-lock.json pins it.
+docs-site/node_modules/.package-lock.json: docs-site/package.json docs-site/package-lock.json
+	@command -v npm >/dev/null || { echo "make docs-site needs Node 20 or later with npm: https://nodejs.org"; exit 1; }
+	cd docs-site && npm ci --no-fund --no-audit --ignore-scripts --loglevel=error && touch node_modules/.package-lock.json
+
+docs-site: build docs-site/node_modules/.package-lock.json ## build docs/ and references as a site in docs-site/dist; needs Node
+	cd docs-site && VERSION="$(VERSION)" npm run --silent build
+
+sdks: ## install what verify-sdks needs and this machine lacks: Node, a JDK, mypy, jq
+	sdk/scenarios/install.sh
+
+verify-sdks: sdk-typescript ## let the clients of all languages play one script against real servers; see make sdks
+	QUORATE_VERIFY=1 QUORATE_SDKS=require go test -count=1 -timeout 20m ./sdk/...
+
+licences: web/ui/node_modules/.package-lock.json ## write the licences of everything that the binary contains; needs Node
+	go run ./internal/licences -o third_party/licences.txt
+
+# The version that the next release has; packages of commits before it are development versions of it.
+export NEXT_VERSION := 0.5.0
+package release: export COMMIT := $(COMMIT)
+package release: export DATE := $(DATE)
+package release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
+package: $(BIN)/goreleaser ## build archives, packages and checksums of a release into .cache/package/dist; publishes nothing
+	goreleaser release --snapshot --clean
+
+release: $(BIN)/goreleaser ## make a draft of a release from the tag of this commit; see docs/releasing.md
+	goreleaser release --clean
+
+verify-package: package ## install, start, upgrade and remove the packages in clean roots; needs Debian and root
+	deploy/package/install.sh
+	QUORATE_PACKAGES=require go test -count=1 -timeout 20m -v ./deploy/package
+
+dashboards: ## write the dashboards for Grafana in deploy/grafana from tools/dashboards
+	cd tools && go run ./dashboards ../deploy/grafana
+
+prometheus: ## install what verify-metrics needs and this machine lacks: Prometheus and promtool (Debian)
+	deploy/deploytest/install.sh
+
+verify-metrics: prometheus ## run alerts, recording rules and dashboards with a real Prometheus and three servers; 2 minutes
+	QUORATE_VERIFY=1 QUORATE_PROMETHEUS=require go test -count=1 -v -timeout 20m ./deploy/...
+
+ui-test: ui ## test the scripts of the dashboard; needs Node
+	cd web/ui && npm run --silent test
+
+check-ui: ui ## fail if web/dist is not what web/ui builds; needs Node
+	@test -z "$$(git status --porcelain -- web/dist | tee /dev/stderr)"
+
+browser: ## install what browser-test needs and this machine lacks: Node, Chromium without a window, a font
+	web/browsertest/install.sh
+
+browser-test: ui ## look at every view of the dashboard of real servers with a real browser; see make browser
+	cd web/browsertest && go test -count=1 -timeout 20m .
+
+pictures: ui ## take the pictures of docs/dashboard.md of a real cluster; see make browser
+	cd web/browsertest && QUORATE_TOUR=$(CURDIR)/docs/pictures go test -count=1 -timeout 20m -run '^TestTour$$' .
 
 golden: ## rewrite golden files; read the diff before you commit it
 	QUORATE_VERIFY=1 go test \
@@ -190,6 +335,8 @@ $(BIN)/protoc-gen-go-vtproto: Makefile
 $(BIN)/golangci-lint: Makefile
 	$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
 
+$(BIN)/goreleaser: Makefile
+	$(call install,github.com/goreleaser/goreleaser/v2,$(GORELEASER_VERSION))
 $(BIN)/benchstat: Makefile
 	$(call install,golang.org/x/perf/cmd/benchstat,$(BENCHSTAT_VERSION))
 $(BIN)/govulncheck: Makefile
