@@ -42,6 +42,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			f, boskos := withBoskos(t)
 			startServer(t, f)
+			awaitCivilTime(t, f) // pages schedule limits
 			shell := newShell(t, f.baseURL(), boskos)
 			shell.playPage(t, page)
 		})

@@ -3,6 +3,7 @@ package validate
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,12 @@ func startServers(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	return servertest.StartCluster(t, servertest.Settings{Patience: patience, Args: []string{
+	c := servertest.StartCluster(t, servertest.Settings{Patience: patience, Args: []string{
 		"--bootstrap-secret-file", bootstrap, "--webhook-secrets-dir", secrets, "--webhook-hosts", "hooks.invalid",
-	}}).URLs[0]
+	}})
+	servertest.Await(t, patience, "the cluster has agreed on civil time, which limits are scheduled by", func() bool {
+		answer, err := c.Try(t, "limits", "scheduled", "-o", "json")
+		return err == nil && strings.Contains(answer, "civilTime")
+	})
+	return c.URLs[0]
 }
