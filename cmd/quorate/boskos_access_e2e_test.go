@@ -63,7 +63,7 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 				wantBoskos(t, urls[f.id], "", "other", without)
 			}
 			// The front end is no identity on the port of the API.
-			playSteps(t, list[1], []step{{"usage boskos", 1, "there is no boskos"}})
+			playSteps(t, list[1], []step{{"usage boskos", 1, "there is no tree boskos"}})
 		})
 	}
 }

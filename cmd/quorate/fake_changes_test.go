@@ -72,7 +72,7 @@ func fakeSubtree(at *quoratev1.Subtree) (*quoratev1.Tree, error) {
 		}
 	}
 	if len(text.GetNodes()) == 0 {
-		return nil, connectError(connect.CodeNotFound, "there is no cern:%s", at.GetNode())
+		return nil, connectError(connect.CodeNotFound, "there is no node cern:%s", at.GetNode())
 	}
 	return text, nil
 }

@@ -53,6 +53,6 @@ func TestWatchedTables(t *testing.T) {
 		}
 	}
 	playSteps(t, f, []step{
-		{"usage nowhere --watch", 1, "there is no nowhere"}, {"usage cern --watch -o json", 2, "calls WatchChanges"},
+		{"usage nowhere --watch", 1, "there is no tree nowhere"}, {"usage cern --watch -o json", 2, "calls WatchChanges"},
 	})
 }

@@ -154,15 +154,15 @@ func TestLimitsAreSetByTheAdministratorOfTheParent(t *testing.T) {
 	g.refused("anna", setCores("atlas/physics/higgs", 12), quota.Forbidden, "limits.set at its parent cern:atlas/physics")
 	g.refused("peter", setCores("atlas/physics", 42), quota.Forbidden, "limits.set")
 	g.refused("hans", setCores("atlas/physics/higgs", 12), quota.Forbidden, "limits.set")
-	g.refused("carl", setCores("atlas/physics", 42), quota.NotFound, "there is no cern:atlas/physics")
-	g.refused("carl", setCores("nowhere/at-all", 42), quota.NotFound, "there is no cern:nowhere/at-all")
-	g.refused("carl", quota.SetLimits{Tree: "none", Limits: cores(1)}, quota.NotFound, "there is no none")
+	g.refused("carl", setCores("atlas/physics", 42), quota.NotFound, "there is no node cern:atlas/physics")
+	g.refused("carl", setCores("nowhere/at-all", 42), quota.NotFound, "there is no node cern:nowhere/at-all")
+	g.refused("carl", quota.SetLimits{Tree: "none", Limits: cores(1)}, quota.NotFound, "there is no tree none")
 }
 
 func TestCommandsNeedTheirRights(t *testing.T) {
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	g.must("hans", claimCores("h1", "atlas/physics/higgs", 1))
-	g.refused("hans", claimCores("h2", "cms", 1), quota.NotFound, "there is no cern:cms")
+	g.refused("hans", claimCores("h2", "cms", 1), quota.NotFound, "there is no node cern:cms")
 	g.refused("peter", claimCores("h2", "atlas/physics/higgs", 1), quota.Forbidden, "lacks the right hold at")
 	force := claimCores("h2", "atlas/physics/higgs", 1)
 	force.Mode = quota.Force
@@ -176,11 +176,11 @@ func TestCommandsNeedTheirRights(t *testing.T) {
 	g.refused("hans", quota.Expire{Most: 1}, quota.Forbidden, "only the cluster itself")
 	g.refused("hans", quota.SetCivilOffset{Offset: 1}, quota.Forbidden, "only the cluster itself")
 	g.refused("hans", quota.ChangeAccess{Change: access.SetMode{Mode: access.Guarded}}, quota.Forbidden, "access.manage")
-	g.refused("hans", quota.DeleteTree{Tree: "cern"}, quota.NotFound, "there is no cern")
+	g.refused("hans", quota.DeleteTree{Tree: "cern"}, quota.NotFound, "there is no tree cern")
 	g.refused("anna", setCores("atlas", 1000), quota.Forbidden, "limits.set") // and not what the policy says of it
 	g.refused("anna", quota.RollBack{Revision: 1}, quota.Forbidden, "config.read")
 	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden, "with --at cern:atlas")
-	g.refused("hans", quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "none"}}}, quota.NotFound, "there is no none")
+	g.refused("hans", quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "none"}}}, quota.NotFound, "there is no tree none")
 }
 
 // TestAlternativesNeedTheirRights: a request needs the rights at the nodes of all its alternatives, and while it waits

@@ -202,8 +202,17 @@ func lackingVerb(err *quota.Error, verb access.Verb, n *node) *quota.Error {
 
 // hiddenPlace is the refusal of a place that does not exist, or that the caller may not see.
 func (l guard) hiddenPlace(tree, path, field string) *quota.Error {
-	return quota.Errorf(quota.NotFound, field, "there is no %s, or %s may not see it", quota.Place(tree, quota.Clip(path)),
+	return quota.Errorf(quota.NotFound, field, "there is no %s, or %s may not see it", kindAndPlace(tree, path),
 		l.caller.name())
+}
+
+// kindAndPlace is a place behind what it is: "tree cern" or "node cern:atlas".
+func kindAndPlace(tree, path string) string {
+	kind := "node"
+	if path == "" {
+		kind = "tree"
+	}
+	return kind + " " + quota.Place(tree, quota.Clip(path))
 }
 
 // managesAccess reports whether the caller has shown a credential that may manage access, whatever the mode.

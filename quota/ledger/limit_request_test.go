@@ -218,8 +218,8 @@ func TestRequestsAreBounded(t *testing.T) {
 		},
 		{func(r *quota.RequestLimits) { r.Limits = cores(10) }, quota.Invalid, "has these limits already"},
 		{func(r *quota.RequestLimits) { r.Limits[0].Resource = "ram" }, quota.NotFound, "ram"},
-		{func(r *quota.RequestLimits) { r.Node = "cms" }, quota.NotFound, "place: there is no cern:cms"},
-		{func(r *quota.RequestLimits) { r.Tree = "none" }, quota.NotFound, "place: there is no none"},
+		{func(r *quota.RequestLimits) { r.Node = "cms" }, quota.NotFound, "place: there is no node cern:cms"},
+		{func(r *quota.RequestLimits) { r.Tree = "none" }, quota.NotFound, "place: there is no node none:atlas"},
 	} {
 		r := askFor("atlas/physics/higgs", 12)
 		bad.change(&r)

@@ -115,7 +115,7 @@ func (r Reader) needOnCluster(verb access.Verb) *quota.Error {
 }
 
 func hiddenPlace(tree, path string) *quota.Error {
-	return quota.Errorf(quota.NotFound, "", "there is no %s, or you may not see it", quota.Place(tree, quota.Clip(path)))
+	return quota.Errorf(quota.NotFound, "", "there is no %s, or you may not see it", kindAndPlace(tree, path))
 }
 
 // Now is ledger time.

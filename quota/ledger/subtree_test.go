@@ -100,9 +100,9 @@ func TestRightsAtASubtree(t *testing.T) {
 	g.refused("peter", edited(g.textOf("peter", "atlas/physics"), "atlas/physics", func(n *quota.NodeSpec) {
 		n.Bindings = access.CanonicalBindings([]access.Binding{bind("node-admin", "peter", "heidi")})
 	}), quota.Forbidden, "bindings.grant")
-	g.refused("peter", anna, quota.NotFound, "there is no cern:atlas, or account/peter may not see it")
-	g.refused("carl", anna, quota.NotFound, "there is no cern:atlas")
-	g.refused("hans", anna, quota.NotFound, "there is no cern:atlas")
+	g.refused("peter", anna, quota.NotFound, "there is no node cern:atlas, or account/peter may not see it")
+	g.refused("carl", anna, quota.NotFound, "there is no node cern:atlas")
+	g.refused("hans", anna, quota.NotFound, "there is no node cern:atlas")
 	anna.At = &quota.Subtree{Tree: "cern", Node: "atlas/nowhere"}
 	g.refused("anna", anna, quota.NotFound, `tree cern has no node "atlas/nowhere"; the nearest that exists is cern:atlas`)
 	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden,
