@@ -169,10 +169,18 @@ func TestItemsAreChangedAndReset(t *testing.T) {
 		t.Errorf("a holder that is not idle loses %v, %v", got, err)
 	}
 	reset.IdleMs = 0
-	got, err := items.ResetItems(t.Context(), reset)
-	if err != nil || len(got.GetItems()) != 1 || got.GetItems()[0].GetName() != "b1" ||
-		got.GetItems()[0].GetOwner() != "ann" || got.GetItems()[0].GetAllocation() != "a" {
-		t.Errorf("got %v, %v", got, err)
+	for _, dryRun := range []bool{true, true, false} { // a dry run takes nothing, so that the next call finds the same
+		reset.DryRun = dryRun
+		got, err := items.ResetItems(t.Context(), reset)
+		if err != nil || len(got.GetItems()) != 1 || got.GetItems()[0].GetName() != "b1" ||
+			got.GetItems()[0].GetOwner() != "ann" || got.GetItems()[0].GetAllocation() != "a" ||
+			got.GetItems()[0].GetUpdatedLedgerMs() == 0 {
+			t.Errorf("dry run: %v: got %v, %v", dryRun, got, err)
+		}
+	}
+	reset.DryRun, reset.Resource = true, "none"
+	if _, err := items.ResetItems(t.Context(), reset); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a dry run of a resource that does not exist: %v", err)
 	}
 	if ended, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"}); err != nil ||
 		stateOf(ended.GetAllocation()) != "EXPIRED" {

@@ -245,6 +245,9 @@ func TestRequests(t *testing.T) {
 		"items reset ci:aws-account --state leased --idle 2h --to dirty": &quoratev1.ResetItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, To: "dirty",
 		},
+		"items reset ci:aws-account --state leased --to dirty --dry-run": &quoratev1.ResetItemsRequest{
+			Tree: "ci", Resource: "aws-account", State: "leased", To: "dirty", DryRun: true,
+		},
 		"hold cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",
 		},

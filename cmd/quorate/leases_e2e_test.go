@@ -47,6 +47,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"cancel b", 0, "cancelled"},
 		{"queue", 0, "no request is waiting"},
 		{"items --counts", 0, "ci:aws-account      2 leased"},
+		{"items reset ci:aws-account --state leased --to free --dry-run", 0, "would take 2"},
 		{"items reset ci:aws-account --state leased --to free", 0, "took 2"},
 		{"renew c", 5, "ended"},
 		{"items ci:aws-account --counts -o json", 0, `"free": "2"`},

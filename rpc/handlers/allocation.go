@@ -67,11 +67,6 @@ func (s AllocationService) withHolders(ctx context.Context, id string, d quota.D
 	return &d
 }
 
-func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
-	outcomes, index, err := s.tryCommands(ctx, command)
-	return outcomes[0], index, err
-}
-
 // fromAllocateOutcome is the answer to one request.
 func (s AllocationService) fromAllocateOutcome(
 	ctx context.Context, o ledger.Outcome, index uint64,

@@ -95,11 +95,15 @@ func (s ItemService) UpdateItems(
 	return answer, nil
 }
 
-// ResetItems takes items from holders that have not renewed for a while.
+// ResetItems takes items from holders that have not renewed for a while, or lists those that it would take.
 func (s ItemService) ResetItems(
 	ctx context.Context, r *quoratev1.ResetItemsRequest,
 ) (*quoratev1.ResetItemsResponse, error) {
-	outcome, index, err := s.proposeOne(ctx, quota.ResetItems{
+	decide := s.proposeOne
+	if r.GetDryRun() {
+		decide = s.dryRunOne
+	}
+	outcome, index, err := decide(ctx, quota.ResetItems{
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(),
 		Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 	})
@@ -111,8 +115,9 @@ func (s ItemService) ResetItems(
 	}
 	answer := &quoratev1.ResetItemsResponse{Index: index}
 	for _, i := range outcome.Items {
-		answer.Items = append(
-			answer.Items, &quoratev1.ResetItem{Name: i.Name, Owner: i.Owner, Allocation: i.Allocation})
+		answer.Items = append(answer.Items, &quoratev1.ResetItem{
+			Name: i.Name, Owner: i.Owner, Allocation: i.Allocation, UpdatedLedgerMs: int64(i.Updated),
+		})
 	}
 	return answer, nil
 }

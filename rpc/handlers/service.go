@@ -148,6 +148,12 @@ func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]
 	return c.dryRun(ctx, cluster.ReadOptions{}, ledger.Sandbox.DryRunFrom, commands)
 }
 
+// dryRunOne is tryCommands for one command.
+func (c Service) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	outcomes, index, err := c.tryCommands(ctx, command)
+	return outcomes[0], index, err
+}
+
 // planChanges is tryCommands for changes of the configuration.
 func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, ledger.Sandbox.DryRunFrom, commands)

@@ -958,7 +958,9 @@ type ResetItemsRequest struct {
 	// Only items whose holders have not renewed for this many milliseconds of ledger time; 0 or less selects all.
 	IdleMs int64 `protobuf:"varint,4,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
 	// The new state of the items.
-	To            string `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	To string `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	// Dry run: list the items that would be taken, and change nothing.
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1028,6 +1030,13 @@ func (x *ResetItemsRequest) GetTo() string {
 	return ""
 }
 
+func (x *ResetItemsRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 // ResetItem is an item that was taken from its holder.
 type ResetItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1036,9 +1045,11 @@ type ResetItem struct {
 	// The user that held it.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The id of the allocation that held it.
-	Allocation    string `protobuf:"bytes,3,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Allocation string `protobuf:"bytes,3,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Ledger time at which its holder last renewed, as in Item.
+	UpdatedLedgerMs int64 `protobuf:"varint,4,opt,name=updated_ledger_ms,json=updatedLedgerMs,proto3" json:"updated_ledger_ms,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ResetItem) Reset() {
@@ -1092,7 +1103,14 @@ func (x *ResetItem) GetAllocation() string {
 	return ""
 }
 
-// ResetItemsResponse lists the items that were taken.
+func (x *ResetItem) GetUpdatedLedgerMs() int64 {
+	if x != nil {
+		return x.UpdatedLedgerMs
+	}
+	return 0
+}
+
+// ResetItemsResponse lists the items that were taken or, in a dry run, would be.
 type ResetItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
@@ -1244,19 +1262,21 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\aupdates\x18\x01 \x03(\v2\x16.quorate.v1.ItemUpdateB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aupdates\"S\n" +
 	"\x13UpdateItemsResponse\x12&\n" +
 	"\x05items\x18\x01 \x03(\v2\x10.quorate.v1.ItemR\x05items\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xae\x01\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\xc7\x01\n" +
 	"\x11ResetItemsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12%\n" +
 	"\bresource\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1f\n" +
 	"\x05state\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x05state\x12\x17\n" +
 	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12\x19\n" +
-	"\x02to\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\"U\n" +
+	"\x02to\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x81\x01\n" +
 	"\tResetItem\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1e\n" +
 	"\n" +
 	"allocation\x18\x03 \x01(\tR\n" +
-	"allocation\"W\n" +
+	"allocation\x12*\n" +
+	"\x11updated_ledger_ms\x18\x04 \x01(\x03R\x0fupdatedLedgerMs\"W\n" +
 	"\x12ResetItemsResponse\x12+\n" +
 	"\x05items\x18\x01 \x03(\v2\x15.quorate.v1.ResetItemR\x05items\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index2\x99\x03\n" +

@@ -914,6 +914,16 @@ func (m *ResetItemsRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.DryRun {
+		i--
+		if m.DryRun {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
 	if len(m.To) > 0 {
 		i -= len(m.To)
 		copy(dAtA[i:], m.To)
@@ -979,6 +989,11 @@ func (m *ResetItem) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.UpdatedLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.UpdatedLedgerMs))
+		i--
+		dAtA[i] = 0x20
 	}
 	if len(m.Allocation) > 0 {
 		i -= len(m.Allocation)
@@ -1431,6 +1446,9 @@ func (m *ResetItemsRequest) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.DryRun {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1452,6 +1470,9 @@ func (m *ResetItem) SizeVT() (n int) {
 	l = len(m.Allocation)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.UpdatedLedgerMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.UpdatedLedgerMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4323,6 +4344,26 @@ func (m *ResetItemsRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.To = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DryRun", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.DryRun = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4470,6 +4511,25 @@ func (m *ResetItem) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Allocation = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field UpdatedLedgerMs", wireType)
+			}
+			m.UpdatedLedgerMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.UpdatedLedgerMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -69,6 +69,7 @@ type itemsResetOptions struct {
 	*cli.Env
 	state, to string
 	idle      time.Duration
+	dryRun    bool
 }
 
 func newItemsResetCmd(c *cli.Env) *cobra.Command {
@@ -78,13 +79,14 @@ func newItemsResetCmd(c *cli.Env) *cobra.Command {
 		Short: "Take items from holders that have stopped renewing, in one step",
 		Long: `Take items in a state from holders that have not renewed for a while, all in one step. Their
 allocations shrink, or end with their last item. This is for holders without a TTL; a lease ends by itself.`,
-		Example: `  quorate items reset ci:aws-account --state leased --idle 2h --to dirty`,
+		Example: `  quorate items reset ci:aws-account --state leased --idle 2h --to dirty --dry-run`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.runItemsReset(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&o.state, "state", "", "only items in this state")
 	cmd.Flags().StringVar(&o.to, "to", "", "new state of the items")
 	cmd.Flags().DurationVar(&o.idle, "idle", 0, "only items whose holder has not renewed for this time (default: all)")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the items that would be taken, and take none")
 	return cmd
 }
 
@@ -102,12 +104,16 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, which string) err
 	}
 	defer cancel()
 	answer, err := quorate.Items.ResetItems(ctx, &quoratev1.ResetItemsRequest{
-		Tree: tree, Resource: resource, State: o.state, IdleMs: o.idle.Milliseconds(), To: o.to,
+		Tree: tree, Resource: resource, State: o.state, IdleMs: o.idle.Milliseconds(), To: o.to, DryRun: o.dryRun,
 	})
 	if err != nil {
 		return err
 	}
-	o.Messagef("took %d", len(answer.GetItems()))
+	done := "took"
+	if o.dryRun {
+		done = "would take"
+	}
+	o.Messagef("%s %d", done, len(answer.GetItems()))
 	return o.Print(answer, func(p *cli.Page) error {
 		rows := [][]string{{"ITEM", "OWNER", "ALLOCATION"}}
 		for _, item := range answer.GetItems() {

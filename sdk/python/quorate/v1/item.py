@@ -255,6 +255,9 @@ class ResetItemsRequest(Message):
     to: str = ""
     """The new state of the items."""
 
+    dry_run: bool = False
+    """Dry run: list the items that would be taken, and change nothing."""
+
 
 @dataclass
 class ResetItem(Message):
@@ -269,10 +272,13 @@ class ResetItem(Message):
     allocation: str = ""
     """The id of the allocation that held it."""
 
+    updated_ledger_ms: int = 0
+    """Ledger time at which its holder last renewed, as in Item."""
+
 
 @dataclass
 class ResetItemsResponse(Message):
-    """ResetItemsResponse lists the items that were taken."""
+    """ResetItemsResponse lists the items that were taken or, in a dry run, would be."""
 
     items: List[ResetItem] = _field(default_factory=list)
     """By name."""

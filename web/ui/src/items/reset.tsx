@@ -1,17 +1,17 @@
 // Taking the items in a state from holders that have stopped renewing.
-import type { Item, ItemCount } from "#gen/item_pb";
+import type { ItemCount, ResetItem } from "#gen/item_pb";
 import { useState } from "preact/hooks";
 import { api, offersChanges } from "../api/clients";
 import { useRead } from "../api/read";
 import { useRight } from "../api/rights";
 import { ConfirmDialog } from "../components/confirm";
+import { useDelayed } from "../components/delayed";
 import { TextField } from "../components/field";
 import { AllocationLink } from "../components/names";
 import { Answer } from "../components/states";
-import { Ago, ledgerNow } from "../components/time";
+import { Ago } from "../components/time";
 import { parseSpan } from "../requests/span";
 import { statesOf } from "./cell";
-import { listItems } from "./list";
 
 interface ResetProps {
   count: ItemCount;
@@ -37,11 +37,9 @@ function ResetDialog({ count, state, close }: ResetProps & { close: () => void }
   const [idle, setIdle] = useState("1h");
   const [to, setTo] = useState("");
   const idleMs = parseSpan(idle);
-  const read = useRead(`items to reset ${tree} ${resource} ${state}`, { tree, items: true }, (fresh, signal) =>
-    listItems({ tree, resource, state }, fresh, signal),
-  );
+  const request = { tree, resource, state, idleMs, to };
   const carryOut = async () => {
-    await api.items.resetItems({ tree, resource, state, idleMs, to });
+    await api.items.resetItems(request);
   };
   const disabled = !to || idleMs === undefined;
   return (
@@ -55,29 +53,48 @@ function ResetDialog({ count, state, close }: ResetProps & { close: () => void }
         />
         <TextField label="New state" value={to} change={setTo} list={statesOf(count).map(([name]) => name)} />
       </div>
-      <Answer read={read}>{({ items, more }) => <Taken items={items} more={more} idleMs={idleMs ?? 0n} />}</Answer>
+      {disabled ? (
+        <p class="quiet">With a time and a new state, the items that would be taken are listed here.</p>
+      ) : (
+        <ResetPlan request={request} />
+      )}
       <p>Allocations become smaller, and end with their last item. Requests that wait for the new state are granted.</p>
     </ConfirmDialog>
   );
 }
 
+interface ResetRequest {
+  tree: string;
+  resource: string;
+  state: string;
+  idleMs: bigint | undefined;
+  to: string;
+}
+
+/** ResetPlan is what the server would take now. */
+function ResetPlan({ request }: { request: ResetRequest }) {
+  const { tree, resource, state, idleMs, to } = request;
+  const key = useDelayed(`reset ${tree} ${resource} ${state} ${idleMs} ${to}`);
+  const read = useRead(key, { tree, items: true }, async (_, signal) => {
+    const { items } = await api.items.resetItems({ ...request, dryRun: true }, { signal });
+    return { items, read: undefined };
+  });
+  return <Answer read={read}>{({ items }) => <Taken items={items} />}</Answer>;
+}
+
 /** How many items are named. */
 const shown = 10;
 
-/** Taken says which of the items would be taken now. */
-function Taken({ items, more, idleMs }: { items: Item[]; more: boolean; idleMs: bigint }) {
-  const latest = BigInt(Math.floor(ledgerNow() ?? 0)) - idleMs;
-  const taken = items.filter((i) => i.allocation && i.updatedLedgerMs <= latest);
+/** Taken names items that would be taken. */
+function Taken({ items }: { items: ResetItem[] }) {
+  if (!items.length) return <p>No item has been kept without a renewal for so long.</p>;
   return (
     <>
-      <p>
-        Now these are {more && "at least "}
-        {taken.length} items{taken.length > 0 && ", held by"}:
-      </p>
+      <p>{items.length === 1 ? "This item would be taken:" : `These ${items.length} items would be taken:`}</p>
       <ul>
-        {taken.slice(0, shown).map((i) => (
-          <li key={i.name?.name}>
-            <bdi>{i.name?.name}</bdi>: <AllocationLink id={i.allocation} />
+        {items.slice(0, shown).map((i) => (
+          <li key={i.name}>
+            <bdi>{i.name}</bdi>: <AllocationLink id={i.allocation} />
             {i.owner && (
               <>
                 {" "}
@@ -87,7 +104,7 @@ function Taken({ items, more, idleMs }: { items: Item[]; more: boolean; idleMs: 
             , not renewed for <Ago ledgerMs={i.updatedLedgerMs} />
           </li>
         ))}
-        {taken.length > shown && <li>and {taken.length - shown} more</li>}
+        {items.length > shown && <li>and {items.length - shown} more</li>}
       </ul>
     </>
   );
