@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -28,40 +27,9 @@ import (
 // patience is the timeout of operations, long enough for a busy machine.
 const patience = time.Minute
 
-// ports counts up from a random start, so that no two tests get the same port. The ports are below those that the
-// system uses for outgoing connections, which could take a port between its choice and its use.
-var ports atomic.Int32
-
-const (
-	firstPort = 3_000
-	portCount = 1_900
-)
-
-// freeAddress returns a loopback address with a port that is free for TCP and UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	ports.CompareAndSwap(0, 1+rand.Int32N(portCount))
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+ports.Add(1)%portCount)
-		if isFree(address) {
-			return address
-		}
-	}
-	t.Fatal("no port is free for both TCP and UDP")
-	return ""
-}
-
-func isFree(address string) bool {
-	tcp, err := net.Listen("tcp", address)
-	if err != nil {
-		return false
-	}
-	udp, err := net.ListenPacket("udp", address)
-	if err != nil {
-		_ = tcp.Close() // not free either way
-		return false
-	}
-	return errors.Join(tcp.Close(), udp.Close()) == nil
+	return servertest.FreePorts(t, 1)[0]
 }
 
 // testCluster is a cluster of nodes on this machine.

@@ -1,11 +1,9 @@
 package conformance
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,12 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/compat/keystone/rest"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/servertest/inprocess"
 	"github.com/quorate/quorate/server"
 )
 
@@ -32,52 +30,17 @@ var (
 	_ rest.Trees = quoratev1connect.TreeServiceClient(nil)
 )
 
-// patience bounds the start of a server on a busy machine.
-const patience = 2 * time.Minute
-
 // startServer starts a server that serves the front end, and returns a client of it and its URL.
 func startServer(t *testing.T) (*client.Client, string) {
 	t.Helper()
-	s := server.DefaultSettings()
-	s.ID, s.DataDir, s.BootstrapExpect, s.Keystone = "n1", filepath.Join(t.TempDir(), "data"), 1, true
-	s.HTTPAddr, s.RaftAddr, s.GossipAddr = freeAddress(t), freeAddress(t), freeAddress(t)
-	s.Join = []string{s.GossipAddr}
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	running, err := server.Start(t.Context(), s, server.Process{Version: "test", Log: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := running.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := running.AwaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
+	url := inprocess.Start(t, func(s *server.Settings) { s.Keystone = true })
 	// A busy machine needs long for a tree of 10,000 nodes under the race detector.
-	cluster, err := client.New([]string{running.URL()},
+	cluster, err := client.New([]string{url},
 		client.WithAttemptTimeout(2*time.Minute), client.WithPatience(4*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster, running.URL()
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // the port is free either way
-	return listener.Addr().String()
+	return cluster, url
 }
 
 // apply applies a manifest.

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/compat/quotamanager/quota"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/servertest/inprocess"
 )
 
 // walkForest are the trees of the README's forest, in the forest Context-Service.
@@ -323,7 +324,7 @@ func TestAnotherProcess(t *testing.T) {
 // cluster has forgotten the ones before.
 func TestForgottenAllocations(t *testing.T) {
 	t.Parallel()
-	url := startServer(t)
+	url := inprocess.Start(t, nil)
 	first := walkForest(t, newClient(t, url))
 	addJob(t, first, "job", 1)
 	mustAllocate(t, first.AllocateForest, "Context-Service", "job")
@@ -401,7 +402,7 @@ func TestUndo(t *testing.T) {
 	hasty := newManager(t, cluster, quota.WithUndoWindow(20*time.Millisecond))
 	addJob(t, hasty, "c", 1)
 	mustAllocate(t, hasty.TryAllocate, "ContextTree", "c")
-	for deadline := time.Now().Add(patience); stateOf(t, cluster, "c@ContextTree") !=
+	for deadline := time.Now().Add(2 * time.Minute); stateOf(t, cluster, "c@ContextTree") !=
 		quoratev1.AllocationState_ALLOCATION_STATE_HELD; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the try is not kept at the end of its window")
