@@ -9,6 +9,9 @@
 //
 //	verify.Check(t, property) // rapid.Check with 10 runs in make test, 100 in make verify
 //
+// In make test a property sees the same values each time, so that a failure is due to what changed; make verify draws
+// new ones.
+//
 // A test that Only skips must leave something behind that make test runs: a shorter selection of the same, at least
 // one case of each kind.
 package verify
@@ -27,6 +30,9 @@ const variable = "QUORATE_VERIFY"
 
 // quickChecks is how often make test runs a property, instead of the 100 times that are the default of rapid.
 const quickChecks = "10"
+
+// quickSeed is where the values of a property begin in make test.
+const quickSeed = "1"
 
 // Enabled reports whether exhaustive tests run.
 func Enabled() bool { return os.Getenv(variable) == "1" }
@@ -47,26 +53,32 @@ func Scale[T any](quick, full T) T {
 	return quick
 }
 
-// Check is rapid.Check, with fewer runs in make test. The flag -rapid.checks and RAPID_CHECKS override the number.
+// Check is rapid.Check, with fewer runs of the same values in make test. The flags -rapid.checks and -rapid.seed, and
+// the variables RAPID_CHECKS and RAPID_SEED, override the number and the values.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	lowerChecks(t)
+	changed.Do(func() {
+		if Enabled() {
+			return
+		}
+		changeDefault(t, "rapid.checks", "RAPID_CHECKS", quickChecks)
+		changeDefault(t, "rapid.seed", "RAPID_SEED", quickSeed)
+	})
 	rapid.Check(t, property)
 }
 
-var lowered sync.Once
+var changed sync.Once
 
-// lowerChecks changes the default of -rapid.checks for the whole test binary: rapid has no other way to pass a number.
-func lowerChecks(t *testing.T) {
+// changeDefault changes the default of a flag of rapid for the whole test binary: there is no other way to pass a
+// value.
+func changeDefault(t *testing.T, name, variable, value string) {
 	t.Helper()
-	lowered.Do(func() {
-		given := os.Getenv("RAPID_CHECKS") != ""
-		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-		if given || Enabled() {
-			return
-		}
-		if err := flag.Set("rapid.checks", quickChecks); err != nil {
-			t.Fatal(err)
-		}
-	})
+	given := os.Getenv(variable) != ""
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
 }

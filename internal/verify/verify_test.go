@@ -3,6 +3,7 @@ package verify
 import (
 	"flag"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -36,5 +37,21 @@ func TestCheckRunsFewerChecks(t *testing.T) {
 	Check(t, func(*rapid.T) { runs++ })
 	if strconv.Itoa(runs) != quickChecks {
 		t.Errorf("the property ran %d times, want %s", runs, quickChecks)
+	}
+}
+
+func TestCheckDrawsTheSameValues(t *testing.T) {
+	t.Setenv(variable, "")
+	given := os.Getenv("RAPID_SEED") != ""
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.seed" && f.Value.String() != quickSeed })
+	if given {
+		t.Skip("the seed is given")
+	}
+	var drawn [2][]uint64
+	for i := range drawn {
+		Check(t, func(t *rapid.T) { drawn[i] = append(drawn[i], rapid.Uint64().Draw(t, "value")) })
+	}
+	if len(drawn[0]) < 2 || !slices.Equal(drawn[0], drawn[1]) {
+		t.Errorf("first %v, then %v", drawn[0], drawn[1])
 	}
 }
