@@ -323,6 +323,9 @@ func stateBut(l *ledger.Ledger, id string) []string {
 	for w := range image.Waiting() {
 		// which of the things in its way it is listed under; the order is that of the list
 		w.Line, w.HeadSince = ledger.BlockerImage{}, 0
+		for i := range w.Others {
+			w.Others[i].Line, w.Others[i].HeadSince = ledger.BlockerImage{}, 0
+		}
 		list = append(list, asJSON(w))
 	}
 	return list
