@@ -1,4 +1,5 @@
-// Package compat has the code that the converters of other systems' configurations share.
+// Package compat has the code that the converters of other systems' configurations share, and the front ends that
+// answer in their protocols.
 //
 // Each converter is a package below this one. It reads the configuration of its system and returns trees with notes on
 // what differs from the original, or all problems at once.

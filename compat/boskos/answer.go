@@ -2,7 +2,6 @@ package boskos
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -125,16 +125,7 @@ func asFailure(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	var failed *connect.Error
-	switch {
-	case errors.As(err, &failed):
-	case errors.Is(err, context.DeadlineExceeded):
-		failed = connect.NewError(connect.CodeDeadlineExceeded, err)
-	case errors.Is(err, context.Canceled):
-		failed = connect.NewError(connect.CodeCanceled, err)
-	default:
-		failed = connect.NewError(connect.CodeUnknown, err)
-	}
+	failed := compat.APIError(err)
 	status, known := statuses[failed.Code()]
 	if !known {
 		status = http.StatusInternalServerError

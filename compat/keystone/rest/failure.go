@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -91,16 +91,7 @@ func asFailure(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	var failed *connect.Error
-	switch {
-	case errors.As(err, &failed):
-	case errors.Is(err, context.DeadlineExceeded):
-		failed = connect.NewError(connect.CodeDeadlineExceeded, err)
-	case errors.Is(err, context.Canceled):
-		failed = connect.NewError(connect.CodeCanceled, err)
-	default:
-		failed = connect.NewError(connect.CodeUnknown, err)
-	}
+	failed := compat.APIError(err)
 	status, known := statuses[failed.Code()]
 	if !known {
 		status = http.StatusInternalServerError
