@@ -8,3 +8,5 @@ require (
 )
 
 require google.golang.org/protobuf v1.36.12
+
+require github.com/bufbuild/protoplugin v0.0.0-20260414125817-25d1d281b46b

@@ -3,6 +3,7 @@ module github.com/quorate/quorate/tools/openapi
 go 1.26.0
 
 require (
+	github.com/bufbuild/protoplugin v0.0.0-20260414125817-25d1d281b46b
 	github.com/sudorandom/protoc-gen-connect-openapi v0.25.2
 	go.yaml.in/yaml/v3 v3.0.4
 	google.golang.org/protobuf v1.36.11

@@ -6,53 +6,26 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"log"
-	"os"
 	"strings"
 
+	"github.com/bufbuild/protoplugin"
 	"github.com/sudorandom/protoc-gen-connect-openapi/converter"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/pluginpb"
 )
 
 // documentName is the file that the plugin writes.
 const documentName = "openapi.yaml"
 
-func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(in io.Reader, out io.Writer) error {
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("reading the request of buf: %w", err)
-	}
-	request := &pluginpb.CodeGeneratorRequest{}
-	if err := proto.Unmarshal(data, request); err != nil {
-		return fmt.Errorf("decoding the request of buf: %w", err)
-	}
-	response, err := generate(request)
-	if err != nil {
-		response = &pluginpb.CodeGeneratorResponse{Error: proto.String(err.Error())}
-	}
-	data, err = proto.Marshal(response)
-	if err != nil {
-		return fmt.Errorf("encoding the answer to buf: %w", err)
-	}
-	if _, err := out.Write(data); err != nil {
-		return fmt.Errorf("writing the answer to buf: %w", err)
-	}
-	return nil
-}
+func main() { protoplugin.Main(protoplugin.HandlerFunc(generate)) }
 
 // generate converts the schema and completes the result.
-func generate(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
+func generate(
+	_ context.Context, _ protoplugin.PluginEnv, out protoplugin.ResponseWriter, in protoplugin.Request,
+) error {
+	request := in.CodeGeneratorRequest()
 	for _, file := range request.GetProtoFile() {
 		trimComments(file)
 	}
@@ -60,19 +33,19 @@ func generate(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorRe
 		"path=" + documentName + ",allow-get,with-streaming,features=connectrpc;protovalidate")
 	response, err := converter.Convert(request)
 	if err != nil {
-		return nil, fmt.Errorf("converting the schema: %w", err)
+		return fmt.Errorf("converting the schema: %w", err)
 	}
-	files, err := protodesc.NewFiles(&descriptorpb.FileDescriptorSet{File: request.GetProtoFile()})
+	files, err := in.AllFiles()
 	if err != nil {
-		return nil, fmt.Errorf("reading the schema: %w", err)
+		return fmt.Errorf("reading the schema: %w", err)
 	}
-	converted := response.GetFile()[0]
-	text, err := complete([]byte(converted.GetContent()), files)
+	text, err := complete([]byte(response.GetFile()[0].GetContent()), files)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	converted.Content = proto.String(string(text))
-	return response, nil
+	out.SetFeatureProto3Optional()
+	out.AddFile(documentName, string(text))
+	return nil
 }
 
 // trimComments removes the blank after // from each line of a comment: the converter does so for the first line only.

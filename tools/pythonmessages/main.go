@@ -7,68 +7,27 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"log"
-	"os"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
+	"github.com/bufbuild/protoplugin"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/pluginpb"
 )
 
-func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(in io.Reader, out io.Writer) error {
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("reading the request of buf: %w", err)
-	}
-	request := &pluginpb.CodeGeneratorRequest{}
-	if err := proto.Unmarshal(data, request); err != nil {
-		return fmt.Errorf("decoding the request of buf: %w", err)
-	}
-	response, err := generate(request)
-	if err != nil {
-		response = &pluginpb.CodeGeneratorResponse{Error: proto.String(err.Error())}
-	}
-	data, err = proto.Marshal(response)
-	if err != nil {
-		return fmt.Errorf("encoding the answer to buf: %w", err)
-	}
-	if _, err := out.Write(data); err != nil {
-		return fmt.Errorf("writing the answer to buf: %w", err)
-	}
-	return nil
-}
+func main() { protoplugin.Main(protoplugin.HandlerFunc(generate)) }
 
 // generate writes a module for each file that has messages or services, and __init__.py, which has the names of all.
-func generate(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
-	files, err := protodesc.NewFiles(&descriptorpb.FileDescriptorSet{File: request.GetProtoFile()})
+func generate(
+	_ context.Context, _ protoplugin.PluginEnv, out protoplugin.ResponseWriter, in protoplugin.Request,
+) error {
+	files, err := in.FileDescriptorsToGenerate()
 	if err != nil {
-		return nil, fmt.Errorf("reading the schema: %w", err)
+		return fmt.Errorf("reading the schema: %w", err)
 	}
-	response := &pluginpb.CodeGeneratorResponse{
-		SupportedFeatures: proto.Uint64(uint64(pluginpb.CodeGeneratorResponse_FEATURE_PROTO3_OPTIONAL)),
-	}
-	add := func(name, text string) {
-		response.File = append(response.File, &pluginpb.CodeGeneratorResponse_File{
-			Name: proto.String(name + ".py"), Content: proto.String(text),
-		})
-	}
+	out.SetFeatureProto3Optional()
 	var typed, modules strings.Builder
-	for _, path := range request.GetFileToGenerate() {
-		file, err := files.FindFileByPath(path)
-		if err != nil {
-			return nil, fmt.Errorf("finding %s: %w", path, err)
-		}
+	for _, file := range files {
 		names := exportedNames(file)
 		if len(names) == 0 {
 			continue
@@ -76,9 +35,9 @@ func generate(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorRe
 		m := &module{file: file, imports: map[string]map[string]bool{}}
 		text, err := m.write()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		add(moduleOf(file), text)
+		out.AddFile(moduleOf(file)+".py", text)
 		fmt.Fprintf(&typed, "    from quorate.v1.%s import (\n", moduleOf(file))
 		for _, name := range names {
 			fmt.Fprintf(&typed, "        %s as %s,\n", name, name)
@@ -86,8 +45,8 @@ func generate(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorRe
 		}
 		typed.WriteString("    )\n")
 	}
-	add("__init__", fmt.Sprintf(packageText, header, typed.String(), modules.String()))
-	return response, nil
+	out.AddFile("__init__.py", fmt.Sprintf(packageText, header, typed.String(), modules.String()))
+	return nil
 }
 
 // packageText loads each module when one of its names is first used: making all classes takes a quarter of a second.
