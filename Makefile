@@ -108,7 +108,7 @@ TESTED_FIRST = ./cmd/quorate ./rpc ./cluster/clustertest ./quota/ledger
 # go vet does.
 TEST_FLAGS = -tags invariants -vet=off -ldflags='-s -w' -timeout 30m
 
-test: ## test all packages, with the race detector and full invariant checks; about 20 minutes on two cores
+test: ## test all packages, with the race detector and full invariant checks; 10 to 20 minutes on two cores
 	@echo "make test: looking for modules; the first time they are downloaded"
 	@go list -deps -test ./... >/dev/null
 	@echo "make test: compiling with the race detector, then testing; each package prints a line when it is done"
