@@ -14,7 +14,7 @@ type Source interface {
 	// IsIdle reports whether no member of a work is open: all are closed, have ended or are gone. It asks the scheduler
 	// itself, not a copy that may lag, because the allocation is then released. The labels are those of the work.
 	IsIdle(ctx context.Context, key string, labels map[string]string) (bool, error)
-	// Open opens the gate of a member. A member that is gone is no error.
+	// Open opens the gate of a member. A member that is gone is not an error.
 	Open(context.Context, Work, Member) error
 	// Evict ends a member before a time; the zero time means at once. It returns when the member was told to end, and an
 	// error if it must be told again.

@@ -26,7 +26,7 @@ func TestRules(t *testing.T) {
 	blocker := k.mustCreate(t, alice, newPod("rules", "blocker", "4"))
 	await(t, "the blocker is opened", func() bool { return len(k.pod("rules", "blocker").Spec.SchedulingGates) == 0 })
 	k.mustCreate(t, alice, newPod("rules", "gated", "1"))
-	t.Run("nobody else opens the gate", func(t *testing.T) {
+	t.Run("other callers cannot open the gate", func(t *testing.T) {
 		for _, user := range []string{alice, admin} {
 			open := `[{"op": "remove", "path": "/spec/schedulingGates/0"}]`
 			k.refused(t, user, "gated", open, "only the controller of Quorate")

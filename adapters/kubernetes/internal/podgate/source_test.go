@@ -248,7 +248,7 @@ func TestTell(t *testing.T) {
 		said = append(said, e)
 	}
 	if len(said) != 2 || !strings.Contains(said[0], "position 2") || !strings.Contains(said[1], "granted") {
-		t.Errorf("a changed position is no event: %q", said)
+		t.Errorf("a changed position is not an event: %q", said)
 	}
 }
 
