@@ -8,7 +8,7 @@ import (
 )
 
 // EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 9
+const EntryFormat uint32 = 10
 
 const (
 	firstFormat  uint32 = 1
@@ -28,6 +28,8 @@ const (
 	eighthFormat uint32 = 8
 	// ninthFormat adds changes and limits that depend on time, and what is told about them.
 	ninthFormat uint32 = 9
+	// tenthFormat changes no entry. The ledger follows the rules of quota.LevelTen from it on.
+	tenthFormat uint32 = 10
 )
 
 // CallerFormat is the first format whose entries say who asks for their commands.

@@ -61,6 +61,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	if format == ninthFormat {
 		return ninthGoldens(t)
 	}
+	if format == tenthFormat {
+		return tenthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM

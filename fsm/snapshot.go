@@ -20,7 +20,7 @@ import (
 )
 
 // SnapshotFormat is the newest snapshot format that this version reads and writes.
-const SnapshotFormat uint32 = 9
+const SnapshotFormat uint32 = 10
 
 // snapshot is a captured ledger with the header of its file.
 type snapshot struct {

@@ -194,3 +194,6 @@ const LevelEight uint32 = 8
 // LevelNine is the feature level from which the ledger knows civil time, limits that hold for a while, holds of nodes,
 // ranges of amounts, and thresholds.
 const LevelNine uint32 = 9
+
+// LevelTen is the feature level from which the ledger follows the rules of its tenth set.
+const LevelTen uint32 = 10

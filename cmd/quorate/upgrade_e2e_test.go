@@ -206,9 +206,9 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	f.checkNewFeaturesAreRefused(t)
 
 	f.restartServer(t, "n3", binary)
-	runUntil(t, first, "level", 0, "possible  9")
+	runUntil(t, first, "level", 0, "possible  10")
 	runUntil(t, first, "digests --now", 3, "--raise")
-	runUntil(t, first, "level --raise", 0, "level     9")
+	runUntil(t, first, "level --raise", 0, "level     10")
 	for line, says := range map[string]string{
 		"resize one --amount cores=4": "t:a/b cores=4", "transfer two t:a/b t:a": "t:a cores=2",
 		"split three part --at t:a --amount cores=1": "t:a cores=1",

@@ -50,7 +50,7 @@ func TestUpgradeFromTheLastLevel(t *testing.T) {
 		f.restartServer(t, leads, map[bool]string{true: old, false: binary}[leads == "n3"]) // another one leads now
 	}
 	f.restartServer(t, "n3", binary)
-	runUntil(t, f.flags[0], "level --raise", 0, "level     9")
+	runUntil(t, f.flags[0], "level --raise", 0, "level     10")
 	scheduled := "limits set w gpus=+1 --until " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + " --id while"
 	for i, line := range append(lines, scheduled) {
 		f.flags[i%3].runUntilDone(t, line) // civil time is agreed some seconds after the level is raised

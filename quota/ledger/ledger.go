@@ -54,7 +54,7 @@ type environment struct {
 
 // New returns an empty ledger that follows the newest rules.
 func New(b quota.Bounds) *Ledger {
-	l := &Ledger{environment: environment{bounds: b, level: quota.LevelNine, book: access.NewBook(access.Open)}}
+	l := &Ledger{environment: environment{bounds: b, level: quota.LevelTen, book: access.NewBook(access.Open)}}
 	env := &l.environment
 	l.journal.environment = env
 	l.history.environment = env
