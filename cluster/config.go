@@ -68,6 +68,9 @@ type Config struct {
 	CheckpointEvery time.Duration
 	// DiskSlow is the mean duration of log writes above which the node warns about its disk; 0 for never.
 	DiskSlow time.Duration
+	// DiskStall is how long one write to the log may take before this node stops to act as leader (docs/adr/0118); 0 for
+	// any time.
+	DiskStall time.Duration
 	// DiskReserve is the number of bytes that must be free for the data folder. Below it the node warns and, as leader,
 	// refuses commands that make the ledger grow. 0 for no reserve.
 	DiskReserve int64
@@ -166,9 +169,9 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version),
 			maxVersionBytes))
 	}
-	if c.DiskSlow < 0 || c.DiskReserve < 0 {
-		faults = append(faults, fmt.Errorf("DiskSlow is %v and DiskReserve %d: neither may be negative; 0 means none",
-			c.DiskSlow, c.DiskReserve))
+	if c.DiskSlow < 0 || c.DiskStall < 0 || c.DiskReserve < 0 {
+		faults = append(faults, fmt.Errorf("DiskSlow is %v, DiskStall %v and DiskReserve %d: none of them may be "+
+			"negative; 0 means none", c.DiskSlow, c.DiskStall, c.DiskReserve))
 	}
 	if c.CommitNotice < time.Millisecond || c.CommitNotice > time.Second {
 		faults = append(faults, fmt.Errorf("CommitNotice is %v: allowed are 1ms to 1s", c.CommitNotice))

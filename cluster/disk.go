@@ -14,6 +14,8 @@ const (
 	diskCheckInterval = 2 * time.Second
 	// minWrites is the number of writes below which their mean duration is not significant.
 	minWrites = 3
+	// hangingWrite is the duration of one write in progress from which the disk counts as slow without any other write.
+	hangingWrite = 2 * time.Second
 	// mebibyte is the unit used in messages.
 	mebibyte = 1 << 20
 )
@@ -24,6 +26,8 @@ type DiskStatus struct {
 	Free int64
 	// WriteMean is the mean duration of log writes, each of which ends with a sync, in the last half minute.
 	WriteMean time.Duration
+	// Pending is how long the write in progress has taken; 0 if there is none.
+	Pending time.Duration
 	// Low is true while less than the reserve is free, Slow while the mean is above the limit.
 	Low, Slow bool
 }
@@ -53,8 +57,9 @@ func (n *Node) watchDisk() {
 func (n *Node) checkDisk() DiskStatus {
 	d := DiskStatus{Free: -1}
 	mean, writes := n.diskLatency.Mean()
-	d.WriteMean = mean
-	d.Slow = n.config.DiskSlow > 0 && mean > n.config.DiskSlow && writes >= minWrites
+	d.WriteMean, d.Pending = mean, n.diskLatency.Pending()
+	d.Slow = n.config.DiskSlow > 0 && (d.Pending > max(n.config.DiskSlow, hangingWrite) ||
+		mean > n.config.DiskSlow && (writes >= minWrites || n.DiskStatus().Slow))
 	if n.parts.FreeSpace == nil {
 		return d
 	}
@@ -91,11 +96,19 @@ func (n *Node) diskWarning(d DiskStatus) string {
 				"space", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
 	}
 	if d.Slow {
-		warnings = append(warnings, fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v "+
-			"(disk-slow): look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond),
-			n.config.DiskSlow))
+		warnings = append(warnings, n.slowWarning(d))
 	}
 	return strings.Join(warnings, "; ")
+}
+
+func (n *Node) slowWarning(d DiskStatus) string {
+	if d.Pending > max(n.config.DiskSlow, hangingWrite) {
+		return fmt.Sprintf("a write to the log of node %s has not returned for %v: look for a failing disk", n.config.ID,
+			d.Pending.Round(time.Second))
+	}
+	return fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v "+
+		"(disk-slow): look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond),
+		n.config.DiskSlow)
 }
 
 // checkDiskSpace returns an error if the disk is nearly full and a command would make the ledger grow. Commands that

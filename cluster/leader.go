@@ -23,6 +23,8 @@ type leadership struct {
 	// clockMoved receives a value when the clock was moved forward.
 	clockMoved chan struct{}
 	reads      *readBatcher
+	// suspended is closed when this node stopped to act as leader although raft still leads; see suspendLeadership.
+	suspended chan struct{}
 
 	startedAt   time.Time
 	configLock  configLock
@@ -42,6 +44,8 @@ func (n *Node) watchLeadership() {
 			if leading && n.fault() == nil {
 				current = n.beginLeadership()
 			}
+		case <-n.stallChanged:
+			current = n.followStall(current)
 		case <-n.ctx.Done():
 			return
 		}
@@ -54,11 +58,12 @@ func (n *Node) beginLeadership() *leadership {
 		configLock:  newConfigLock(),
 		healthTable: newHealthTable(),
 		clockMoved:  make(chan struct{}, 1),
+		suspended:   make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
 	l.reads = &readBatcher{
 		confirmIndex: l.confirmLeadership, startTask: l.tasks.start,
-		observeBatch: n.observeReadBatch(true),
+		observeBatch: n.observeReadBatch(true), abandoned: l.suspended,
 	}
 	l.tasks.start(l.lead)
 	return l

@@ -142,7 +142,7 @@ func (n *Node) Leader() (Member, bool) {
 		return Member{}, false
 	}
 	if string(id) == n.config.ID && n.leadership.Load() == nil {
-		return Member{}, false
+		return n.leaderNamedByPeers()
 	}
 	for _, s := range n.servers() {
 		if s.ID == id {

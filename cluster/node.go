@@ -33,8 +33,10 @@ type Node struct {
 	lastCommand lastCommandIndex
 
 	// leadership is the established leadership of this node; nil while it does not lead.
-	leadership      atomic.Pointer[leadership]
-	leadershipCh    chan bool
+	leadership   atomic.Pointer[leadership]
+	leadershipCh chan bool
+	// stallChanged receives a value when a write to the log began to hang, or has returned.
+	stallChanged    chan struct{}
 	changes         changeNotifier
 	remoteReadIndex atomic.Pointer[RemoteReadIndex]
 	peerClient      atomic.Pointer[PeerClient]
@@ -109,6 +111,7 @@ func newNode(config Config, parts Parts) *Node {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks while this channel is full. watchLeadership always drains it, so the buffer only absorbs bursts.
 	n.leadershipCh = make(chan bool, 16)
+	n.stallChanged = make(chan struct{}, 1)
 	n.followerReads = &readBatcher{
 		confirmIndex: n.requestReadIndex, startTask: n.tasks.start,
 		observeBatch: n.observeReadBatch(false),
@@ -154,6 +157,9 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.digestCheckpoints)
 	n.tasks.start(n.pollPeers)
 	n.tasks.start(n.watchDisk)
+	if n.config.DiskStall > 0 {
+		n.tasks.start(n.watchStall)
+	}
 	n.tasks.start(n.watchPromotion)
 	if hasState {
 		n.tasks.start(n.electSoleVoter)

@@ -36,6 +36,9 @@ func (n *Node) pollPeers() {
 		if n.leadership.Load() == nil {
 			n.queryMembers(n.ctx, n.Members(), nil)
 			last = time.Now()
+			if n.isDiskStalled() {
+				n.changes.notifyAll() // raft reports no new leader now, so this node learns of it from the answers
+			}
 		}
 		pause := pollInterval
 		if n.shouldPollSoon(started) {
@@ -64,7 +67,7 @@ func (n *Node) awaitPoll(changed <-chan struct{}, pause time.Duration, last time
 // shouldPollSoon reports whether this node waits for a cluster, for the first answer of a member, or for the members'
 // digests at its own newest checkpoint.
 func (n *Node) shouldPollSoon(started time.Time) bool {
-	if n.raft.LastIndex() == 0 || n.peerClient.Load() == nil {
+	if n.raft.LastIndex() == 0 || n.peerClient.Load() == nil || n.isDiskStalled() {
 		return true
 	}
 	own, since := n.checkpoints.newestPoint(n.config.ID)

@@ -138,6 +138,8 @@ func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResul
 	select {
 	case r := <-p.done:
 		return r
+	case <-l.suspended:
+		return l.suspendedResult(p)
 	case <-ctx.Done():
 	}
 	if l.queue.withdraw(p) {
@@ -150,6 +152,18 @@ func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResul
 	}
 	return proposalResult{err: newError(Deadline, false, ctx.Err(),
 		"the commands were written but not confirmed in time; they may still take effect: retry with the same id")}
+}
+
+// suspendedResult is the result of a proposal that raft was given before this node stopped to act as leader.
+func (l *leadership) suspendedResult(p *proposal) proposalResult {
+	select {
+	case r := <-p.done:
+		return r
+	default:
+	}
+	return proposalResult{err: newError(LeadershipLost, false, nil,
+		"a write to the log of node %s does not return, so it stopped to act as leader; the commands may still take "+
+			"effect: retry with the same id", l.node.config.ID)}
 }
 
 // withdrawRest withdraws the proposals that wait behind a failed one. The whole call is certainly not applied only if

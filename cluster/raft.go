@@ -36,7 +36,8 @@ func (n *Node) startRaft() (hasState bool, err error) {
 		return false, err
 	}
 	n.stable = stores
-	n.transport = raftguard.NewTransport(n.guardTransport(hasState))
+	n.transport = raftguard.NewTransport(n.guardTransport(hasState),
+		raftguard.SilenceWhile(n.isDiskStalled))
 	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, stores)
 	if err != nil {
 		return false, err

@@ -15,6 +15,8 @@ type readBatcher struct {
 	startTask func(func()) bool
 	// observeBatch is called after every query; it may be nil.
 	observeBatch func(reads int, took time.Duration, err error)
+	// abandoned is closed when queries are no longer answered; nil if that cannot happen.
+	abandoned <-chan struct{}
 
 	mu      sync.Mutex
 	next    *readBatch
@@ -37,6 +39,9 @@ func (r *readBatcher) waitConfirmed(ctx context.Context) (uint64, error) {
 	select {
 	case <-batch.done:
 		return batch.index, batch.err
+	case <-r.abandoned:
+		return 0, newError(LeadershipLost, true, nil, "this node stopped to act as leader before the read was confirmed; "+
+			"ask the new leader")
 	case <-ctx.Done():
 		return 0, newError(Deadline, true, ctx.Err(), "the read was not confirmed in time")
 	}

@@ -58,7 +58,7 @@ type NodeStatus struct {
 // Status returns the status of this node. It works in every state, also after a fault.
 func (n *Node) Status() NodeStatus {
 	s := NodeStatus{
-		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
+		ID: n.config.ID, State: n.stateName(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
 		Wall: n.wall(), CivilTime: n.leaderCivilTime(), Instance: n.joiner.waitingInstance(),
@@ -77,6 +77,15 @@ func (n *Node) Status() NodeStatus {
 	return s
 }
 
+// stateName is the raft state, except that a node that stopped to act as leader does not count as one: raft itself
+// notices the new leader only when its write returns.
+func (n *Node) stateName() string {
+	if state := n.raft.State(); state != raft.Leader || !n.isDiskStalled() {
+		return state.String()
+	}
+	return raft.Follower.String()
+}
+
 func (n *Node) wall() int64 {
 	if n.parts.Wall == nil {
 		return wallNow()
@@ -89,6 +98,10 @@ func (n *Node) wall() int64 {
 func (n *Node) Ready() error {
 	if err := n.checkServing(); err != nil {
 		return err
+	}
+	if n.isDiskStalled() {
+		return newError(NoLeader, true, nil, "node %s cannot follow or lead: a write to its log has not returned for %v",
+			n.config.ID, n.diskLatency.Pending().Round(time.Second))
 	}
 	leader, known := n.Leader()
 	if !known && n.joiner.removed.Load() {

@@ -78,6 +78,7 @@ type Settings struct {
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many client connections may be open at once, including idle ones, shared in the same way"`
 	CallRate        int           `koanf:"calls-per-second-per-user" yaml:"calls-per-second-per-user" help:"how many calls one user may begin in a second on this node, 1 to 1000000, unless the cluster is open; 0 for any number"`
 	DiskSlow        time.Duration `koanf:"disk-slow" yaml:"disk-slow" default:"500ms" help:"how long a write to the log may take on average before the node warns about its disk; 0 never warns"`
+	DiskStall       time.Duration `koanf:"disk-stall" yaml:"disk-stall" default:"5s" help:"how long one write to the log may take before the node stops to act as leader, so that another one is elected; 0 waits without end"`
 	DiskReserve     int           `koanf:"disk-reserve" yaml:"disk-reserve" default:"256" help:"how many MiB must be free for the data folder; with less, the leader refuses requests that make the ledger grow; 0 for none"`
 	MemoryLimit     int           `koanf:"memory-limit" yaml:"memory-limit" help:"how many MiB the process takes before garbage collection takes precedence over calls; 0 is three quarters of the memory of the control group or machine; GOMEMLIMIT overrides it"`
 	GCPercent       int           `koanf:"gc-percent" yaml:"gc-percent" default:"300" help:"garbage is collected when the heap has grown by this percentage: more takes memory, less takes processor time; GOGC overrides it"`
@@ -151,6 +152,9 @@ const uiOff = "off"
 // uiModes are the settings of ui.
 var uiModes = []string{uiOff, "read", "write"}
 
+// minDiskStall keeps ordinary pauses of a disk from ending leaderships.
+const minDiskStall = time.Second
+
 // maxCallRate bounds calls-per-second-per-user; a server serves fewer.
 const maxCallRate = 1_000_000
 
@@ -173,6 +177,10 @@ func (s Settings) checkLimits() (faults []error) {
 	}
 	if s.DiskSlow < 0 {
 		faults = append(faults, fmt.Errorf("disk-slow is %v: allowed are 0 (never warn) and more", s.DiskSlow))
+	}
+	if s.DiskStall < 0 || s.DiskStall > 0 && s.DiskStall < minDiskStall {
+		faults = append(faults, fmt.Errorf("disk-stall is %v: allowed are 0 (never) and %v or more", s.DiskStall,
+			minDiskStall))
 	}
 	if s.DiskReserve < 0 || s.DiskReserve > 1<<30 {
 		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB",
@@ -297,8 +305,9 @@ func (s Settings) nodeConfig(version string, logger hclog.Logger) cluster.Config
 		HTTPAdvertise:   advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
-		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,
-		ManualJoin: !s.AutoJoin, StabilizationTime: s.Stabilization,
+		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskStall: s.DiskStall,
+		DiskReserve: int64(s.DiskReserve) << 20,
+		ManualJoin:  !s.AutoJoin, StabilizationTime: s.Stabilization,
 		RemoveDeadAfter: s.RemoveDeadAfter, MinQuorum: s.MinQuorum,
 	}
 }

@@ -23,10 +23,15 @@ type smallDisk struct {
 	free  atomic.Int64
 	takes atomic.Int64
 	full  atomic.Bool
+	// hangs keeps writes from returning.
+	hangs atomic.Bool
 }
 
 func (d *smallDisk) StoreLogs(entries []*raft.Log) error {
 	time.Sleep(time.Duration(d.takes.Load()))
+	for d.hangs.Load() {
+		time.Sleep(100 * time.Millisecond)
+	}
 	if d.full.Load() {
 		return errDiskFull
 	}
@@ -36,7 +41,7 @@ func (d *smallDisk) StoreLogs(entries []*raft.Log) error {
 const diskReserve = 256 << 20
 
 // startWithSmallDisks runs nodes on such disks, each with plenty of space.
-func startWithSmallDisks(t *testing.T, size int) (*clustertest.Cluster, map[string]*smallDisk) {
+func startWithSmallDisks(t *testing.T, size int, change ...func(*cluster.Config)) (*clustertest.Cluster, map[string]*smallDisk) {
 	t.Helper()
 	disks := map[string]*smallDisk{}
 	parts := func(id string) cluster.Parts {
@@ -54,6 +59,9 @@ func startWithSmallDisks(t *testing.T, size int) (*clustertest.Cluster, map[stri
 	}
 	c := clustertest.Start(t, size, clustertest.WithParts(parts), clustertest.WithConfig(func(c *cluster.Config) {
 		c.DiskReserve, c.DiskSlow = diskReserve, 500*time.Millisecond
+		for _, f := range change {
+			f(c)
+		}
 	}))
 	c.CreateTree()
 	return c, disks

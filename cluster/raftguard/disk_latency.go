@@ -69,6 +69,16 @@ func (p *DiskLatency) measureWrite(write func() error) error {
 
 func bucketNumber(t time.Time) int64 { return t.UnixNano() / int64(bucketLength) }
 
+// Pending returns how long the write in progress has taken so far; 0 if there is none.
+func (p *DiskLatency) Pending() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		return 0
+	}
+	return time.Since(p.since)
+}
+
 // Mean returns the mean duration of the writes of the last half minute, and their number. A write in progress counts if
 // it already takes longer than the mean, so that a hanging disk is visible before the write returns.
 func (p *DiskLatency) Mean() (mean time.Duration, writes int) {

@@ -14,6 +14,7 @@ import (
 // follower whose disk failed under load and that was restarted.
 type pipeline struct {
 	raft.AppendPipeline
+	check   func() error // before each request
 	answers chan raft.AppendFuture
 	closed  chan struct{}
 	once    sync.Once
@@ -25,9 +26,21 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: inner, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	p := &pipeline{
+		AppendPipeline: inner, check: t.checkSilenced, answers: make(chan raft.AppendFuture), closed: make(chan struct{}),
+	}
 	go p.forwardAnswers()
 	return p, nil
+}
+
+// AppendEntries sends a request without waiting for its answer.
+func (p *pipeline) AppendEntries(
+	args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) (raft.AppendFuture, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
 // Consumer returns the answers in the order of the requests.

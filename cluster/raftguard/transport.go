@@ -1,6 +1,8 @@
 package raftguard
 
 import (
+	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 type Transport struct {
 	raft.Transport
 	asyncHeartbeats bool
+	// isSilenced reports that this node must not act as leader; nil for never.
+	isSilenced func() bool
 
 	mu   sync.Mutex
 	acks map[raft.ServerID]ack
@@ -36,6 +40,23 @@ type TransportOption func(*Transport)
 // Replicas can then diverge (raft#695): it exists only for the negative controls that prove it.
 func UnsafeAsyncHeartbeats() TransportOption {
 	return func(t *Transport) { t.asyncHeartbeats = true }
+}
+
+// SilenceWhile makes a node stop to act as leader while the function returns true: it sends no entries, heartbeats or
+// snapshots, so its followers elect another leader. raft cannot step down itself while its main loop waits for a write
+// (raft#503), but goes on sending heartbeats, which keep the followers from electing.
+func SilenceWhile(isSilenced func() bool) TransportOption {
+	return func(t *Transport) { t.isSilenced = isSilenced }
+}
+
+// ErrSilenced is the error of messages that were not sent because of SilenceWhile.
+var ErrSilenced = errors.New("not sent: a write to the log of this leader does not return")
+
+func (t *Transport) checkSilenced() error {
+	if t.isSilenced != nil && t.isSilenced() {
+		return ErrSilenced
+	}
+	return nil
 }
 
 // NewTransport wraps inner. Pre-vote, Close and the peer methods are forwarded if inner supports them. The caller must
@@ -63,6 +84,9 @@ func (t *Transport) AppendEntries(
 	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
 	term, sent := args.Term, time.Now()
+	if err := t.checkSilenced(); err != nil {
+		return err
+	}
 	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
 		return err
 	}
@@ -122,6 +146,16 @@ func (t *Transport) RequestPreVote(
 		return nil
 	}
 	return inner.RequestPreVote(id, target, args, resp)
+}
+
+// InstallSnapshot sends a snapshot.
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	if err := t.checkSilenced(); err != nil {
+		return err
+	}
+	return t.Transport.InstallSnapshot(id, target, args, resp, data)
 }
 
 // Close closes inner if it can be closed. It is idempotent if inner's Close is.

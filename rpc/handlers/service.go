@@ -329,8 +329,16 @@ func (c Service) readFailure(err error, o cluster.ReadOptions) error {
 	if !late || o.Stale {
 		return wire.ToError(err)
 	}
-	if _, known := c.Node.Leader(); !known || o.MinIndex == 0 {
+	leader, known := c.Node.Leader()
+	switch {
+	case !known:
 		return wire.ToError(wire.NoLeaderError())
+	case o.MinIndex == 0:
+		return wire.ToError(&cluster.Error{
+			Reason: cluster.Overloaded, NotApplied: true, Leader: leader.ID, Cause: err,
+			Text: fmt.Sprintf("the read was not confirmed by leader %s and served within %v; the cluster is busy or its "+
+				"disks are slow: try again, or read with consistency stale", leader.ID, relay.LeaderPatience),
+		})
 	}
 	return wire.ToError(err)
 }
