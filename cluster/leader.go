@@ -205,6 +205,21 @@ func (n *Node) raftAddressOf(s raft.Server) raft.ServerAddress {
 	return raft.ServerAddress(a.RaftAddr)
 }
 
+// presentAddress returns where raft finds a server: at the address that it answered from recently, otherwise at the
+// configured one. Unlike the configuration, which only a leader corrects, this works when a majority has moved. The
+// address comes from gossip at first, but is used only once the server itself has answered there with its id, which a
+// certificate proves (docs/adr/0119).
+func (n *Node) presentAddress(id raft.ServerID, configured raft.ServerAddress) raft.ServerAddress {
+	if string(id) == n.config.ID {
+		return configured
+	}
+	a := n.answers.findAnswer(string(id))
+	if !a.isCurrent() || CheckAdvertisedAddr("RaftAddr", a.RaftAddr) != nil {
+		return configured
+	}
+	return raft.ServerAddress(a.RaftAddr)
+}
+
 func (n *Node) updateAddress(s raft.Server, address raft.ServerAddress) error {
 	timeout := n.config.scaleTimeout(stepTimeout)
 	if s.Suffrage == raft.Nonvoter {

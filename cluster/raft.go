@@ -14,6 +14,8 @@ const (
 	// logCacheEntries is the number of entries kept in memory, for slightly slow followers and for reads. An entry holds
 	// many commands: hundreds of kilobytes under load.
 	logCacheEntries = 128
+	// logCacheBytes bounds those entries in bytes.
+	logCacheBytes = 16 << 20
 	// maxAppendEntries bounds the entries of one message to a follower, for the same reason.
 	maxAppendEntries = 64
 	// futileInstalls is how many snapshots in a row may bring no progress before raft must be restarted.
@@ -29,15 +31,13 @@ func (n *Node) startRaft() (hasState bool, err error) {
 		return false, err
 	}
 	stores := raftguard.NewFailStopStore(checked, p.Stable, n.fail)
-	if n.logs, err = raft.NewLogCache(logCacheEntries, stores); err != nil {
-		return false, fmt.Errorf("make the log cache: %w", err)
-	}
+	n.logs = raftguard.NewLogCache(stores, logCacheEntries, logCacheBytes)
 	if hasState, err = n.checkRaftState(checked, stores); err != nil {
 		return false, err
 	}
 	n.stable = stores
 	n.transport = raftguard.NewTransport(n.guardTransport(hasState),
-		raftguard.SilenceWhile(n.isDiskStalled))
+		raftguard.SilenceWhile(n.isDiskStalled), raftguard.ResolveAddresses(n.presentAddress))
 	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, stores)
 	if err != nil {
 		return false, err

@@ -248,6 +248,40 @@ func TestANodeThatReturnsUnderAnotherAddressIsFoundAgain(t *testing.T) {
 	}
 }
 
+// TestAMajorityThatReturnsUnderOtherAddressesElects: only a leader can correct the addresses in raft's configuration, so
+// the nodes must find each other without it.
+func TestAMajorityThatReturnsUnderOtherAddressesElects(t *testing.T) {
+	t.Parallel()
+	s := newTestCluster(t, 3)
+	s.startAll()
+	s.awaitReady()
+	s.stopAll()
+	var join []string
+	for i := range s.configs {
+		s.configs[i].RaftAddr, s.configs[i].GossipAddr = freeAddress(t), freeAddress(t)
+		join = append(join, s.configs[i].GossipAddr)
+	}
+	for i := range s.configs {
+		s.configs[i].Join = join
+	}
+	s.startAll()
+	s.awaitReady()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		corrected := 0
+		for i, m := range s.nodes[0].Members() {
+			if m.RaftAddr == s.configs[i].RaftAddr {
+				corrected++
+			}
+		}
+		if corrected == len(s.configs) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the configuration still has old addresses: %+v", s.nodes[0].Members())
+		}
+	}
+}
+
 func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, 1)

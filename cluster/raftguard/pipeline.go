@@ -22,7 +22,7 @@ type pipeline struct {
 
 // AppendEntriesPipeline opens a pipeline whose sender is never blocked by answers that are not consumed.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	inner, err := t.Transport.AppendEntriesPipeline(id, target)
+	inner, err := t.Transport.AppendEntriesPipeline(id, t.addressOf(id, target))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type Transport struct {
 	asyncHeartbeats bool
 	// isSilenced reports that this node must not act as leader; nil for never.
 	isSilenced func() bool
+	// resolve returns where a server is now; nil for where raft's configuration says.
+	resolve func(raft.ServerID, raft.ServerAddress) raft.ServerAddress
 
 	mu   sync.Mutex
 	acks map[raft.ServerID]ack
@@ -47,6 +49,20 @@ func UnsafeAsyncHeartbeats() TransportOption {
 // (raft#503), but goes on sending heartbeats, which keep the followers from electing.
 func SilenceWhile(isSilenced func() bool) TransportOption {
 	return func(t *Transport) { t.isSilenced = isSilenced }
+}
+
+// ResolveAddresses makes the transport send to the address that the function returns for a server and its address in
+// raft's configuration. The configuration can be corrected only by a leader, which a majority that has moved could
+// otherwise not elect.
+func ResolveAddresses(resolve func(raft.ServerID, raft.ServerAddress) raft.ServerAddress) TransportOption {
+	return func(t *Transport) { t.resolve = resolve }
+}
+
+func (t *Transport) addressOf(id raft.ServerID, configured raft.ServerAddress) raft.ServerAddress {
+	if t.resolve == nil {
+		return configured
+	}
+	return t.resolve(id, configured)
 }
 
 // ErrSilenced is the error of messages that were not sent because of SilenceWhile.
@@ -87,7 +103,7 @@ func (t *Transport) AppendEntries(
 	if err := t.checkSilenced(); err != nil {
 		return err
 	}
-	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
+	if err := t.Transport.AppendEntries(id, t.addressOf(id, target), args, resp); err != nil {
 		return err
 	}
 	if resp.Success && resp.Term <= term {
@@ -145,7 +161,21 @@ func (t *Transport) RequestPreVote(
 		*resp = raft.RequestPreVoteResponse{RPCHeader: args.RPCHeader, Term: args.Term, Granted: true}
 		return nil
 	}
-	return inner.RequestPreVote(id, target, args, resp)
+	return inner.RequestPreVote(id, t.addressOf(id, target), args, resp)
+}
+
+// RequestVote requests the vote of a server.
+func (t *Transport) RequestVote(
+	id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
+) error {
+	return t.Transport.RequestVote(id, t.addressOf(id, target), args, resp)
+}
+
+// TimeoutNow makes a server start an election.
+func (t *Transport) TimeoutNow(
+	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
+) error {
+	return t.Transport.TimeoutNow(id, t.addressOf(id, target), args, resp)
 }
 
 // InstallSnapshot sends a snapshot.
@@ -155,7 +185,7 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	if err := t.checkSilenced(); err != nil {
 		return err
 	}
-	return t.Transport.InstallSnapshot(id, target, args, resp, data)
+	return t.Transport.InstallSnapshot(id, t.addressOf(id, target), args, resp, data)
 }
 
 // Close closes inner if it can be closed. It is idempotent if inner's Close is.
