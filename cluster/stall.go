@@ -62,9 +62,9 @@ func (n *Node) followStall(current *leadership) *leadership {
 	return n.beginLeadership()
 }
 
-// suspendLeadership makes the node refuse leader operations at once. Unlike endLeadership it does not wait for the tasks
-// of the leadership, because those that wait for raft end only when the write returns, and it answers the callers whose
-// commands raft has.
+// suspendLeadership makes the node refuse leader operations at once. Unlike endLeadership it does not wait for the
+// tasks of the leadership, because those that wait for raft end only when the write returns, and it answers the callers
+// whose commands raft has.
 func (n *Node) suspendLeadership(l *leadership) {
 	if l.ctx.Err() != nil {
 		return

@@ -15,8 +15,8 @@ const diskStall = 5 * time.Second
 
 func withDiskStall(c *cluster.Config) { c.DiskStall = diskStall }
 
-// TestALeaderWhoseWriteHangsIsReplaced: raft's main loop waits for the write and goes on sending heartbeats, so only the
-// guard of the transport lets the followers elect another leader.
+// TestALeaderWhoseWriteHangsIsReplaced: raft's main loop waits for the write while heartbeats go on, so only the guard
+// of the transport lets the followers elect another leader.
 func TestALeaderWhoseWriteHangsIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, disks := startWithSmallDisks(t, 3, withDiskStall)
@@ -75,8 +75,8 @@ func TestALeaderWhoseWriteHangsIsReplaced(t *testing.T) {
 	})
 }
 
-// TestAFollowerWhoseWriteHangsDisturbsNobody: it is not ready, the leader stays.
-func TestAFollowerWhoseWriteHangsDisturbsNobody(t *testing.T) {
+// TestAFollowerWhoseWriteHangsLeavesTheLeader: it is not ready, and the leader stays.
+func TestAFollowerWhoseWriteHangsLeavesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, disks := startWithSmallDisks(t, 3, withDiskStall)
 		leader, broken := c.Leader(), c.Followers()[0]
