@@ -21,6 +21,7 @@ type settings struct {
 	patience       time.Duration
 	interceptors   []connect.Interceptor
 	once           bool
+	knownHosts     bool // unknown hosts are final until a server has answered
 	tokenSource    func(context.Context) (string, error)
 	tokenFile      string
 	insecureToken  bool
@@ -52,6 +53,13 @@ func WithAttemptTimeout(d time.Duration) Option {
 // client on to the next server as usual. Renewals of leases are retried nevertheless.
 func WithoutRetries() Option {
 	return func(s *settings) { s.once = true }
+}
+
+// WithoutUnknownHosts ends a call at once if the names of all servers do not exist, for callers at a terminal who have
+// mistyped one. Without it a call tries again, because names of servers that are being started may not exist yet. Once a
+// server has answered, the name service is assumed to be at fault, and calls try again too.
+func WithoutUnknownHosts() Option {
+	return func(s *settings) { s.knownHosts = true }
 }
 
 // WithTLS sets which servers the client trusts and which certificate it presents. Addresses without a scheme then use

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/url"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -27,6 +31,8 @@ type retrier struct {
 	settings settings
 	servers  *servers
 	tokens   *tokens
+	// hasAnswered is true once a server has answered.
+	hasAnswered atomic.Bool
 }
 
 // attemptControl lets a caller in this package control the attempts of a call and record their times.
@@ -77,6 +83,7 @@ func (r *retrier) callUntilAnswered(
 	attempts, between := 0, newPauses()
 	refusing := map[string]bool{} // servers that TLS fails with, on either side
 	var hopeless *tlsError        // the last of these failures
+	unknown := map[string]bool{}  // hosts that do not exist
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
 		response, err := r.callOnce(ctx, next, request)
@@ -92,7 +99,7 @@ func (r *retrier) callUntilAnswered(
 		if errors.As(err, &hopeless) {
 			refusing[hopeless.server] = true
 		}
-		if len(refusing) == len(r.servers.urls) {
+		if len(refusing) == len(r.servers.urls) || r.areUnknown(unknown, err) {
 			return nil, backoff.Permanent(err) // another attempt meets the same
 		}
 		return nil, err
@@ -111,6 +118,17 @@ func (r *retrier) callUntilAnswered(
 		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
+}
+
+// areUnknown notes the host of a failure that does not exist, and reports whether those of all servers do not.
+func (r *retrier) areUnknown(unknown map[string]bool, failure error) bool {
+	if missing := (*net.DNSError)(nil); errors.As(failure, &missing) && missing.IsNotFound {
+		unknown[missing.Name] = true
+	}
+	if !r.settings.knownHosts || r.hasAnswered.Load() {
+		return false
+	}
+	return !slices.ContainsFunc(r.servers.urls, func(u *url.URL) bool { return !unknown[u.Hostname()] })
 }
 
 // addTLSAdvice adds the advice of a TLS failure to a failure of another kind, such as a connection that a server closed
@@ -148,6 +166,7 @@ func (r *retrier) callOnce(
 	defer cancel()
 	response, err := r.tokens.call(limited, next, request)
 	if err == nil || !isTransient(err) {
+		r.hasAnswered.Store(true)
 		return response, err
 	}
 	if ctx.Err() == nil { // the attempt failed and was not cut short

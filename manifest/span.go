@@ -37,8 +37,9 @@ func (p *parser) parseSpan(what, key string, sections map[string]value, most tim
 	return span
 }
 
-// parseDuration parses a duration in Go's format, or one that begins with days, such as 30d or 1d12h.
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration parses a duration in Go's format, or one that begins with days, such as 30d or 1d12h. Its errors are
+// for callers to word.
+func ParseDuration(text string) (time.Duration, error) {
 	number, rest, hasDays := strings.Cut(text, "d")
 	if !hasDays {
 		return time.ParseDuration(text)
@@ -56,7 +57,7 @@ func parseDuration(text string) (time.Duration, error) {
 
 // durationMs parses a duration and returns milliseconds.
 func durationMs(text string, most time.Duration) (int64, error) {
-	d, err := parseDuration(text)
+	d, err := ParseDuration(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%.64q is not a duration: write days, hours, minutes and seconds, such as 30d, 48h, 1h30m "+

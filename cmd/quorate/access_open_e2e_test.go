@@ -90,13 +90,16 @@ func TestDevGuarded(t *testing.T) {
 	t.Parallel()
 	p := startCommandIn(t, t.TempDir(), "dev", "--http-addr", "127.0.0.1:0", "--guarded")
 	const mark = "export QUORATE_TOKEN="
-	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate access whoami"); {
+	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern\n"); {
 		if time.Now().After(deadline) || !p.isRunning() {
 			t.Fatal("dev prints no token")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	said := p.stdout.String()
+	if strings.Index(said, mark) > strings.Index(said, "quorate apply") {
+		t.Errorf("the first command is refused without the token, which is printed after it:\n%s", said)
+	}
 	after := func(mark string) string {
 		_, rest, _ := strings.Cut(said, mark)
 		line, _, _ := strings.Cut(rest, "\n")

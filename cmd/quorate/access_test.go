@@ -13,8 +13,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestTokensOfTheEnvironment: a command presents the token of the flag or of one variable, and never guesses between
-// two.
+// TestTokensOfTheEnvironment: a command presents the token of the flag, or else of one variable, and never guesses
+// between two variables.
 func TestTokensOfTheEnvironment(t *testing.T) {
 	_, server := startFake(t)
 	for name, tc := range map[string]struct {
@@ -28,7 +28,7 @@ func TestTokensOfTheEnvironment(t *testing.T) {
 		"a file":              {"", "testdata/admin.token", "", 0, "account/admin"},
 		"the flag is first":   {"", "nowhere", "--token-file testdata/admin.token", 0, "account/admin"},
 		"both variables":      {fakeToken, "testdata/admin.token", "", 2, "unset QUORATE_TOKEN"},
-		"a flag and a token":  {fakeToken, "", "--token-file testdata/admin.token", 2, "unset QUORATE_TOKEN"},
+		"a flag and a token":  {"bad", "", "--token-file testdata/admin.token", 0, "account/admin"},
 		"a malformed token":   {fakeToken + " x", "", "", 4, "blanks"},
 		"a token that is bad": {"bad", "", "", 4, "the token is from:        $QUORATE_TOKEN"},
 		"an empty file":       {"", os.DevNull, "", 2, "empty"},

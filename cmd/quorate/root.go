@@ -74,7 +74,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.StringVar(&c.Context, "context", os.Getenv(cli.ContextVariable),
 		"use the servers and the credential of the context with this `NAME` (environment: "+cli.ContextVariable+")")
 	flags.Lookup("context").DefValue = ""
-	flags.DurationVar(&c.Timeout, "timeout", defaultTimeout, "give up after this time")
+	cli.SpanVar(flags, &c.Timeout, "timeout", defaultTimeout, "give up after this time")
 	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))
 	flags.StringVar(&c.JQ, "jq", "", "print what this jq `EXPRESSION` selects from the answer as JSON")
 	flags.BoolVar(&c.Stale, "stale", false, "accept the answer of any node at once, even if it is slightly out of date")

@@ -39,6 +39,7 @@ func shortenViolations(broken *protovalidate.ValidationError) {
 		broken.Violations = broken.Violations[:maxViolations+1]
 	}
 	for _, violation := range broken.Violations {
+		describePattern(violation)
 		for _, element := range violation.Proto.GetField().GetElements() {
 			if key := element.GetStringKey(); len(key) > maxErrorKey {
 				element.SetStringKey(shortenText(key, maxErrorKey))

@@ -97,8 +97,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	span, err := time.ParseDuration(text)
-	if err != nil || span < 0 {
+	span, err := cli.ParseSpan("--since", text)
+	if err != nil {
 		return time.Time{}, cli.Usagef("--since: %q is neither a time such as 2026-12-24T18:00:00Z nor a span such as 24h",
 			text)
 	}

@@ -74,9 +74,9 @@ func addFlags(cmd *cobra.Command, o *options) {
 	flags.IntSliceVar(&o.callers, "callers", []int{1, 16, 64},
 		"numbers of concurrent callers, one measurement for each; with --rate, the most iterations under way (default 256)")
 	flags.Float64Var(&o.rate, "rate", 0, "open loop: begin this many iterations per second (default: closed loop)")
-	flags.DurationVar(&o.warmup, "warmup", 0, "run this long before each measurement")
-	flags.DurationVar(&o.duration, "duration", 3*time.Second, "how long each measurement takes")
-	flags.DurationVar(&o.duration, "for", 3*time.Second, "the same as --duration")
+	cli.SpanVar(flags, &o.warmup, "warmup", 0, "run this long before each measurement")
+	cli.SpanVar(flags, &o.duration, "duration", 3*time.Second, "how long each measurement takes")
+	cli.SpanVar(flags, &o.duration, "for", 3*time.Second, "the same as --duration")
 	flags.Int64Var(&o.count, "count", 0, "end each measurement after this many iterations, or after --duration if given")
 	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000; workload batch has 64 by default")
 	flags.IntVar(&o.leaves, "leaves", 1,

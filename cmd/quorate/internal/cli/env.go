@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/client"
@@ -64,7 +64,8 @@ func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
 	if c.contextError != nil {
 		return nil, c.contextError
 	}
-	options := append([]client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}, more...)
+	options := append([]client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout),
+		client.WithoutUnknownHosts()}, more...)
 	secure, err := c.TLS.clientConfig()
 	if err != nil {
 		return nil, Usagef("%v", err)
@@ -104,15 +105,18 @@ func (c *Env) OnlyServer() (string, *tls.Config, error) {
 	return strings.TrimSuffix(address.String(), "/"), secure, nil
 }
 
-// reportRetries returns a function that reports the first failed attempt, and no later ones.
+// reportRetries returns a function that reports the failed attempt after which every server has been tried, and no other
+// ones: while another server may answer at once, there is nothing to wait for.
 func (c *Env) reportRetries() func(error) {
-	var once sync.Once
+	var failures atomic.Int64
 	return func(err error) {
 		span := ""
 		if !c.Patient {
 			span = fmt.Sprintf(" for up to %v", c.Timeout)
 		}
-		once.Do(func() { c.Messagef("no answer yet, trying again%s: %s", span, ErrorText(err)) })
+		if failures.Add(1) == int64(len(c.Servers)) {
+			c.Messagef("no answer yet, trying again%s: %s", span, ErrorText(err))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -197,6 +198,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	}
 	c.printCredentialHints(err)
 	c.printTreeHint(cmd, err)
+	c.printNodeHint(cmd, err)
 	return ExitCodeOf(err)
 }
 
@@ -207,10 +209,14 @@ func ErrorText(err error) string {
 	}
 	//nolint:errorlint // a wrapped one has more to say than the answer
 	if answer, direct := err.(*connect.Error); direct {
-		return fmt.Sprintf("%s (%v)", answer.Message(), answer.Code())
+		return fmt.Sprintf("%s (%v)", messageField.ReplaceAllString(answer.Message(), ""), answer.Code())
 	}
 	return err.Error()
 }
+
+// messageField matches the path of a field of the request before a message about a claim: a command line has no such
+// field, and the message names the node.
+var messageField = regexp.MustCompile(`^(any_of\[\d+\]\.)?claims\[\d+\]\.(node|tree): `)
 
 // printViolations prints every limit that a denial names.
 func (c *Env) printViolations(decision *quoratev1.Decision) {

@@ -9,6 +9,7 @@ import (
 
 // SetHelp makes help pages name the flags of all commands in one line, and "help" suggest what is spelled similarly.
 func SetHelp(root *cobra.Command) {
+	nameArguments(root)
 	const inherited = "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}"
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), inherited,
 		`Use "quorate options" for the flags that all commands have.`, 1))

@@ -21,6 +21,10 @@ func ParsePlace(text string) (Place, error) {
 	if tree == "" {
 		return Place{}, Usagef("%q is not a node: write TREE for the root of a tree, or TREE:node/path", text)
 	}
+	if !strings.Contains(text, ":") && strings.Contains(tree, "/") { // the name of a tree has no slash
+		tree, node, _ = strings.Cut(strings.Trim(text, "/"), "/")
+		return Place{}, Usagef("%q is not a node: a colon follows the tree; did you mean %s?", text, Place{tree, node})
+	}
 	if strings.HasPrefix(node, "/") || strings.HasSuffix(node, "/") {
 		return Place{}, Usagef("%q is not a node: a path has no slash at its start or end", text)
 	}
@@ -36,8 +40,8 @@ type PlaceFlags struct {
 // AddFlags adds the flags. What says what is limited, such as "only requests with a claim".
 func (f *PlaceFlags) AddFlags(flags *pflag.FlagSet, what string) {
 	flags.Var(&f.at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
-	flags.StringVar(&f.tree, "tree", "", "the tree of --at")
-	flags.StringVar(&f.node, "node", "", "the path of --at; needs --tree")
+	NameVar(flags, &f.tree, "tree", "the tree of --at")
+	NameVar(flags, &f.node, "node", "the path of --at; needs --tree")
 }
 
 // Place is the node that the flags name; the zero value for none.

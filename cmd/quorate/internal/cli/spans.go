@@ -2,11 +2,12 @@ package cli
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/quorate/quorate/manifest"
 )
 
 // RoundSpan writes a remaining time, rounded up to a unit that suits its length.
@@ -43,24 +44,29 @@ func FormatTime(at *timestamppb.Timestamp) string {
 	return at.AsTime().UTC().Format(time.RFC3339)
 }
 
-const (
-	day = 24 * time.Hour
-	// mostDays is the most days of a span, so that it fits into a time.Duration.
-	mostDays = 36_500
-)
-
-// ParseSpan reads a duration such as 12h, or a number of days such as 90d. The flag is named in errors.
+// ParseSpan reads a time such as 90s, 12h, 90d or 1d12h. The flag is named in errors.
 func ParseSpan(flag, text string) (time.Duration, error) {
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		days, err := strconv.ParseUint(number, 10, 32)
-		if err != nil || days > mostDays {
-			return 0, Usagef("%s: %q is not a number of days up to %d, such as 90d", flag, text, mostDays)
-		}
-		return time.Duration(days) * day, nil
+	span, err := parseSpan(text)
+	if err != nil {
+		return 0, Usagef("%s: %v", flag, err)
 	}
-	span, err := time.ParseDuration(text)
-	if err != nil || span < 0 {
-		return 0, Usagef("%s: %q is not a time such as 12h or 90d", flag, text)
+	return span, nil
+}
+
+// mostDays is the most days of a span, so that it fits into a time.Duration.
+const mostDays = 36_500
+
+func parseSpan(text string) (time.Duration, error) {
+	span, err := manifest.ParseDuration(text)
+	switch {
+	case err != nil && text != "0" && strings.Trim(text, "0123456789") == "" && text != "":
+		return 0, Usagef("%.64q has no unit: write %.64[2]ss, %.64[2]sm, %.64[2]sh or %.64[2]sd", text, text)
+	case err != nil:
+		return 0, Usagef("%.64q is not a time: write days, hours, minutes and seconds, such as 30d, 48h, 1h30m or 90s", text)
+	case span < 0:
+		return 0, Usagef("%.64q is negative: write a time such as 90s", text)
+	case span > mostDays*24*time.Hour:
+		return 0, Usagef("%.64q is too long: the maximum is %dd", text, mostDays)
 	}
 	return span, nil
 }

@@ -23,6 +23,7 @@ const (
 // machine can read the arguments of its processes.
 type tokenOptions struct {
 	file     string
+	fileFlag *pflag.Flag
 	insecure bool
 	// Unused is true for commands that no token belongs to.
 	Unused bool
@@ -32,22 +33,23 @@ type tokenOptions struct {
 func (o *tokenOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.file, "token-file", os.Getenv(tokenFileVariable), "`FILE` with the token that identifies you; it "+
 		"is read again when it changes (environment: "+tokenFileVariable+", or the token itself in "+tokenVariable+")")
-	flags.Lookup("token-file").DefValue = "" // help is the same in every shell
+	o.fileFlag = flags.Lookup("token-file")
+	o.fileFlag.DefValue = "" // help is the same in every shell
 	flags.BoolVar(&o.insecure, "insecure-token", false,
 		"send secrets over http to other machines too, where the network can read them")
 }
 
 // clientOptions are the options of a client that presents the token.
 func (o *tokenOptions) clientOptions() ([]client.Option, error) {
-	token := os.Getenv(tokenVariable)
+	token := o.fromEnvironment()
 	var options []client.Option
 	switch {
 	case o.Unused:
 		return nil, nil
 	case o.file != "" && token != "":
-		return nil, errors.New(tokenVariable + " is set beside a token file (--token-file, " + tokenFileVariable +
-			"): a call carries one token; to use the file, unset " + tokenVariable + "; to use the variable, unset " +
-			tokenFileVariable + " and name no --token-file")
+		return nil, errors.New(tokenVariable + " is set beside " + tokenFileVariable + ": a call carries one token; to use the " +
+			"file, unset " + tokenVariable + " or name the file with --token-file; to use the token itself, unset " +
+			tokenFileVariable)
 	case o.file != "":
 		options = append(options, client.WithTokenFile(o.file))
 	case token != "":
@@ -58,6 +60,15 @@ func (o *tokenOptions) clientOptions() ([]client.Option, error) {
 		options = append(options, client.WithInsecureToken())
 	}
 	return options, nil
+}
+
+// fromEnvironment is the token itself in the environment; empty if there is none, or if a flag names a file: flags come
+// before the environment.
+func (o *tokenOptions) fromEnvironment() string {
+	if o.file != "" && o.fileFlag != nil && o.fileFlag.Changed {
+		return ""
+	}
+	return os.Getenv(tokenVariable)
 }
 
 // isSet reports whether the command has a token.

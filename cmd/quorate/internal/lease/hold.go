@@ -71,7 +71,7 @@ With --env-file they are appended to a file instead, as NAME=VALUE lines, which 
 	flags := cmd.Flags()
 	flags.StringVar(&o.envFile, "env-file", "", "append the variables to this `FILE` instead of printing them")
 	flags.IntVar(&o.parent, "parent", 0, "release the lease when the process with this `PID` has ended")
-	flags.DurationVar(&o.deadline, "deadline", 0, "release the lease after this time at the latest")
+	cli.SpanVar(flags, &o.deadline, "deadline", 0, "release the lease after this time at the latest")
 	flags.IntSliceVar(&o.terminate, "terminate", nil,
 		"end the process with this `PID` if the lease is lost; may be repeated")
 	return cmd

@@ -30,7 +30,7 @@ the same step. An allocated item belongs to its holder: renewing or releasing ch
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runItemsSet(cmd.Context(), args) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "the new state, for example free or dirty")
+	cli.NameVar(cmd.Flags(), &o.state, "state", "the new state, for example free or dirty")
 	cmd.Flags().StringArrayVar(&o.data, "data", nil,
 		"`name=value` to change in their data; an empty value removes the name")
 	return cmd
@@ -83,9 +83,9 @@ allocations shrink, or end with their last item. This is for holders without a T
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.runItemsReset(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "only items in this state")
-	cmd.Flags().StringVar(&o.to, "to", "", "new state of the items")
-	cmd.Flags().DurationVar(&o.idle, "idle", 0, "only items whose holder has not renewed for this time (default: all)")
+	cli.NameVar(cmd.Flags(), &o.state, "state", "only items in this state")
+	cli.NameVar(cmd.Flags(), &o.to, "to", "new state of the items")
+	cli.SpanVar(cmd.Flags(), &o.idle, "idle", 0, "only items whose holder has not renewed for this time (default: all)")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the items that would be taken, and take none")
 	return cmd
 }

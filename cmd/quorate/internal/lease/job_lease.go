@@ -39,7 +39,7 @@ func (o *jobLeaseOptions) addFlags(cmd *cobra.Command) {
 		"items to allocate; their names are in the variable too, if one is named")
 	flags.Var(countFlag{&o.resources}, "count", "how many of the --resource before it (default 1)")
 	flags.Var(envFlag{&o.resources}, "env", "also put the names of the items of this resource into this variable")
-	flags.DurationVar(&o.killAfter, "kill-after", defaultKillAfter,
+	cli.SpanVar(flags, &o.killAfter, "kill-after", defaultKillAfter,
 		"time between SIGTERM and SIGKILL when the lease is lost")
 }
 

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -169,7 +170,7 @@ func treeOf(u cli.Units, resource string) (string, error) {
 	case 1:
 		return trees[0], nil
 	case 0:
-		return "", cli.Usagef("no tree has items of %q; there are: %s", resource, cli.JoinNames(itemized))
+		return "", fmt.Errorf("no tree has items of %q; there are: %s", resource, cli.JoinNames(itemized))
 	}
 	return "", cli.Usagef("the trees %s have items of %q: put --at TREE:node/path before --resource",
 		strings.Join(trees, ", "), resource)

@@ -123,6 +123,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 			return err
 		}
 	}
+	printCommands(out, running)
 	return waitDev(ctx, running)
 }
 
@@ -276,12 +277,8 @@ func stopDev(ctx context.Context, running []*server.Server) error {
 	return errors.Join(faults...)
 }
 
-// printDev prints the addresses and the first commands to try.
+// printDev prints the addresses.
 func printDev(out io.Writer, running []*server.Server, dir string, lasting bool) {
-	urls := make([]string, len(running))
-	for i, r := range running {
-		urls[i] = r.URL()
-	}
 	fate := "removed at the end"
 	if lasting {
 		fate = "kept"
@@ -294,11 +291,25 @@ func printDev(out io.Writer, running []*server.Server, dir string, lasting bool)
 	}
 	_, _ = fmt.Fprintf(out, `Quorate serves at %s
 %sData: %s (%s). Ctrl-C stops it.
+`, strings.Join(devURLs(running), ", "), doors.String(), dir, fate) // a closed output is not an error here
+}
 
+func devURLs(running []*server.Server) []string {
+	urls := make([]string, len(running))
+	for i, r := range running {
+		urls[i] = r.URL()
+	}
+	return urls
+}
+
+// printCommands prints the first commands to try. They come last: in a guarded cluster they need the token that is
+// printed before them.
+func printCommands(out io.Writer, running []*server.Server) {
+	_, _ = fmt.Fprintf(out, `
 Try, in another terminal:
   export QUORATE_SERVER=%s
   quorate apply -f examples/cern.yaml
   quorate allocate --id first --at cern:atlas/physics/simulation --amount cores=5
   quorate usage cern
-`, strings.Join(urls, ", "), doors.String(), dir, fate, strings.Join(urls, ",")) // a closed output is not an error here
+`, strings.Join(devURLs(running), ",")) // a closed output is not an error here
 }

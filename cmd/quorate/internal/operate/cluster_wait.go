@@ -34,7 +34,7 @@ func newClusterWaitCmd(c *cli.Env) *cobra.Command {
 		Use:   "wait",
 		Short: "Wait for a number of members or voters, or for their health",
 		Long: `Wait until the cluster has a leader, the given numbers of members and voters, and with --healthy until
-all members are healthy; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
+all members are healthy, as a check finds that begins after the command; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
 		Example: "  quorate cluster wait --healthy\n  quorate cluster wait --voters 5 --healthy --timeout 5m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +60,10 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 	for {
 		answer, err := o.listMembers(ctx, quorate)
 		if err == nil {
-			if missing = o.unmetCondition(answer); missing == "" {
+			if missing = o.unmetCondition(answer); missing == "" && o.healthy {
+				missing = o.unmetHealth(ctx, quorate)
+			}
+			if missing == "" {
 				return o.Print(answer, func(p *cli.Page) error { return p.Table(healthRows(answer)) })
 			}
 		}
@@ -74,6 +77,24 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 			return &cli.ExitError{Code: cli.ExitTimedOut, Ours: true}
 		}
 	}
+}
+
+// unmetHealth asks all members now, because the leader's view of their health is up to two seconds old: a member that has
+// died in that time is still healthy there. It describes the first member that is not; empty if all are.
+func (o *waitOptions) unmetHealth(ctx context.Context, quorate *client.Client) string {
+	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
+	if err != nil {
+		return cli.ErrorText(err)
+	}
+	for _, m := range status.GetMembers() {
+		switch {
+		case !m.GetReachable():
+			return m.GetId() + " does not answer"
+		case m.GetLastIndex() == 0:
+			return m.GetId() + " has no data"
+		}
+	}
+	return ""
 }
 
 func (o *waitOptions) listMembers(ctx context.Context, quorate *client.Client) (*quoratev1.ListMembersResponse, error) {

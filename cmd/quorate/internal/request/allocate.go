@@ -84,7 +84,7 @@ made.`,
 	o.LeaseOptions.AddFlags(cmd, 0)
 	cmd.Flags().BoolVar(&o.async, "async", false,
 		"return at once with exit code 9 while the request waits in the queue")
-	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "reserve for this time, up to 1h; it ends unless it is confirmed")
+	cli.SpanVar(cmd.Flags(), &o.reserve, "reserve", 0, "reserve for this time, up to 1h; it ends unless it is confirmed")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
 	cmd.Flags().StringVar(&o.from, "from", "", "read the request from FILE, in this format: "+fromQuotaManager)
 	cli.CompleteFlag(cmd, "from", fromQuotaManager)

@@ -60,10 +60,10 @@ func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 // addFilters adds the filters that also select what a command changes.
 func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
 	o.place.AddFlags(flags, "only allocations counted")
-	flags.StringVar(&o.user, "user", "", "only those of this user")
-	flags.StringVar(&o.application, "application", "", "only those of this application")
-	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made, such as ann")
-	flags.StringVar(&o.prefix, "prefix", "", "only those whose ids begin so")
+	cli.NameVar(flags, &o.user, "user", "only those of this user")
+	cli.NameVar(flags, &o.application, "application", "only those of this application")
+	cli.NameVar(flags, &o.owner, "owner", "only those that this identity has made, such as ann")
+	cli.NameVar(flags, &o.prefix, "prefix", "only those whose ids begin so")
 	flags.StringArrayVar(&o.labels, "label", nil,
 		"only those with this label `name=value`; may be repeated, all must match")
 }

@@ -117,7 +117,7 @@ later resize with --wait takes its place, and one to the present amounts withdra
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runResize(cmd.Context(), args[0]) },
 	}
 	o.addFlags(cmd)
-	cmd.Flags().DurationVar(&o.wait, "wait", 0, "wait in the queue for so long if it does not fit (default: do not wait)")
+	cli.SpanVar(cmd.Flags(), &o.wait, "wait", 0, "wait in the queue for so long if it does not fit (default: do not wait)")
 	cmd.Flags().BoolVar(&o.async, "async", false, "with --wait: do not stay until it is done")
 	o.PlaceIsOptional, o.AmountsAreFixed = true, true
 	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")

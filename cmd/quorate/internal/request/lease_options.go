@@ -28,16 +28,16 @@ type LeaseOptions struct {
 // AddFlags adds the flags; ttl is the default of --ttl, 0 for none.
 func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
 	flags := cmd.Flags()
-	flags.DurationVar(&o.TTL, "ttl", ttl, "make it a lease that ends unless it is renewed in this time, up to 168h "+
+	cli.SpanVar(flags, &o.TTL, "ttl", ttl, "make it a lease that ends unless it is renewed in this time, up to 7d "+
 		"(default: the setting of the tree)")
 	if ttl > 0 {
-		flags.Lookup("ttl").Usage = "the lease ends unless it is renewed in this time, up to 168h"
+		flags.Lookup("ttl").Usage = "the lease ends unless it is renewed in this time, up to 7d"
 	}
-	flags.DurationVar(&o.Wait, "wait", 0, "wait in the queue for at most this time if it does not fit now, up to 168h")
-	flags.DurationVar(&o.Keep, "keep", 0, "keep the place in the queue for this time after the last call, 1s to 1h "+
-		"(default 2m0s)")
-	flags.DurationVar(&o.For, "for", 0, "declare that it ends after this time at the latest, up to 8784h; renewals do "+
-		"not extend it, and the queue can be foretold")
+	cli.SpanVar(flags, &o.Wait, "wait", 0, "wait in the queue for at most this time if it does not fit now, up to 7d")
+	cli.SpanVar(flags, &o.Keep, "keep", 0, "keep the place in the queue for this time after the last call, 1s to 1h "+
+		"(default 2m)")
+	cli.SpanVar(flags, &o.For, "for", 0, "declare that it ends after this time at the latest, up to 366d; renewals do "+
+		"not extend it, and the queue can be predicted")
 	flags.StringArrayVar(&o.data, "data", nil, "`name=value` that the lease carries for its holder; may be repeated")
 }
 
@@ -46,13 +46,13 @@ func (o *LeaseOptions) CheckSpans() error {
 	whole := func(d time.Duration) bool { return d%time.Millisecond == 0 }
 	switch {
 	case o.TTL < 0 || o.TTL > longestTTL || !whole(o.TTL):
-		return cli.Usagef("--ttl must be between 1ms and 168h, not %v", o.TTL)
+		return cli.Usagef("--ttl must be between 1ms and 7d, not %s", cli.FormatSpan(o.TTL))
 	case o.Wait < 0 || o.Wait > longestWait || !whole(o.Wait):
-		return cli.Usagef("--wait must be between 1ms and 168h, not %v", o.Wait)
+		return cli.Usagef("--wait must be between 1ms and 7d, not %s", cli.FormatSpan(o.Wait))
 	case o.Keep != 0 && (o.Keep < shortestKeep || o.Keep > longestKeep || !whole(o.Keep)):
-		return cli.Usagef("--keep must be between 1s and 1h, not %v", o.Keep)
+		return cli.Usagef("--keep must be between 1s and 1h, not %s", cli.FormatSpan(o.Keep))
 	case o.For < 0 || o.For > longestFor || !whole(o.For):
-		return cli.Usagef("--for must be between 1ms and 8784h, not %v", o.For)
+		return cli.Usagef("--for must be between 1ms and 366d, not %s", cli.FormatSpan(o.For))
 	case o.Keep != 0 && o.Wait == 0:
 		return cli.Usagef("--keep needs --wait")
 	}

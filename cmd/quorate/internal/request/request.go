@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,7 +31,7 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.id, "id", "", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")
+	flags.Var(idFlag{&o.id}, "id", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")
 	flags.Var(atFlag{&o.Claims}, "at", "node for the amounts and items that follow")
 	flags.Var(amountFlag{&o.Claims}, "amount",
 		"amount to allocate there, for example cores=25, ram=1.5Gi, or the range gpus=4..16/4")
@@ -41,9 +42,9 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags.Var(orFlag{&o.Claims}, "or", "allocate what follows if what is before it does not fit; may be repeated")
 	flags.Lookup("or").NoOptDefVal = "true"
 	flags.StringArrayVar(&o.labels, "label", nil, "label `name=value` to find the allocation by; may be repeated")
-	flags.StringVar(&o.user, "user", "", "user that the allocation belongs to, for user limits")
+	cli.NameVar(flags, &o.user, "user", "user that the allocation belongs to, for user limits")
 	flags.StringArrayVar(&o.groups, "group", nil, "`name` of a group of the user; may be repeated")
-	flags.StringVar(&o.application, "application", "",
+	cli.NameVar(flags, &o.application, "application",
 		"application that the allocation belongs to, for application limits")
 	flags.Int64Var(&o.priority, "priority", 0,
 		"any number; higher priorities are served first and may preempt lower ones")
@@ -96,3 +97,34 @@ func (o *Options) CheckClaims() error {
 	}
 	return o.Claims.checkClaims()
 }
+
+// longestID is the longest id of an allocation.
+const longestID = 128
+
+// idFlag is --id. An empty one is refused: with an unset variable of a shell, each repetition of the command would be
+// granted again under a new id.
+type idFlag struct{ to *string }
+
+// Set takes an id.
+func (f idFlag) Set(text string) error {
+	isHidden := func(r rune) bool { return r < '!' || r > '~' }
+	switch {
+	case text == "":
+		return cli.Usagef("it is empty: name an id, or leave --id out for a new UUID")
+	case len(text) > longestID || strings.ContainsFunc(text, isHidden):
+		return cli.Usagef("an id has 1 to %d visible ASCII characters", longestID)
+	}
+	*f.to = text
+	return nil
+}
+
+// String is the id.
+func (f idFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return *f.to
+}
+
+// Type is shown in help texts.
+func (f idFlag) Type() string { return "string" }

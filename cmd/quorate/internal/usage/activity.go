@@ -59,7 +59,7 @@ for 24 hours at most; another server may have recorded more.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.resource, "resource", "", "show the items of this resource instead of a node")
-	cmd.Flags().DurationVar(&o.last, "last", time.Hour, "how far back to look, at most 24h")
+	cli.SpanVar(cmd.Flags(), &o.last, "last", time.Hour, "how far back to look, at most 24h")
 	return cmd
 }
 
