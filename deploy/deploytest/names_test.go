@@ -54,7 +54,7 @@ var (
 
 // promQL are the words of the language that rules and dashboards use.
 var promQL = strings.Fields("max min sum count by on unless and or group_left group_right ignoring rate increase " +
-	"histogram_quantile floor abs time absent predict_linear clamp_min label_replace max_over_time s m h d w e")
+	"histogram_quantile floor abs time absent predict_linear offset clamp_min label_replace max_over_time s m h d w e")
 
 // checkNames finds metrics that docs/metrics.md does not have, and labels that no metric of an expression has.
 func checkNames(t *testing.T, known map[string][]string, what, expression string) {
