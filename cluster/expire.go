@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"time"
 
 	"github.com/quorate/quorate/quota"
@@ -15,23 +16,26 @@ const (
 
 // runExpiry proposes an Expire entry whenever something is due in the ledger, for as long as the leadership lasts
 // (docs/adr/0003): reservations and leases end, waiting requests leave the queue, items change their state or are
-// deleted. It sleeps until the next instant that the ledger reports; one entry is in flight at a time.
+// deleted. It sleeps until the next instant that the ledger reports; one entry is in flight at a time. As long as there
+// is such an instant it also proposes one, a tick, when nothing was written for tickInterval: nothing ends by it, but
+// the next leader continues from its stamp (docs/adr/0116).
 func (l *leadership) runExpiry() {
 	for l.ctx.Err() == nil {
 		at, waits, changed := l.node.ledger.NextDue()
-		if waits && l.clock.timeUntil(at) <= 0 {
+		wait := min(l.clock.timeUntil(at), l.untilTick())
+		if waits && wait <= 0 {
 			l.proposeExpiry()
 			continue
 		}
-		l.awaitDue(at, waits, changed)
+		l.awaitDue(wait, waits, changed)
 	}
 }
 
-// awaitDue waits until the given instant, if there is one, or until an earlier one may exist.
-func (l *leadership) awaitDue(at quota.Instant, waits bool, changed <-chan struct{}) {
+// awaitDue waits for a while, if there is anything to wait for, or until an earlier instant may exist.
+func (l *leadership) awaitDue(wait time.Duration, waits bool, changed <-chan struct{}) {
 	var due <-chan time.Time
 	if waits {
-		timer := time.NewTimer(l.clock.timeUntil(at))
+		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		due = timer.C
 	}
@@ -43,8 +47,13 @@ func (l *leadership) awaitDue(at quota.Instant, waits bool, changed <-chan struc
 	}
 }
 
+func (l *leadership) writeExpiry(ctx context.Context) error {
+	_, _, err := l.propose(WithSystemCaller(ctx), []quota.Command{quota.Expire{Most: expiryBatch}}, false)
+	return err
+}
+
 func (l *leadership) proposeExpiry() {
-	_, _, err := l.propose(WithSystemCaller(l.ctx), []quota.Command{quota.Expire{Most: expiryBatch}}, false)
+	err := l.writeExpiry(l.ctx)
 	if err == nil || l.ctx.Err() != nil {
 		return
 	}

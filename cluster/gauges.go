@@ -28,6 +28,9 @@ type NodeGauges struct {
 	// ClockOffsets is, for each member that answered the last probe, how far its wall clock is ahead of civil time. Nil
 	// while this node does not lead, and while there is no civil time.
 	ClockOffsets map[string]time.Duration
+	// UnrecordedTime is how much of this leadership is not in the ledger yet: by so much everything that ends by itself
+	// would end later if this node crashed now. 0 while this node does not lead, and while nothing is timed.
+	UnrecordedTime time.Duration
 }
 
 // Gauges returns the current sizes. It works in every state of the node; values that cannot be read any more are 0.
@@ -36,6 +39,9 @@ func (n *Node) Gauges() NodeGauges {
 	if l := n.leadership.Load(); l != nil {
 		m.QueuedCommands, m.QueuedBytes = l.queue.queuedSize()
 		m.ClockOffsets = l.readClocks().offsets()
+		if _, timed, _ := n.ledger.NextDue(); timed {
+			m.UnrecordedTime = l.unrecordedTime()
+		}
 	}
 	if first, err := n.logs.FirstIndex(); err == nil {
 		m.FirstIndex = first

@@ -115,6 +115,7 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 			return false, l.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
 		}
 		l.node.log.Info("transferring the leadership", "to", id)
+		l.node.proposeLastTick(ctx)
 		err = awaitFuture(
 			ctx, l.node.raft.LeadershipTransferToServer(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr)))
 		return true, l.transferError(err)

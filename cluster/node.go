@@ -39,6 +39,7 @@ type Node struct {
 	stallChanged    chan struct{}
 	changes         changeNotifier
 	remoteReadIndex atomic.Pointer[RemoteReadIndex]
+	leaderTime      atomic.Pointer[leaderTime]
 	peerClient      atomic.Pointer[PeerClient]
 	followerReads   *readBatcher
 	caughtUp        atomic.Bool

@@ -166,6 +166,7 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 	n.recordReachability(n.statusReachability, m.ID, err)
 	changed := n.answers.recordAnswer(m.ID, status, err)
 	if err == nil {
+		n.recordLeaderTime(m.ID, status.LedgerTime)
 		n.processStatus(status)
 	}
 	if changed {

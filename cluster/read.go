@@ -33,7 +33,8 @@ type ReadInfo struct {
 	// Index is the last entry in the state that was read. Used as MinIndex of a later read on any node, it prevents that
 	// read from seeing an earlier state.
 	Index uint64
-	// Now is the ledger time.
+	// Now is ledger time as this node knows it (Node.LedgerTime), at least that of the last entry. It is not later than
+	// the next instant at which the state changes by itself, so no remaining time is negative.
 	Now   quota.Instant
 	Stale bool
 	// Age, of a stale read, is the time since this node last heard from a leader, or since it started if it has not heard
@@ -41,8 +42,8 @@ type ReadInfo struct {
 	Age time.Duration
 }
 
-// RemoteReadIndex asks the leader for its ReadIndex.
-type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, error)
+// RemoteReadIndex asks the leader for its ReadIndex, and then for its LedgerTime; 0 if it does not tell it.
+type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, quota.Instant, error)
 
 // SetRemoteReadIndex sets the function that asks a remote leader. Without it a follower cannot serve linearizable
 // reads.
@@ -73,7 +74,10 @@ func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbo
 func wallNow() int64 { return time.Now().UnixMilli() }
 
 // readState calls access with fn once the state of the node is fresh enough.
-func readState[V interface{ Now() quota.Instant }](
+func readState[V interface {
+	Now() quota.Instant
+	AsOf(at quota.Instant) V
+}](
 	ctx context.Context, n *Node, o ReadOptions, access func(func(V)) (uint64, error), fn func(V),
 ) (ReadInfo, error) {
 	if err := n.checkServing(); err != nil {
@@ -92,7 +96,9 @@ func readState[V interface{ Now() quota.Instant }](
 	if o.Stale {
 		info.Age = n.leaderContactAge()
 	}
+	present := n.LedgerTime()
 	info.Index, err = access(func(v V) {
+		v = v.AsOf(present)
 		info.Now = v.Now()
 		fn(v)
 	})
@@ -169,13 +175,14 @@ func (n *Node) requestReadIndex() (uint64, error) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaleTimeout(stepTimeout))
 	defer cancel()
-	index, err := (*ask)(ctx, leader)
+	index, at, err := (*ask)(ctx, leader)
 	n.recordReachability(n.readReachability, leader.ID, err)
 	if err != nil {
 		e := newError(NoLeader, true, err, "leader %s did not confirm the read", leader.ID)
 		e.Leader = leader.ID
 		return 0, e
 	}
+	n.recordLeaderTime(leader.ID, at)
 	return index, nil
 }
 

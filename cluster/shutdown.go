@@ -43,11 +43,12 @@ func wrapError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// transferLeadership transfers the leadership to the most advanced voter or, if that fails, to any voter that is alive.
-// It takes at most two step timeouts.
+// transferLeadership transfers the leadership to the most advanced voter or, if that fails, to any voter that is alive,
+// after it has written ledger time. It takes at most two step timeouts.
 func (n *Node) transferLeadership(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
+	n.proposeLastTick(ctx) // also of an only voter, which continues from there when it is started again
 	if n.raft.State() != raft.Leader || len(n.voterIDs()) < 2 {
 		return nil
 	}

@@ -29,6 +29,8 @@ type NodeStatus struct {
 	Wall int64
 	// CivilTime is civil time as of now, from a leader; 0 from another node, and from versions before 0.5.
 	CivilTime quota.CivilTime
+	// LedgerTime is ledger time as of now, from a leader; 0 from another node, and from versions before 0.6.
+	LedgerTime quota.Instant
 	// Instance identifies a node that has no state and was not admitted yet; empty otherwise. It changes with each start.
 	Instance string
 	// PromoteWhenStable is true for a node that the leader should promote to voter once it is stable.
@@ -61,7 +63,7 @@ func (n *Node) Status() NodeStatus {
 		ID: n.config.ID, State: n.stateName(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: n.wall(), CivilTime: n.leaderCivilTime(), Instance: n.joiner.waitingInstance(),
+		Wall: n.wall(), CivilTime: n.leaderCivilTime(), LedgerTime: n.leaderLedgerTime(), Instance: n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
 		Removed:           n.joiner.removed.Load(),
 

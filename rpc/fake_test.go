@@ -265,6 +265,12 @@ func (n *fakeNode) ReadIndex(context.Context) (uint64, error) {
 	return n.index, nil
 }
 
+func (n *fakeNode) LedgerTime() quota.Instant {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ledger.View().Now()
+}
+
 func (n *fakeNode) Leader() (cluster.Member, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

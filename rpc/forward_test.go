@@ -367,19 +367,19 @@ func testLostLeadershipIsTheCallersToRepeat(t *testing.T, nodes startNodes) {
 func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
 	follower, leader := twoNodes(t)
 	member, _ := follower.node.Leader()
-	index, err := follower.RemoteReadIndex(t.Context(), member)
-	if err != nil || index != leader.node.index {
-		t.Errorf("got %d, %v", index, err)
+	index, at, err := follower.RemoteReadIndex(t.Context(), member)
+	if err != nil || index != leader.node.index || at != leader.node.LedgerTime() {
+		t.Errorf("got %d, %d, %v", index, at, err)
 	}
 	own, _ := leader.node.find("n1")
 	var failed *cluster.Error
-	if _, err = leader.RemoteReadIndex(t.Context(), own); !errors.As(err, &failed) ||
+	if _, _, err = leader.RemoteReadIndex(t.Context(), own); !errors.As(err, &failed) ||
 		failed.Reason != cluster.NotLeader {
 		t.Errorf("a follower confirmed: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = follower.RemoteReadIndex(ctx, member); !errors.Is(err, context.Canceled) {
+	if _, _, err = follower.RemoteReadIndex(ctx, member); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -159,7 +159,7 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if _, err := follower.services.Allocations.Allocate(t.Context(), request("b", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if index, err := follower.RemoteReadIndex(t.Context(), members[1]); err != nil || index != leader.node.index {
+	if index, _, err := follower.RemoteReadIndex(t.Context(), members[1]); err != nil || index != leader.node.index {
 		t.Errorf("%d, %v", index, err)
 	}
 	if standing, err := follower.Status(t.Context(), members[1]); err != nil || standing.ID != "n2" {
@@ -208,7 +208,7 @@ func TestStrangersMayOnlyReadNodeStatus(t *testing.T) {
 	if _, err := stranger.Status(t.Context(), m); err != nil {
 		t.Error(err)
 	}
-	if _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil ||
+	if _, _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil ||
 		!strings.Contains(err.Error(), "not a member") {
 		t.Errorf("got %v", err)
 	}

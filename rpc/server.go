@@ -22,6 +22,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/authorize"
 	"github.com/quorate/quorate/rpc/codec"
@@ -421,8 +422,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for. It implements
-// the argument of [cluster.Node.SetRemoteReadIndex].
-func (s *Server) RemoteReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
+// RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for, and for ledger
+// time. It implements the argument of [cluster.Node.SetRemoteReadIndex].
+func (s *Server) RemoteReadIndex(ctx context.Context, leader cluster.Member) (uint64, quota.Instant, error) {
 	return s.peers.ReadIndex(ctx, leader)
 }

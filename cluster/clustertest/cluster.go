@@ -22,6 +22,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/simnet"
+	"github.com/quorate/quorate/quota"
 )
 
 // snapshotsKept is how many snapshots a test disk retains, the same as a real one.
@@ -126,12 +127,13 @@ func (c *Cluster) StartNode(id string) *cluster.Node {
 	if err != nil {
 		c.t.Fatalf("open %s: %v", id, err)
 	}
-	n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
+	n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, quota.Instant, error) {
 		peer := c.reachableNode(id, leader.ID)
 		if peer == nil {
-			return 0, errors.New("no route to " + leader.HTTPAddr)
+			return 0, 0, errors.New("no route to " + leader.HTTPAddr)
 		}
-		return peer.ReadIndex(ctx)
+		index, err := peer.ReadIndex(ctx)
+		return index, peer.LedgerTime(), err
 	})
 	n.SetPeerClient(testPeerClient{c, id})
 	c.mu.Lock()

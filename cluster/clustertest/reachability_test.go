@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/quota"
 )
 
 // logRecorder collects the log and can be read while nodes write to it.
@@ -48,8 +49,8 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 		if d, found := follower.Gauges().Unreachable[id]; d != 0 || !found {
 			t.Errorf("unreachable for %v, %v, before anything happened", d, found)
 		}
-		follower.SetRemoteReadIndex(func(context.Context, cluster.Member) (uint64, error) {
-			return 0, errors.New("your certificate has ended")
+		follower.SetRemoteReadIndex(func(context.Context, cluster.Member) (uint64, quota.Instant, error) {
+			return 0, 0, errors.New("your certificate has ended")
 		})
 		time.Sleep(4 * time.Second)
 		if err := follower.Ready(); err != nil {
@@ -66,10 +67,9 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 		if h := c.Health()[follower.Status().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {
 			t.Errorf("the leader takes it for %+v", h)
 		}
-		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64,
-			error,
-		) {
-			return leader.ReadIndex(ctx)
+		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64, quota.Instant, error) {
+			index, err := leader.ReadIndex(ctx)
+			return index, 0, err
 		})
 		time.Sleep(4 * time.Second)
 		if err, d := follower.Ready(), follower.Gauges().Unreachable[id]; err != nil || d != 0 {

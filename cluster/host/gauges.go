@@ -65,6 +65,9 @@ func (s *gaugeCollector) addLog() {
 		func(m cluster.NodeGauges) float64 { return float64(m.QueuedCommands) })
 	s.addGauge("quorate_queued_bytes", "Bytes of the commands that wait for a log entry.",
 		func(m cluster.NodeGauges) float64 { return float64(m.QueuedBytes) })
+	s.addGauge("quorate_unrecorded_seconds", "Time of this leadership that is not in the ledger yet, while something "+
+		"is timed; 0 unless this node leads.",
+		func(m cluster.NodeGauges) float64 { return m.UnrecordedTime.Seconds() })
 	s.addGauge("quorate_log_first_index", "The oldest entry in this node's log.",
 		func(m cluster.NodeGauges) float64 { return float64(m.FirstIndex) })
 	s.addGauge("quorate_log_last_index", "The newest entry in this node's log.",

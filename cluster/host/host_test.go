@@ -86,13 +86,14 @@ func (s *testCluster) startAll() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
+		n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, quota.Instant, error) {
 			for _, peer := range s.running() {
 				if peer.IsLeader() {
-					return peer.ReadIndex(ctx)
+					index, err := peer.ReadIndex(ctx)
+					return index, 0, err
 				}
 			}
-			return 0, errors.New("there is no leader")
+			return 0, 0, errors.New("there is no leader")
 		})
 		s.mu.Lock()
 		s.nodes = append(s.nodes, n)

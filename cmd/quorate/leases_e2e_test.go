@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,6 +56,28 @@ func TestLeaseCommands(t *testing.T) {
 		{"watch --after 2 --limit 1 --id c -o json", 0, `"change":"ALLOCATION_CHANGE_WAITING"`},
 		{"watch --after 999999 --limit 1 --timeout 1s --server http://127.0.0.1:1", 6, "no server answers"},
 	})
+}
+
+// TestLeasesCountDownOnAQuietServer (P12): what is left of a lease becomes less while nobody writes.
+func TestLeasesCountDownOnAQuietServer(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/ci.yaml", 0, ""},
+		{"allocate --id j --ttl 10m --at ci:tenants/web --amount cores=4", 0, "ends in 10m unless it is renewed"},
+	})
+	less := regexp.MustCompile(`\b[1-9]m[0-9]+s`)
+	for _, line := range []string{"leases", "allocation j", "explain j"} {
+		words := append(strings.Fields(line), "--server", f.baseURL())
+		var last outcome
+		for deadline := time.Now().Add(patience); !less.MatchString(last.stdout); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s shows the same after %v: %d\n%s%s", line, patience, last.code, last.stdout, last.stderr)
+			}
+			last = runCommand(t, words...)
+		}
+	}
 }
 
 // TestLeaseRun: a command runs under a lease, which is released when the command ends.

@@ -58,7 +58,11 @@ func (l *Ledger) setCivilOffset(c quota.SetCivilOffset, m mode) Outcome {
 }
 
 // CivilTime is civil time at Now; 0 if the members have not agreed on it yet.
-func (v View) CivilTime() quota.CivilTime { return v.ledger.civil.now }
+func (v View) CivilTime() quota.CivilTime {
+	is := v.ledger.civil
+	is.advance(v.Now())
+	return is.now
+}
 
 // CivilOffset is what SetCivilOffset has set last: 0 if it has set nothing. Civil time is later than ledger time plus
 // the offset while it stands still.

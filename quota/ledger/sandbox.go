@@ -21,6 +21,9 @@ func (l *Ledger) Sandbox() Sandbox {
 // At is that of a View.
 func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.View.At(wall)} }
 
+// AsOf is that of a View. What the sandbox decides is still decided at the time of the last command.
+func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.View.AsOf(at)} }
+
 // DryRun decides a command on the present state, as Apply would, and leaves the state unchanged. A command other than
 // Allocate and a change of configuration returns the present state of its object.
 func (s Sandbox) DryRun(c quota.Command) Outcome {

@@ -17,6 +17,8 @@ type View struct {
 	ledger *Ledger
 	// wall is the wall time by which rights are decided, if it is later than that of the last command.
 	wall int64
+	// present is ledger time, if it is later than that of the last command.
+	present quota.Instant
 }
 
 // View returns read-only access to the ledger.
@@ -24,13 +26,27 @@ func (l *Ledger) View() View { return View{ledger: l} }
 
 // At is the view at a wall time in milliseconds since 1970: credentials and bindings that end by then have ended. The
 // ledger itself learns the time from commands alone, and there may have been none for long.
-func (v View) At(wall int64) View { return View{v.ledger, wall} }
+func (v View) At(wall int64) View {
+	v.wall = wall
+	return v
+}
+
+// AsOf is the view at an instant of ledger time: that is what Now returns, so that a reader who computes a remaining
+// time is not told too much. Nothing that is due by then has ended, so the view is never later than the next instant at
+// which the state changes by itself.
+func (v View) AsOf(at quota.Instant) View {
+	if due, waits := v.NextDue(); waits {
+		at = min(at, due)
+	}
+	v.present = at
+	return v
+}
 
 // wallNow is the wall time by which rights are decided.
 func (v View) wallNow() int64 { return max(v.wall, v.ledger.now.Wall) }
 
-// Now is ledger time.
-func (v View) Now() quota.Instant { return v.ledger.now.At }
+// Now is ledger time: that of the last command, or a later one of AsOf.
+func (v View) Now() quota.Instant { return max(v.present, v.ledger.now.At) }
 
 // Book has accounts, tokens, refusals, the access section and the mode. It never changes, so it may be kept.
 func (v View) Book() *access.Book { return v.ledger.book }

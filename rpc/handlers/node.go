@@ -42,6 +42,8 @@ type Node interface {
 	Members() []cluster.Member
 	// CivilTime is civil time as of now, as far as this node knows it; 0 while the members have not agreed on it.
 	CivilTime() quota.CivilTime
+	// LedgerTime is ledger time as of now, as far as this node knows it.
+	LedgerTime() quota.Instant
 	// Status is how this node stands.
 	Status() cluster.NodeStatus
 	// Book returns the access book as this node has applied it: the same one until it changes.

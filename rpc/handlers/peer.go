@@ -23,7 +23,7 @@ func (s PeerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) 
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	return &peerv1.ReadIndexResponse{Index: index}, nil
+	return &peerv1.ReadIndexResponse{Index: index, LedgerTimeMs: int64(s.Node.LedgerTime())}, nil
 }
 
 // GetStanding shows this node.

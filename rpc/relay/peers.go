@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/wire"
@@ -41,20 +42,20 @@ func (p Peers) clientAt(url string) peerv1connect.PeerServiceClient {
 		connect.WithReadMaxBytes(codec.MaxBody))
 }
 
-// ReadIndex asks the leader for the index that a linearizable read must wait for.
-func (p Peers) ReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
+// ReadIndex asks the leader for the index that a linearizable read must wait for, and for ledger time.
+func (p Peers) ReadIndex(ctx context.Context, leader cluster.Member) (uint64, quota.Instant, error) {
 	answer, err := p.ClientOf(leader).ReadIndex(ctx, &peerv1.ReadIndexRequest{NodeId: p.Self})
 	switch {
 	case ctx.Err() != nil:
-		return 0, ctx.Err()
+		return 0, 0, ctx.Err()
 	case err != nil:
-		return 0, &cluster.Error{
+		return 0, 0, &cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
 			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID,
 				p.AddressOf(leader), err),
 		}
 	}
-	return answer.GetIndex(), nil
+	return answer.GetIndex(), quota.Instant(answer.GetLedgerTimeMs()), nil
 }
 
 // GetStanding asks a member for its status.

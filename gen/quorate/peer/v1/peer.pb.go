@@ -72,7 +72,9 @@ func (x *ReadIndexRequest) GetNodeId() string {
 type ReadIndexResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every write acknowledged before the call is at or below this index.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time as of now by the clock of the leader, in milliseconds.
+	LedgerTimeMs  int64 `protobuf:"varint,2,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +112,13 @@ func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
 func (x *ReadIndexResponse) GetIndex() uint64 {
 	if x != nil {
 		return x.Index
+	}
+	return 0
+}
+
+func (x *ReadIndexResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
 	}
 	return 0
 }
@@ -199,6 +208,8 @@ type GetStandingResponse struct {
 	LogStore string `protobuf:"bytes,22,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	// Civil time as of now, in milliseconds since 1970, from a leader; 0 from another node.
 	CivilTimeMs int64 `protobuf:"varint,100,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
+	// Ledger time as of now, in milliseconds, from a leader; 0 from another node.
+	LedgerTimeMs int64 `protobuf:"varint,101,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	// When its certificate ends, and the first authority that it trusts, in milliseconds since 1970; 0 without
 	// certificates.
 	CertificateEndsMs int64 `protobuf:"varint,150,opt,name=certificate_ends_ms,json=certificateEndsMs,proto3" json:"certificate_ends_ms,omitempty"`
@@ -398,6 +409,13 @@ func (x *GetStandingResponse) GetLogStore() string {
 func (x *GetStandingResponse) GetCivilTimeMs() int64 {
 	if x != nil {
 		return x.CivilTimeMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
 	}
 	return 0
 }
@@ -856,10 +874,11 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
 	"\x1aquorate/peer/v1/peer.proto\x12\x0fquorate.peer.v1\x1a\x15quorate/v1/rule.proto\"+\n" +
 	"\x10ReadIndexRequest\x12\x17\n" +
-	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"O\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\xb4\a\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\"\x14\n" +
+	"\x12GetStandingRequest\"\xda\a\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -885,7 +904,8 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x10bootstrap_expect\x18\x14 \x01(\rR\x0fbootstrapExpect\x12)\n" +
 	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\x12\x1b\n" +
 	"\tlog_store\x18\x16 \x01(\tR\blogStore\x12\"\n" +
-	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\x12/\n" +
+	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\x12$\n" +
+	"\x0eledger_time_ms\x18e \x01(\x03R\fledgerTimeMs\x12/\n" +
 	"\x13certificate_ends_ms\x18\x96\x01 \x01(\x03R\x11certificateEndsMs\x12+\n" +
 	"\x11authority_ends_ms\x18\x97\x01 \x01(\x03R\x0fauthorityEndsMs\x12'\n" +
 	"\x0fbackup_every_ms\x18\x98\x01 \x01(\x03R\rbackupEveryMs\x12%\n" +
