@@ -14,8 +14,9 @@ import (
 const civilSlack = 2000
 
 // maxStandstill is how long civil time may stand still, in milliseconds of ledger time: only as long as it was ahead,
-// and a correction has an error too.
-const maxStandstill = civilSlack + 1000
+// and a correction has an error too. A read tells ledger time as of now and civil time as of the last entry, which is
+// older by up to a tick.
+const maxStandstill = civilSlack + 1000 + 1500
 
 // scheduleView is what one answer shows of scheduled limits.
 type scheduleView struct {
