@@ -36,8 +36,8 @@ func (c *Env) printNodeHint(cmd *cobra.Command, err error) {
 
 var errNoSimilarNode = errors.New("no node is spelled similarly")
 
-// similarNode follows a path down to the first part that does not exist and replaces it by the child that is spelled
-// most similarly.
+// similarNode follows a path down to the first part that does not exist and replaces it by a child that is spelled
+// similarly.
 func (c *Env) similarNode(cmd *cobra.Command, at Place) (Place, bool) {
 	names, _ := c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp,
 		func(ctx context.Context, quorate *client.Client) ([]string, error) {
@@ -77,42 +77,14 @@ func (c *Env) childNames(ctx context.Context, quorate *client.Client, at Place) 
 	return names, err
 }
 
-// mostSimilar is the name with the fewest typing mistakes, at most a third of its letters; empty if there is none.
+// mostSimilar is the first of the names that cobra would suggest for what was typed; empty if there is none.
 func mostSimilar(typed string, names []string) string {
-	best, fewest := "", len(typed)/3+1
+	candidates := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/3)}
 	for _, name := range names {
-		if n := typingMistakes(typed, name); n < fewest || n == fewest && best == "" {
-			best, fewest = name, n
-		}
+		candidates.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	return best
-}
-
-// longestCompared bounds the lengths of names that are compared, because that takes time by their product.
-const longestCompared = 64
-
-// typingMistakes is the number of letters to add, drop, replace or swap with a neighbour, to turn one name into another.
-func typingMistakes(a, b string) int {
-	if len(a) > longestCompared || len(b) > longestCompared {
-		return longestCompared
+	if suggestions := candidates.SuggestionsFor(typed); len(suggestions) > 0 {
+		return suggestions[0]
 	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		for j := range rows[i] {
-			if i == 0 || j == 0 {
-				rows[i][j] = i + j
-				continue
-			}
-			replaced := rows[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
+	return ""
 }
