@@ -56,8 +56,8 @@ func WithoutRetries() Option {
 }
 
 // WithoutUnknownHosts ends a call at once if the names of all servers do not exist, for callers at a terminal who have
-// mistyped one. Without it a call tries again, because names of servers that are being started may not exist yet. Once a
-// server has answered, the name service is assumed to be at fault, and calls try again too.
+// mistyped one. Without it a call tries again, because names of servers that are being started may not exist yet. Once
+// a server has answered, the name service is assumed to be at fault, and calls try again too.
 func WithoutUnknownHosts() Option {
 	return func(s *settings) { s.knownHosts = true }
 }

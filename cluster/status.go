@@ -63,7 +63,8 @@ func (n *Node) Status() NodeStatus {
 		ID: n.config.ID, State: n.stateName(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: n.wall(), CivilTime: n.leaderCivilTime(), LedgerTime: n.leaderLedgerTime(), Instance: n.joiner.waitingInstance(),
+		Wall: n.wall(), CivilTime: n.leaderCivilTime(), LedgerTime: n.leaderLedgerTime(),
+		Instance: n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
 		Removed:           n.joiner.removed.Load(),
 

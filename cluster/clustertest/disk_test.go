@@ -41,7 +41,9 @@ func (d *smallDisk) StoreLogs(entries []*raft.Log) error {
 const diskReserve = 256 << 20
 
 // startWithSmallDisks runs nodes on such disks, each with plenty of space.
-func startWithSmallDisks(t *testing.T, size int, change ...func(*cluster.Config)) (*clustertest.Cluster, map[string]*smallDisk) {
+func startWithSmallDisks(
+	t *testing.T, size int, change ...func(*cluster.Config),
+) (*clustertest.Cluster, map[string]*smallDisk) {
 	t.Helper()
 	disks := map[string]*smallDisk{}
 	parts := func(id string) cluster.Parts {

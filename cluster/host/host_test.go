@@ -249,8 +249,8 @@ func TestANodeThatReturnsUnderAnotherAddressIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestAMajorityThatReturnsUnderOtherAddressesElects: only a leader can correct the addresses in raft's configuration, so
-// the nodes must find each other without it.
+// TestAMajorityThatReturnsUnderOtherAddressesElects: only a leader can correct the addresses in raft's configuration,
+// so the nodes must find each other without it.
 func TestAMajorityThatReturnsUnderOtherAddressesElects(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, 3)

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// patternTexts says in words what the patterns of the schema demand. TestPatternsHaveWords finds a pattern that has none.
+// patternTexts says in words what the patterns of the schema demand. TestPatternsHaveWords finds a pattern without.
 var patternTexts = map[string]string{
 	"^[!-~]{1,128}$": "must be 1 to 128 visible ASCII characters, without spaces",
 	"^[!-~]{0,128}$": "must be at most 128 visible ASCII characters, without spaces",

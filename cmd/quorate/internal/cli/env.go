@@ -64,8 +64,9 @@ func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
 	if c.contextError != nil {
 		return nil, c.contextError
 	}
-	options := append([]client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout),
-		client.WithoutUnknownHosts()}, more...)
+	options := append([]client.Option{
+		client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout), client.WithoutUnknownHosts(),
+	}, more...)
 	secure, err := c.TLS.clientConfig()
 	if err != nil {
 		return nil, Usagef("%v", err)
@@ -105,8 +106,8 @@ func (c *Env) OnlyServer() (string, *tls.Config, error) {
 	return strings.TrimSuffix(address.String(), "/"), secure, nil
 }
 
-// reportRetries returns a function that reports the failed attempt after which every server has been tried, and no other
-// ones: while another server may answer at once, there is nothing to wait for.
+// reportRetries returns a function that reports the failed attempt after which every server has been tried, and no
+// other ones: while another server may answer at once, there is nothing to wait for.
 func (c *Env) reportRetries() func(error) {
 	var failures atomic.Int64
 	return func(err error) {

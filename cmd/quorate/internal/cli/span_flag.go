@@ -42,8 +42,8 @@ type namedFlag struct {
 	flag string
 }
 
-// NameVar adds a flag that refuses an empty value: with an unset variable of a shell, --user "$WHO" would otherwise be a
-// command without --user, which does something else.
+// NameVar adds a flag that refuses an empty value: with an unset variable of a shell, --user "$WHO" would otherwise be
+// a command without --user, which does something else.
 func NameVar(flags *pflag.FlagSet, to *string, name, usage string) {
 	flags.Var(namedFlag{to, name}, name, usage)
 }

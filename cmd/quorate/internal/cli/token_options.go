@@ -47,8 +47,8 @@ func (o *tokenOptions) clientOptions() ([]client.Option, error) {
 	case o.Unused:
 		return nil, nil
 	case o.file != "" && token != "":
-		return nil, errors.New(tokenVariable + " is set beside " + tokenFileVariable + ": a call carries one token; to use the " +
-			"file, unset " + tokenVariable + " or name the file with --token-file; to use the token itself, unset " +
+		return nil, errors.New(tokenVariable + " is set beside " + tokenFileVariable + ": a call carries one token; to use " +
+			"the file, unset " + tokenVariable + " or name the file with --token-file; to use the token itself, unset " +
 			tokenFileVariable)
 	case o.file != "":
 		options = append(options, client.WithTokenFile(o.file))

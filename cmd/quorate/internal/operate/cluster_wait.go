@@ -79,8 +79,8 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 	}
 }
 
-// unmetHealth asks all members now, because the leader's view of their health is up to two seconds old: a member that has
-// died in that time is still healthy there. It describes the first member that is not; empty if all are.
+// unmetHealth asks all members now, because the leader's view of their health is up to two seconds old: a member that
+// has died in that time is still healthy there. It describes the first member that is not; empty if all are.
 func (o *waitOptions) unmetHealth(ctx context.Context, quorate *client.Client) string {
 	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
 	if err != nil {
