@@ -20,12 +20,12 @@ quorate.v1 has the messages and enumerations of the API.
 from quorate.acquire import Progress
 from quorate.client import Client
 from quorate.errors import (ENDED, PREEMPTED, TAKEN, UNRENEWED, Cancelled, CertificateError, Denied, LeaseEnded,
-                            LeaseLost, LeaseReleased, QuorateError, Unavailable, WaitTimedOut)
+                            LeaseInherited, LeaseLost, LeaseReleased, QuorateError, Unavailable, WaitTimedOut)
 from quorate.lease import Lease
 from quorate.watch import AllocationWatch, ChangeWatch
 
 __all__ = ["ENDED", "PREEMPTED", "TAKEN", "UNRENEWED", "AllocationWatch", "Cancelled", "CertificateError",
-           "ChangeWatch", "Client", "Denied", "Lease", "LeaseEnded", "LeaseLost", "LeaseReleased", "Progress",
-           "QuorateError", "Unavailable", "WaitTimedOut"]
+           "ChangeWatch", "Client", "Denied", "Lease", "LeaseEnded", "LeaseInherited", "LeaseLost", "LeaseReleased",
+           "Progress", "QuorateError", "Unavailable", "WaitTimedOut"]
 
 __version__ = "0.1.0"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Callable, NamedTuple, NoReturn, Optional, TypeVar
 
-from quorate.errors import (ENDED, Cancelled, CertificateError, Denied, LeaseLost, QuorateError, Unavailable,
-                            WaitTimedOut)
+from quorate.errors import (ENDED, Cancelled, CertificateError, Denied, LeaseEnded, LeaseLost, QuorateError,
+                            Unavailable, WaitTimedOut)
 from quorate.lease import MARGIN_PART, Lease, OnLost
 from quorate.names import with_ids
+from quorate.process import now
 from quorate.retry import LONGEST_PAUSE, Attempt
 from quorate.v1.allocation import (AllocateRequest, AllocateResponse, Allocation, AllocationState, GetAllocationRequest,
                                    Mode, ReleaseRequest, RenewRequest, RenewResponse)
@@ -31,6 +33,8 @@ _LEAVE_PATIENCE = 2.0
 MOST_WAIT = 7 * 24 * 3600.0
 
 _SERVICE = "/quorate.v1.AllocationService/"
+
+R = TypeVar("R")
 
 
 class Progress(NamedTuple):
@@ -56,6 +60,7 @@ class Acquisition:
         self._cancel = cancel
         self._last: Optional[AllocateResponse] = None
         self._request = self._prepare(request, timeout)
+        self._pid = os.getpid()
 
     def _prepare(self, request: AllocateRequest, timeout: Optional[float]) -> AllocateRequest:
         """Makes the request that all calls carry: an attempt must not differ from the one before."""
@@ -71,12 +76,31 @@ class Acquisition:
 
     def lease(self, margin: Optional[float], on_lost: Optional[OnLost]) -> Lease:
         """Waits for the grant and returns its lease."""
-        answer, sent_at = self.wait()
+        return self._or_withdraw(lambda: self._lease(margin, on_lost))
+
+    def wait(self) -> "tuple[AllocateResponse, float]":
+        """Calls until the request is granted. Returns the answer, and when the call that was answered was sent."""
+        return self._or_withdraw(self._wait)
+
+    def _or_withdraw(self, wait: Callable[[], R]) -> R:
+        """Withdraws the request if something else than its outcome ends the wait: Ctrl-C, or an exception of a signal
+        handler or of progress."""
+        try:
+            return wait()
+        except (QuorateError, LeaseEnded, Cancelled, WaitTimedOut):
+            raise
+        except BaseException:
+            if self._pid == os.getpid():
+                self._stop_waiting()
+            raise
+
+    def _lease(self, margin: Optional[float], on_lost: Optional[OnLost]) -> Lease:
+        answer, sent_at = self._wait()
         assert answer.allocation is not None
         lease = Lease(self._client, answer.allocation, answer.fence, margin, on_lost)
         # A grant that had to wait is renewed at once: its answer may come from a server that lags, and its request may
         # have taken long, so that it does not tell how long the lease lasts from now on.
-        if lease.ttl and (self._last is not None or time.monotonic() - sent_at > lease.ttl / MARGIN_PART):
+        if lease.ttl and (self._last is not None or now() - sent_at > lease.ttl / MARGIN_PART):
             try:
                 self._renew(lease)
             except QuorateError as e:
@@ -94,8 +118,7 @@ class Acquisition:
         assert answer.allocation is not None
         lease.extend(answer.allocation, attempt.sent_at, answer.ledger_time_ms)
 
-    def wait(self) -> "tuple[AllocateResponse, float]":
-        """Calls until the request is granted. Returns the answer, and when the call that was answered was sent."""
+    def _wait(self) -> "tuple[AllocateResponse, float]":
         while True:
             if self._cancel is not None and self._cancel.is_set():
                 self._stop_waiting()
@@ -109,7 +132,7 @@ class Acquisition:
             if answer.allocation is None or answer.allocation.state != AllocationState.WAITING:
                 return answer, attempt.sent_at
             self._note_waiting(answer, answer.allocation)
-            pause = _POLL_PAUSE - (time.monotonic() - attempt.sent_at)
+            pause = _POLL_PAUSE - (now() - attempt.sent_at)
             if pause > 0:
                 time.sleep(pause)
 

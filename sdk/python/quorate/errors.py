@@ -127,11 +127,22 @@ TAKEN = "its id stands for another grant"
 
 
 class LeaseEnded(Exception):
-    """A lease is over for its holder: LeaseLost or LeaseReleased."""
+    """A lease is over for its holder: LeaseLost, LeaseReleased, or LeaseInherited in a forked process."""
 
 
 class LeaseReleased(LeaseEnded):
     """The holder released the lease."""
+
+
+class LeaseInherited(LeaseEnded):
+    """The lease belongs to the process that this one was forked from. That one holds and renews it; this one neither
+    renews nor releases it. Acquire a lease in the process that uses it."""
+
+    def __init__(self, id: str, owner: int) -> None:
+        super().__init__('lease "%s" belongs to process %d, from which this one was forked: acquire a lease in the '
+                         "process that uses it" % (id, owner))
+        self.id = id
+        self.owner = owner
 
 
 class LeaseLost(LeaseEnded):

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from quorate.errors import TRANSIENT, QuorateError
+from quorate.process import watch_forks
 
 # How many calls or batches of one method are under way at a time while others wait to be joined.
 SLOTS = 2
@@ -87,6 +88,10 @@ class _Queue:
     def __init__(self, method: Method, send: Send) -> None:
         self.method = method
         self._send = send
+        self.after_fork()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
         self._lock = threading.Lock()
         self._under_way = 0
         self._waiting: List[_Call] = []
@@ -102,8 +107,14 @@ class _Queue:
                 call.batch = [call]
             else:
                 self._waiting.append(call)
-        if not call.batch and not call.wakes.wait(timeout):
-            self._give_up(call)
+        try:
+            if not call.batch and not call.wakes.wait(timeout):
+                self._give_up(call)
+        except QuorateError:
+            raise
+        except BaseException:  # Ctrl-C: others may wait for a batch that this caller has to send
+            self._abandon(call)
+            raise
         if call.batch:
             try:
                 self._send_batch(call.batch)
@@ -124,6 +135,17 @@ class _Queue:
                 self._waiting.remove(call)
         raise QuorateError("deadline_exceeded", "no answer in time to the call that others were joined with"
                            if call.is_taken else "the call was not sent in time", was_sent=call.is_taken)
+
+    def _abandon(self, call: _Call) -> None:
+        """Ends the wait of a caller that was interrupted. Those of its batch make their calls alone."""
+        with self._lock:
+            if call in self._waiting:
+                self._waiting.remove(call)
+        if call.batch:
+            for other in call.batch[1:]:
+                other.alone = True
+                other.wakes.set()
+            self._leave()
 
     def _leave(self) -> None:
         """Gives a slot back, or to the first caller that waits, who sends a batch of all that may go with its call."""
@@ -173,6 +195,11 @@ class _Queue:
             error = e
         except Exception as e:  # callers must not wait for a thread that has failed
             error = QuorateError("internal", str(e))
+        except BaseException:  # nor for one that was interrupted
+            for call in batch[1:]:
+                call.error = QuorateError("unavailable", "the thread that made the call was interrupted")
+                call.wakes.set()
+            raise
         for i, call in enumerate(batch):
             if error is None:
                 self._apply_outcome(call, outcomes[i])

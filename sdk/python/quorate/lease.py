@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
-import time
 from typing import TYPE_CHECKING, Callable, List, Optional
 
-from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseLost, LeaseReleased
-from quorate.v1.allocation import Allocation, ReleaseRequest
+from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseInherited, LeaseLost, LeaseReleased
+from quorate.process import now, watch_forks
+from quorate.v1.allocation import Allocation, Claim, ReleaseRequest
 
 if TYPE_CHECKING:
     from quorate.client import Client
@@ -28,8 +29,11 @@ class Lease:
 
     A holder that cannot renew does not know what the servers do meanwhile. A lease therefore ends for its holder by the
     holder's own monotonic clock: a TTL after the last successful renewal was sent, less a margin. Until then no other
-    allocation holds the same, unless the lease was preempted without notice, or the machine was suspended, which stops
-    its clock. Use the fence where these cases must do no harm.
+    allocation holds the same, unless the lease was preempted without notice. The clock counts the time in which the
+    machine is suspended. Use the fence where a late step must do no harm.
+
+    A lease belongs to the process that acquired it. In a forked process check raises LeaseInherited, and leaving the
+    with block releases nothing.
 
         with client.acquire(request) as lease:
             while work_is_left():
@@ -57,6 +61,22 @@ class Lease:
         self.revoked = threading.Event()
         """Is set when the lease is revoked for another allocation. The lease still lasts for its time of grace, see
         remaining; a holder that stops earlier should release it. The record names the other one."""
+        self._pid = os.getpid()
+        watch_forks(self)
+
+    def __repr__(self) -> str:
+        what = ", ".join(_describe_claim(claim) for claim in self._record.claims) or "nothing"
+        ending = self._ending
+        state = str(ending) if ending else "%.1f s left" % self.remaining() if self.ttl else "no TTL"
+        return "<Lease %r of %s, fence %d: %s>" % (self.id, what, self.fence, state)
+
+    def after_fork(self) -> None:
+        """Ends the lease in a forked process. For use by this package."""
+        self._lock = threading.RLock()
+        self._ended, self.revoked = threading.Event(), threading.Event()
+        self._ended.set()
+        if self._ending is None:
+            self._ending = LeaseInherited(self.id, self._pid)
 
     @property
     def allocation(self) -> Allocation:
@@ -93,18 +113,21 @@ class Lease:
         """Returns for how many seconds the lease is certain to be held without another renewal: 0 when it is over, and
         infinity if it has no TTL."""
         with self._lock:
-            return 0.0 if self._ended.is_set() else max(0.0, self._safe - time.monotonic())
+            return 0.0 if self._ended.is_set() else max(0.0, self._safe - now())
 
     def ends_in(self) -> float:
         """Returns in how many seconds the servers may end the lease at the earliest unless it is renewed. The holder
         must have stopped by then. It is over a margin earlier."""
         with self._lock:
-            return self._ends - time.monotonic()
+            return self._ends - now()
 
     def release(self, item_state: str = "", timeout: Optional[float] = None) -> None:
         """Releases the allocation. The lease is over at once, before the servers are called. item_state is the state of
         the returned items; empty means the state that their resource defines. Releasing a lease that has ended is not
-        an error. If no server answers, the allocation ends with its TTL; release may be repeated."""
+        an error. If no server answers, the allocation ends with its TTL; release may be repeated. In a process that was
+        forked from the holder it raises LeaseInherited and releases nothing."""
+        if self._pid != os.getpid():
+            raise LeaseInherited(self.id, self._pid)
         self.end(LeaseReleased("the lease was released"))
         self._client.allocations.release(ReleaseRequest(id=self.id, item_state=item_state), timeout)
 
@@ -112,7 +135,7 @@ class Lease:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if not isinstance(self._ending, LeaseReleased):
+        if self._pid == os.getpid() and not isinstance(self._ending, LeaseReleased):
             self.release()
 
     def end(self, ending: LeaseEnded) -> None:
@@ -151,7 +174,7 @@ class Lease:
 
     @property
     def safe_moment(self) -> float:
-        """When the lease ends for its holder unless it is renewed, on time.monotonic()."""
+        """When the lease ends for its holder unless it is renewed, on the clock of quorate.process."""
         return self._safe
 
     def note_failure(self, failure: BaseException) -> None:
@@ -161,8 +184,14 @@ class Lease:
     def expire_if_due(self) -> None:
         """Ends the lease at its safe moment, unless a renewal has just extended it. For use by this package."""
         with self._lock:
-            if time.monotonic() < self._safe:
+            if now() < self._safe:
                 return
             by = self._record.revoked_by
             lost = LeaseLost(self.id, PREEMPTED, by) if by else LeaseLost(self.id, UNRENEWED, cause=self._failure)
         self.end(lost)
+
+
+def _describe_claim(claim: Claim) -> str:
+    place = claim.tree + (":" + claim.node if claim.node else "")
+    parts = ["%s=%d" % (name, amount) for name, amount in sorted(claim.amounts.items())]
+    return " ".join([place] + parts + [item.name for item in claim.items])

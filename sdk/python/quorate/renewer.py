@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Set
 
 from quorate.errors import ENDED, PREEMPTED, TAKEN, LeaseLost, QuorateError
 from quorate.join import error_of_failure
 from quorate.lease import RENEW_PART, Lease
+from quorate.process import now, watch_forks
 from quorate.retry import FIRST_PAUSE, LONGEST_PAUSE, Attempt
 from quorate.revocations import RevocationWatcher
 from quorate.v1.allocation import BatchRenewRequest, BatchRenewResponse, RenewOutcome, RenewRequest
@@ -26,6 +26,8 @@ _EARLY_PART = 6
 # holder, but at least SHORTEST_ATTEMPT seconds.
 _ATTEMPT_PART = 6
 SHORTEST_ATTEMPT = 0.05
+# Waiting threads do not count the time in which the machine is suspended, so they look at the clock this often.
+_LONGEST_SLEEP = 1.0
 
 _PATH = "/quorate.v1.AllocationService/BatchRenew"
 
@@ -36,16 +38,21 @@ class Renewer:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._revocations = RevocationWatcher(client, self.renew_now)
+        self.after_fork()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """Begins without leases and threads."""
         self._condition = threading.Condition(threading.RLock())
         self._due: Dict[Lease, float] = {}
         self._failures = 0
         self._running: Set[str] = set()
-        self._revocations = RevocationWatcher(client, self.renew_now)
 
     def add(self, lease: Lease) -> None:
         """Starts renewing a lease, which has a TTL."""
         with self._condition:
-            self._due[lease] = time.monotonic() + self.renew_in(lease)
+            self._due[lease] = now() + self.renew_in(lease)
             self._start("quorate-renew", self._renew_loop)
             self._start("quorate-expire", self._expire_loop)
             self._condition.notify_all()
@@ -67,7 +74,7 @@ class Renewer:
         """Makes a lease due now."""
         with self._condition:
             if lease in self._due:
-                self._due[lease] = time.monotonic()
+                self._due[lease] = now()
                 self._condition.notify_all()
 
     @staticmethod
@@ -83,10 +90,11 @@ class Renewer:
                 if not self._due:
                     self._running.discard(name)
                     return
-                now = time.monotonic()
-                over = [lease for lease in self._due if lease.safe_moment <= now]
+                at = now()
+                over = [lease for lease in self._due if lease.safe_moment <= at]
                 if not over:
-                    self._condition.wait(max(0.0, min(min(lease.safe_moment for lease in self._due) - now, 3600.0)))
+                    first = min(lease.safe_moment for lease in self._due)
+                    self._condition.wait(max(0.0, min(first - at, _LONGEST_SLEEP)))
                     continue
             for lease in over:
                 lease.expire_if_due()
@@ -97,16 +105,16 @@ class Renewer:
                 if not self._due:
                     self._running.discard(name)
                     return
-                batch = self._next_batch(time.monotonic())
+                batch = self._next_batch(now())
                 if not batch:
-                    self._condition.wait(max(0.0, min(min(self._due.values()) - time.monotonic(), 3600.0)))
+                    self._condition.wait(max(0.0, min(min(self._due.values()) - now(), _LONGEST_SLEEP)))
                     continue
             self._renew_batch(batch)
 
-    def _next_batch(self, now: float) -> List[Lease]:
-        if min(self._due.values()) > now:
+    def _next_batch(self, at: float) -> List[Lease]:
+        if min(self._due.values()) > at:
             return []
-        soon = [lease for lease, due in self._due.items() if due - lease.ttl / _EARLY_PART <= now]
+        soon = [lease for lease, due in self._due.items() if due - lease.ttl / _EARLY_PART <= at]
         soon.sort(key=lambda lease: (self._due[lease], lease.id))
         return soon[:MOST_RENEWALS]
 
@@ -128,7 +136,7 @@ class Renewer:
         for lease, outcome in zip(batch, answer.outcomes):
             again = self._apply_outcome(lease, outcome, attempt.sent_at)
             if again is not None:
-                self._set_due(lease, time.monotonic() + again)
+                self._set_due(lease, now() + again)
 
     def _set_due(self, lease: Lease, due: float) -> None:
         with self._condition:
@@ -160,7 +168,7 @@ class Renewer:
         self._failures += 1
         for lease in batch:
             lease.note_failure(failure)
-            self._set_due(lease, time.monotonic() +
+            self._set_due(lease, now() +
                           _spread(min(pause, max(lease.ttl / _ATTEMPT_PART, FIRST_PAUSE))))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Set, Type, TypeVar
 from quorate.errors import CertificateError, QuorateError
 from quorate.message import Message
 from quorate.names import with_ids
+from quorate.process import now
 from quorate.service import Stream
 from quorate.transport import RawStream, Transport
 
@@ -41,7 +42,7 @@ class Pauses:
 
 
 class Attempt:
-    """Controls the attempts of a call, and says when the last one was sent, on the monotonic clock."""
+    """Controls the attempts of a call, and says when the last one was sent, on the clock of leases."""
 
     def __init__(self, timeout: Optional[float] = None) -> None:
         self.timeout = timeout
@@ -115,8 +116,8 @@ class Retrier:
         limit = attempt.timeout
         if limit is None:
             limit = self.attempt_timeout + request.get("pollMs", 0) / 1000
-        attempt.sent_at = time.monotonic()
-        left = until - attempt.sent_at
+        attempt.sent_at = now()
+        left = until - time.monotonic()
         try:
             return self.send(index, path, request, max(min(limit, left), 0.001))
         except QuorateError as e:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Optional
 
 from quorate.errors import QuorateError
 from quorate.lease import Lease
+from quorate.process import watch_forks
 from quorate.v1.allocation import AllocationChange, WatchAllocationsRequest
 from quorate.watch import AllocationWatch
 
@@ -34,6 +35,11 @@ class RevocationWatcher:
     def __init__(self, client: Client, renew_now: Callable[[Lease], None]) -> None:
         self._client = client
         self._renew_now = renew_now
+        self.after_fork()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """Begins without leases and threads."""
         self._lock = threading.Lock()
         self._watched: Dict[str, Lease] = {}
         self._is_running = False

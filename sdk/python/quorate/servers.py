@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import os
 import socket
 import ssl
 import threading
 import urllib.parse
 from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from quorate.process import watch_forks
 
 # The longest that a connection may take to be made, in seconds.
 CONNECT_TIMEOUT = 2.0
@@ -66,6 +69,10 @@ class Servers:
         self.all = [parse_server(a, is_secure) for a in addresses]
         self._lock = threading.Lock()
         self._current = 0
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
 
     def current(self) -> int:
         """Returns the index of the server to call now."""
@@ -79,16 +86,25 @@ class Servers:
 
 
 class Pool:
-    """Connections that are kept open between calls. Safe for concurrent use."""
+    """Connections that are kept open between calls, by the process that made them. Safe for concurrent use."""
 
     def __init__(self, servers: Servers, tls: Optional[ssl.SSLContext]) -> None:
         self._servers = servers
         self._tls = tls
         self._lock = threading.Lock()
         self._idle: List[List[http.client.HTTPConnection]] = [[] for _ in servers.all]
+        self._pid = os.getpid()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self.close()  # closes this process's descriptors, not the connections of the parent
 
     def take(self, index: int, timeout: float, is_new: bool = False) -> Tuple[http.client.HTTPConnection, bool]:
         """Returns a connection to a server, and whether it was used before."""
+        if self._pid != os.getpid():  # forked by code that does not tell Python
+            self.after_fork()
         with self._lock:
             if self._idle[index] and not is_new:
                 return self._idle[index].pop(), True

@@ -8,6 +8,7 @@ import time
 from typing import Callable, Optional, Tuple
 
 from quorate.errors import QuorateError
+from quorate.process import watch_forks
 from quorate.servers import Servers
 
 # The most bytes of a token, which is what servers accept.
@@ -59,6 +60,10 @@ class TokenFile:
         self._token = self._read()
         check_token(self._token)
         self._looked = time.monotonic()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
 
     def current(self) -> str:
         """Returns the token."""

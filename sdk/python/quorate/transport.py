@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import ssl
 import time
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from quorate.errors import CertificateError, QuorateError
 from quorate.servers import Pool, Server, Servers
@@ -69,11 +70,24 @@ class Transport:
         except BaseException:
             connection.close()
             raise
+        try:
+            answer = _parse_answer(server, response, content)
+        except QuorateError:
+            self._keep(index, connection, response)
+            raise
+        wrong = find_other_id(body, answer)
+        if wrong:
+            connection.close()
+            self._pool.close()  # another process or thread may read from these too
+            raise QuorateError("unavailable", wrong, server=server.name)
+        self._keep(index, connection, response)
+        return answer
+
+    def _keep(self, index: int, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         if response.will_close:
             connection.close()
         else:
             self._pool.give_back(index, connection)
-        return _parse_answer(server, response, content)
 
     def _connect(self, index: int, until: float, is_new: bool) -> Any:
         try:
@@ -118,6 +132,7 @@ class RawStream:
         self._sock = connection.sock  # the connection forgets it if the answer ends with the connection
         self._sock.settimeout(SILENCE)
         self._response: Optional[http.client.HTTPResponse] = None
+        self._pid = os.getpid()
 
     def open(self, path: str, request: Any) -> None:
         """Sends the request and waits for the begin of the answer. Raises QuorateError."""
@@ -157,6 +172,8 @@ class RawStream:
         if size > MOST_BYTES:
             raise ValueError("a message of %d bytes is larger than %d" % (size, MOST_BYTES))
         assert self._response is not None
+        if self._pid != os.getpid():
+            raise ConnectionError("the stream belongs to the process that this one was forked from")
         data = self._response.read(size)
         if len(data) < size:
             raise http.client.IncompleteRead(data, size - len(data))
@@ -166,7 +183,8 @@ class RawStream:
         """Ends the stream. A thread that waits for its next message returns."""
         self.is_closed = True
         try:
-            self._sock.shutdown(socket.SHUT_RDWR)
+            if self._pid == os.getpid():  # the parent of a forked process goes on reading
+                self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # it is closed already
         self._connection.close()
@@ -215,6 +233,25 @@ def _parse_answer(server: Server, response: http.client.HTTPResponse, content: b
         body.setdefault("code", _CODES.get(response.status, "unknown"))
         raise error_of(body, server)
     return body
+
+
+def find_other_id(body: bytes, answer: Dict[str, Any]) -> str:
+    """Returns what is wrong with an answer that is about another allocation than the request; empty if nothing is. A
+    connection that something else reads from too, or a proxy that mixes answers up, must not look like a grant."""
+    request = json.loads(body)
+    asked: List[Any] = [request.get("id")]
+    told = [answer]
+    if isinstance(answer.get("outcomes"), list):
+        elements = request.get("requests") or request.get("renewals") or request.get("ids") or []
+        asked = [e.get("id") if isinstance(e, dict) else e for e in elements]
+        told = [next((o[k] for k in ("granted", "released", "renewed") if isinstance(o.get(k), dict)), {})
+                for o in answer["outcomes"]]
+    for id, part in zip(asked, told):
+        record = part.get("allocation")
+        got = record.get("id") if isinstance(record, dict) else None
+        if id and got and id != got:
+            return 'the answer is about "%s" instead of "%s": something else reads from this connection' % (got, id)
+    return ""
 
 
 def error_of(body: Dict[str, Any], server: Optional[Server] = None) -> QuorateError:

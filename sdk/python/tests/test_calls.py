@@ -29,7 +29,7 @@ class Calls(ClientTest):
 
     def test_a_call_fails_over_and_keeps_its_id(self) -> None:
         first = self.serve((503, problem("unavailable", "NO_LEADER")))
-        second = self.serve((0, None), (200, grant("x")))
+        second = self.serve((0, None), lambda method, request: (200, grant(request["id"])))
         failures: List[str] = []
         client = self.client([first.url, second.url], notice=lambda e: failures.append(e.reason or e.code))
         client.allocations.allocate(REQUEST)
