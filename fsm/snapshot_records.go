@@ -277,14 +277,14 @@ func encodeLine(line ledger.BlockerImage) *logv1.LineRecord {
 	return &logv1.LineRecord{
 		Node: line.Node, Resource: line.Resource, Tree: line.Tree, State: line.State, Item: line.Item,
 		HolderKind: uint32(line.Holder.Kind), Holder: line.Holder.Name,
-		Hold: line.IsHold,
+		Hold: line.IsHold, Aside: line.IsAside,
 	}
 }
 
 func decodeLine(line *logv1.LineRecord) ledger.BlockerImage {
 	return ledger.BlockerImage{
 		Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(),
-		Item: line.GetItem(), IsHold: line.GetHold(),
+		Item: line.GetItem(), IsHold: line.GetHold(), IsAside: line.GetAside(),
 		Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 	}
 }

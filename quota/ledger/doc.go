@@ -54,7 +54,8 @@
 //	I5  an item has at most one holder, and holder and item name each other
 //	I6  under a policy that bounds the sum of children's limits, that sum is within the bound, with the limits that the
 //	    calendar gives at the present civil time
-//	I7  a waiting request is queued at a blocker that is in its way, and no waiting request could be granted
+//	I7  a waiting request is queued at a blocker that is in its way, and no waiting request could be granted; only one
+//	    that exceeds a whole limit is aside, where it blocks no other
 //	I8  fences are unique and increasing
 //	I9  ledger time never decreases
 //	I10 replaying the same commands, in any batching, with a snapshot and restore at any point, gives the same bytes

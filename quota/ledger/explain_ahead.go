@@ -18,7 +18,7 @@ func (f *forest) queueOf(v quota.Violation) *blockerQueue {
 	if v.Kind == quota.OfItems || v.Kind == quota.OfQueue && v.Item != "" {
 		if r := t.resource(v.Resource); r != nil {
 			for _, bq := range r.queues {
-				if bq.state+bq.item == v.Item {
+				if bq.state+bq.item == v.Item && !bq.isAside {
 					return bq
 				}
 			}
@@ -35,7 +35,7 @@ func (f *forest) queueOf(v quota.Violation) *blockerQueue {
 
 // isOf is true if a queue at a node is that of a violation there.
 func (bq *blockerQueue) isOf(v quota.Violation) bool {
-	if bq.holder != v.Holder || bq.isHold != (v.Kind == quota.OfHold) {
+	if bq.holder != v.Holder || bq.isHold != (v.Kind == quota.OfHold) || bq.isAside {
 		return false
 	}
 	resource := v.Resource

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
 )
 
 // records are the allocation after the change, and its parts.
@@ -13,6 +14,9 @@ func (h *holdingChange) records() []*Allocation { return append([]*Allocation{h.
 func (h *holdingChange) decide() quota.Decision {
 	behind := h.asker().softOvertakeViolations(h.rising)
 	if violations := slices.Concat(h.holdViolations(), h.uncountable(), behind); len(violations) > 0 {
+		if h.ledger.level >= quota.LevelTen {
+			violations = append(violations, h.wholeLimits()...)
+		}
 		return quota.Decision{Violations: violations}
 	}
 	h.levels = h.ledger.measureLevels(h.records())
@@ -68,6 +72,36 @@ func (h *holdingChange) uncountable() []quota.Violation {
 				violations = append(violations, quota.Violation{
 					Tree: d.node.treeName, Node: d.node.path, Resource: p.resource.Name, Limit: quota.MaxAmount, Used: used,
 					Requested: p.amount - held,
+				})
+			}
+		}
+	}
+	return violations
+}
+
+// wholeLimits returns a violation for each plain limit that the wanted claims alone exceed, whatever is released. It
+// must be asked before anything is charged.
+func (h *holdingChange) wholeLimits() []quota.Violation {
+	var claims []placedClaim
+	for _, a := range h.records() {
+		claims = append(claims, a.claims...)
+	}
+	before := demandsOf(h.was.claims, (*placedClaim).home)
+	var violations []quota.Violation
+	for _, d := range demandsOf(claims, (*placedClaim).home) {
+		n := d.node
+		if n.borrows == policy.BorrowSoft || n.pools != nil || n.tree.settings.Maintenance {
+			continue
+		}
+		for _, p := range d.amounts {
+			held := quota.Amount(0)
+			if i := slices.IndexFunc(before, func(b demand) bool { return b.node == n }); i >= 0 {
+				held = amountOf(before[i].amounts, p.resource.index)
+			}
+			if r := p.resource.index; p.amount > held && p.amount > n.ceilings[r] {
+				violations = append(violations, quota.Violation{
+					Tree: n.treeName, Node: n.path, Resource: p.resource.Name, Limit: n.ceilings[r], Used: n.subtree[r],
+					Requested: p.amount - held, TooLarge: true,
 				})
 			}
 		}

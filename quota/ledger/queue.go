@@ -355,6 +355,9 @@ func (key blocker) String() string {
 	case key.isSoft():
 		what = "room"
 	}
+	if key.isAside {
+		what = "a higher limit of " + what
+	}
 	if key.node == nil {
 		return what + " " + key.state + key.item + " of " + key.tree.name
 	}

@@ -20,6 +20,9 @@ type blocker struct {
 	state, item string
 	// isHold is true for the hold of the node.
 	isHold bool
+	// isAside is true for requests that are larger than the whole limit, see [neverFits]. They block no other request,
+	// and keep their turn until the limit is raised.
+	isAside bool
 }
 
 // blockerQueue is the alternatives of requests with the same blocker.
@@ -89,7 +92,7 @@ func (bq *blockerQueue) isStrict() bool {
 // for long enough; otherwise the first waiter that awaits revocations.
 func (bq *blockerQueue) blockingHead(now quota.Instant) *alternative {
 	head := bq.head()
-	if head == nil || bq.tree == nil || bq.isHold {
+	if head == nil || bq.tree == nil || bq.isHold || bq.isAside {
 		return nil
 	}
 	if bq.isStrict() || now-head.headSince >= quota.Instant(overtakeSpan(bq.tree.settings)) {
@@ -134,7 +137,7 @@ func (q *waitQueue) joinQueue(alt *alternative, key blocker, need quota.Amount) 
 
 // noteHead records when the present head became the head.
 func (q *waitQueue) noteHead(bq *blockerQueue) {
-	if alt := bq.head(); alt != nil && alt.headSince == 0 {
+	if alt := bq.head(); alt != nil && alt.headSince == 0 && !bq.isAside {
 		alt.headSince = max(1, q.now.At) // 0 means never
 	}
 }
@@ -186,6 +189,8 @@ func (q *waitQueue) removeQueue(bq *blockerQueue) {
 // more cannot be granted; one that needs less may still be blocked elsewhere.
 func (bq *blockerQueue) capacity() quota.Amount {
 	switch {
+	case bq.isAside:
+		return quota.MaxAmount // what is free does not matter, and a changed limit concerns all
 	case bq.resource != nil && bq.node == nil:
 		return bq.resource.stock.capacityFor(bq.blocker)
 	case bq.node == nil || bq.isHold:
@@ -352,7 +357,7 @@ func (q *waitQueue) unblockAbove(a *Allocation, c *placedClaim) {
 
 // isAbout is true if a claim of an allocation counts against the blocker.
 func (bq *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
-	if !a.countsFor(c, bq.holder) {
+	if bq.isAside || !a.countsFor(c, bq.holder) {
 		return false
 	}
 	if bq.resource == nil {
@@ -397,9 +402,10 @@ func (q *waitQueue) unblockAll(bq *blockerQueue) {
 }
 
 // unblockRaised marks the queues dirty that wait for capacity at a node whose limits have changed, or further up in its
-// cohort.
+// cohort. Since LevelTen it is all queues of the tree, because a request below or above the node may have become larger
+// than a whole limit, or fit it again.
 func (q *waitQueue) unblockRaised(n *node) {
-	if n.tree.soft {
+	if n.tree.soft || q.level >= quota.LevelTen {
 		q.unblockTree(n.tree)
 		return
 	}
@@ -415,7 +421,7 @@ func (q *waitQueue) unblockRaised(n *node) {
 // unblockItems marks the queues dirty that wait for items of a resource in a state, or for a named item.
 func (q *waitQueue) unblockItems(r *resource, state, item string) {
 	for _, bq := range r.queues {
-		if state != "" && bq.state == state || item != "" && bq.item == item {
+		if !bq.isAside && (state != "" && bq.state == state || item != "" && bq.item == item) {
 			q.markDirty(bq)
 		}
 	}

@@ -59,8 +59,8 @@ func (q *waitQueue) nextCandidate(bq *blockerQueue) *alternative {
 	if bq.tree == nil && bq != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
 	}
-	if bq.isHold && bq.node.hold != nil {
-		return nil
+	if bq.isHold && bq.node.hold != nil && (q.level < quota.LevelTen || !bq.retryAll) {
+		return nil // with retryAll a limit may have changed that is then the blocker
 	}
 	if bq.retryAll || q.level >= quota.LevelNine && bq.ignoresLimits() {
 		return bq.within(quota.MaxAmount, bq.from)
@@ -173,10 +173,42 @@ func (q *waitQueue) blockerOf(a *Allocation, violations []quota.Violation) block
 		root := a.claims[0].at.tree.root
 		return blocker{tree: root.tree, node: root}
 	}
+	if i := q.neverFits(violations); i >= 0 {
+		return q.asideKey(a, violations[i])
+	}
 	key := q.blockerFrom(a, violations[0])
 	if key.isSoft() {
 		key.node = q.softBlockerOf(a, key.node, violations)
 	}
+	return key
+}
+
+// neverFits is the index of the first violation that shows that a request cannot be granted as long as the limits are
+// as they are, whatever is released; -1 if there is none, or before LevelTen. Of items that are made on demand only the
+// most that there may be counts, because they come and go without a change of the configuration.
+func (q *waitQueue) neverFits(violations []quota.Violation) int {
+	if q.level < quota.LevelTen {
+		return -1
+	}
+	return slices.IndexFunc(violations, q.isBeyondLimit)
+}
+
+func (q *waitQueue) isBeyondLimit(v quota.Violation) bool {
+	switch {
+	case v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode &&
+		q.forest.trees[v.Tree].nearest(v.Node).pools != nil:
+		return false // the limit of a node in a cohort depends on what others hold
+	case v.Kind == quota.OfItems:
+		items := q.forest.trees[v.Tree].resource(v.Resource).Items
+		return v.NeverFits() && (!items.OnDemand() || v.Requested > quota.Amount(items.MaxItems()))
+	}
+	return v.NeverFits()
+}
+
+// asideKey is the blocker of a request that is larger than the whole limit of a violation.
+func (q *waitQueue) asideKey(a *Allocation, v quota.Violation) blocker {
+	key := q.blockerFrom(a, v)
+	key.isAside = true
 	return key
 }
 
@@ -234,10 +266,17 @@ func (q *waitQueue) isStillBlocked(alt *alternative, a *Allocation, violations [
 	if alt.blockedIn == &q.unassigned {
 		return false
 	}
-	if alt.of.isResize() && alt.blockedIn.capacity() < alt.need {
+	key, aside := alt.blockedIn.blocker, q.neverFits(violations) >= 0
+	switch {
+	case key.isAside != aside:
+		return false
+	case aside:
+		return slices.ContainsFunc(violations, func(v quota.Violation) bool {
+			return q.isBeyondLimit(v) && q.asideKey(a, v) == key
+		})
+	case alt.of.isResize() && alt.blockedIn.capacity() < alt.need:
 		return true
 	}
-	key := alt.blockedIn.blocker
 	if key.tree == nil && q.allocations.held.Len() >= q.bounds.Held {
 		return true
 	}

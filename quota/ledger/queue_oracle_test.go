@@ -41,8 +41,11 @@ type queueEnds struct{ until, keepUntil quota.Instant }
 // isList is true for two lists of one request.
 func (j *queued) isList(of *queued) bool { return j.ends == of.ends }
 
-// spotInLine names a line; the empty one is none.
-type spotInLine struct{ tree, node, resource string }
+// spotInLine names a line; the empty one is none. Those aside are larger than the whole limit, and in nobody's way.
+type spotInLine struct {
+	tree, node, resource string
+	aside                bool
+}
 
 func (j *queued) before(other *queued) bool {
 	return cmp.Or(-cmp.Compare(j.request.Priority, other.request.Priority), cmp.Compare(j.arrival, other.arrival)) < 0
@@ -147,7 +150,7 @@ func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 	for _, c := range j.request.Claims {
 		for _, path := range quotatest.Upwards(c.Node) {
 			for _, r := range o.trees[c.Tree].Resources {
-				s := spotInLine{c.Tree, path, r.Name}
+				s := spotInLine{c.Tree, path, r.Name, false}
 				asked, named := asks(j.request, s)
 				if !named || seen[s] {
 					continue
@@ -173,7 +176,20 @@ func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 	return list
 }
 
-func lineOf(v quota.Violation) spotInLine { return spotInLine{v.Tree, v.Node, v.Resource} }
+func lineOf(v quota.Violation) spotInLine {
+	return spotInLine{v.Tree, v.Node, v.Resource, v.TooLarge || v.Requested > v.Limit}
+}
+
+// linesFor are the lines that a job may stay in: if it is larger than a whole limit, those aside.
+func linesFor(list []quota.Violation) (lines []spotInLine) {
+	aside := slices.ContainsFunc(list, func(v quota.Violation) bool { return lineOf(v).aside })
+	for _, v := range list {
+		if line := lineOf(v); line.aside == aside {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
 
 // settle does what freed room allows, until nothing changes any more.
 func (o *queueOracle) settle() {
@@ -198,8 +214,8 @@ func (o *queueOracle) try(j *queued) bool {
 	case len(list) == 0:
 		o.leave(j.request.ID)
 		o.grant(j)
-	case !slices.ContainsFunc(list, func(v quota.Violation) bool { return lineOf(v) == j.line }):
-		j.line = lineOf(list[0])
+	case !slices.Contains(linesFor(list), j.line):
+		j.line = linesFor(list)[0]
 	default:
 		return false
 	}
@@ -209,7 +225,7 @@ func (o *queueOracle) try(j *queued) bool {
 
 func (o *queueOracle) noteHeads() {
 	for _, j := range o.waiting {
-		if j.headSince == 0 && o.head(j.line) == j && j.line != (spotInLine{}) {
+		if j.headSince == 0 && o.head(j.line) == j && j.line != (spotInLine{}) && !j.line.aside {
 			j.headSince = o.now
 		}
 	}
@@ -395,7 +411,11 @@ func (o *queueOracle) state() string {
 			fmt.Fprintf(&text, "%s waits until %d or %d: %s\n", j.request.ID, j.ends.until, j.ends.keepUntil,
 				inOrder(o.blockAll(lists)))
 		}
-		fmt.Fprintf(&text, "  %d is number %d for %s at %s\n", j.number, o.place(j.line, j)+1, j.line.resource,
+		what := j.line.resource
+		if j.line.aside {
+			what = "a higher limit of " + what
+		}
+		fmt.Fprintf(&text, "  %d is number %d for %s at %s\n", j.number, o.place(j.line, j)+1, what,
 			quota.Place(j.line.tree, j.line.node))
 	}
 	return text.String()

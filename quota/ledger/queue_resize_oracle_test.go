@@ -31,7 +31,7 @@ func (o *queueOracle) blocksResize(j *queued) (list []quota.Violation) {
 	for _, c := range j.request.Claims {
 		for _, path := range quotatest.Upwards(c.Node) {
 			for _, r := range o.trees[c.Tree].Resources {
-				s := spotInLine{c.Tree, path, r.Name}
+				s := spotInLine{c.Tree, path, r.Name, false}
 				after, _ := asks(j.request, s)
 				before, _ := asks(j.of.request, s)
 				if seen[s] || after <= before {
@@ -51,7 +51,20 @@ func (o *queueOracle) blocksResize(j *queued) (list []quota.Violation) {
 			}
 		}
 	}
+	if slices.Contains(o.waiting, j) {
+		j.markTooLarge(list)
+	}
 	return list
+}
+
+// markTooLarge marks the levels whose whole limit is less than all that the job would hold there.
+func (j *queued) markTooLarge(list []quota.Violation) (any bool) {
+	for i, v := range list {
+		alone, _ := asks(j.request, spotInLine{v.Tree, v.Node, v.Resource, false})
+		list[i].TooLarge = v.Kind == quota.OfResource && alone > v.Limit
+		any = any || list[i].TooLarge
+	}
+	return any
 }
 
 // after is what a job holds after changes; same is true if that is what it holds now.
@@ -119,13 +132,7 @@ func (o *queueOracle) resize(c quota.Resize) string {
 	case c.WaitFor == 0:
 		return "denied: " + inOrder(list)
 	}
-	isTooLarge := false
-	for i, v := range list {
-		alone, _ := asks(j.request, lineOf(v))
-		list[i].TooLarge = v.Kind == quota.OfResource && alone > v.Limit
-		isTooLarge = isTooLarge || list[i].TooLarge
-	}
-	if isTooLarge {
+	if j.markTooLarge(list) {
 		return "denied: " + inOrder(list)
 	}
 	if waiting == nil {

@@ -46,6 +46,8 @@ type BlockerImage struct {
 	Tree, State, Item string
 	// IsHold is true for the hold of the node.
 	IsHold bool
+	// IsAside is true if the request is larger than the whole limit.
+	IsAside bool `json:",omitzero"`
 }
 
 // snapshotWaiter is a waiting request as of the snapshot.
@@ -116,7 +118,7 @@ func (w snapshotWaiter) image() WaitingImage {
 }
 
 func (key blocker) image() BlockerImage {
-	image := BlockerImage{Holder: key.holder, State: key.state, Item: key.item, IsHold: key.isHold}
+	image := BlockerImage{Holder: key.holder, State: key.state, Item: key.item, IsHold: key.isHold, IsAside: key.isAside}
 	if key.node != nil {
 		image.Node = key.node.id
 	} else if key.tree != nil {
@@ -223,7 +225,7 @@ func (ld *Restorer) addAlternative(w *waiter, a *Allocation, image AlternativeIm
 func (ld *Restorer) newBlocker(image BlockerImage) (blocker, error) {
 	key := blocker{
 		holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree],
-		isHold: image.IsHold,
+		isHold: image.IsHold, isAside: image.IsAside,
 	}
 	if image.Node != 0 {
 		if key.node = ld.nodes[image.Node]; key.node == nil {

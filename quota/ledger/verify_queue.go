@@ -86,7 +86,8 @@ func (v verifier) checkAlternative(alt *alternative) error {
 	case alt.blockedIn == nil || v.queue.findQueue(alt.blockedIn.blocker) != alt.blockedIn ||
 		alt.blockedIn.within(quota.MaxAmount, alt.turn) != alt:
 		return fmt.Errorf("I7: request %q is in no queue", id)
-	case alt.headSince > max(1, v.now.At) || alt.blockedIn.head() == alt && alt.headSince == 0:
+	case alt.headSince > max(1, v.now.At) || alt.blockedIn.head() == alt && alt.headSince == 0 &&
+		!alt.blockedIn.isAside:
 		return fmt.Errorf("I9: request %q is at the head of a queue since a future time", id)
 	}
 	if alt.awaitsRevocation != (v.queue.revokedFor[id] > 0) {
@@ -103,6 +104,8 @@ func (v verifier) checkAlternative(alt *alternative) error {
 	case !v.queue.isStillBlocked(alt, b, d.Violations) && !alt.heldUp(d.Violations) && !v.blockedThere(alt) &&
 		!alt.blockedBelow(d.Violations):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", id, alt.blockedIn)
+	case alt.blockedIn.isAside && v.queue.neverFits(d.Violations) < 0 && !alt.heldUp(d.Violations):
+		return fmt.Errorf("I7: request %q waits aside for %s, but could be granted some day", id, alt.blockedIn)
 	case t.amountNeeded(alt.blockedIn.blocker) != alt.need:
 		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", id,
 			t.amountNeeded(alt.blockedIn.blocker), alt.blockedIn, alt.need)

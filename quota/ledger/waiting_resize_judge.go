@@ -59,7 +59,12 @@ func (l *Ledger) judgeResize(alt *alternative) (t tx, d quota.Decision, full boo
 	if refused != nil {
 		return tx{ledger: l}, quota.Decision{}, true
 	}
-	d = h.decide()
+	if d = h.decide(); l.level >= quota.LevelTen {
+		for i := range d.Violations {
+			v := &d.Violations[i]
+			v.TooLarge = v.TooLarge || h.isTooLarge(v) && h.ledger.forest.trees[v.Tree].nearest(v.Node).pools == nil
+		}
+	}
 	return h.asTx(), d, false
 }
 

@@ -1965,7 +1965,9 @@ type LineRecord struct {
 	HolderKind uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder     string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The hold of the node. Since format 9.
-	Hold          bool `protobuf:"varint,30,opt,name=hold,proto3" json:"hold,omitempty"`
+	Hold bool `protobuf:"varint,30,opt,name=hold,proto3" json:"hold,omitempty"`
+	// The request is larger than the whole limit and waits aside until that is raised. Since format 10.
+	Aside         bool `protobuf:"varint,31,opt,name=aside,proto3" json:"aside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2052,6 +2054,13 @@ func (x *LineRecord) GetHolder() string {
 func (x *LineRecord) GetHold() bool {
 	if x != nil {
 		return x.Hold
+	}
+	return false
+}
+
+func (x *LineRecord) GetAside() bool {
+	if x != nil {
+		return x.Aside
 	}
 	return false
 }
@@ -4634,7 +4643,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06placed\x18\x02 \x03(\x04R\x06placed\x12!\n" +
 	"\fplaced_paths\x18\x03 \x03(\tR\vplacedPaths\x12.\n" +
 	"\x04line\x18\x04 \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
-	"\rhead_since_ms\x18\x05 \x01(\x03R\vheadSinceMs\"\xc7\x01\n" +
+	"\rhead_since_ms\x18\x05 \x01(\x03R\vheadSinceMs\"\xdd\x01\n" +
 	"\n" +
 	"LineRecord\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x1a\n" +
@@ -4645,7 +4654,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vholder_kind\x18\x06 \x01(\rR\n" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\a \x01(\tR\x06holder\x12\x12\n" +
-	"\x04hold\x18\x1e \x01(\bR\x04hold\"\x8e\x01\n" +
+	"\x04hold\x18\x1e \x01(\bR\x04hold\x12\x14\n" +
+	"\x05aside\x18\x1f \x01(\bR\x05aside\"\x8e\x01\n" +
 	"\fChangeRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
