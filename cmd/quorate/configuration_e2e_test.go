@@ -55,9 +55,42 @@ func TestPlansOverTheRealThing(t *testing.T) {
 		{"allocate --id big --at cern:atlas/physics/simulation --amount cores=5", 0, "granted"},
 		{"plan -f " + more + " --prune", 0, "- tenants  tree"},
 		{"apply -f " + zuul + " --prune", 3, "cern"},
-		{"apply -f " + more + " --prune", 0, "(revision 3)"},
+		{"plan -f " + more + " --prune", 0, "apply needs --allow-removals 2: tree providers, tree tenants"},
+		{"apply -f " + more + " --prune", 3, "repeat with --allow-removals 2"},
+		{"apply -f " + more + " --prune --allow-removals 1", 3, "2 trees and nodes, not 1"},
+		{"apply -f " + more + " --prune --allow-removals 2", 0, "(revision 3)"},
+		{"apply -f " + more + " --prune --allow-removals 2", 0, "nothing to change"},
 		{"usage tenants", 1, "tenants"},
 	})
+}
+
+// TestEmptyFilesDeleteNothing: a file of another system without its section, and one that has lost most of its tenants,
+// are refused.
+func TestEmptyFilesDeleteNothing(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	three := manifestFile(t, "tenant-resource-limits:\n- {tenant-name: a, max-cores: 1}\n"+
+		"- {tenant-name: b, max-cores: 1}\n- {tenant-name: c, max-cores: 1}\n")
+	one := manifestFile(t, "tenant-resource-limits:\n- {tenant-name: a, max-cores: 1}\n")
+	two := manifestFile(t, "tenant-resource-limits:\n- {tenant-name: a, max-cores: 1}\n- {tenant-name: b, max-cores: 1}\n")
+	misspelled := manifestFile(t, "tenant_resource_limits:\n- {tenant-name: a, max-cores: 1}\n")
+	steps := []step{{"apply --from zuul -f " + three, 0, "(revision 1)"}}
+	for _, format := range []string{"boskos", "keystone", "quota-manager", "yunikorn", "zuul"} {
+		steps = append(steps, step{"apply --yes --prune --from " + format + " -f " + manifestFile(t, ""), 2, ""})
+	}
+	playSteps(t, f, append(steps,
+		step{"apply --yes --prune -f " + manifestFile(t, ""), 2, ""},
+		step{
+			"apply --from zuul -f " + misspelled, 2,
+			"tenant-resource-limits is missing: the file has tenant_resource_limits",
+		},
+		step{"apply --from yunikorn --prune -f " + manifestFile(t, "partitions: []"), 2, "has no partition"},
+		step{"apply --from zuul -f " + one, 3, "remove 2 trees and nodes: tenants:b, tenants:c"},
+		step{"apply --from zuul -f " + two, 0, "- tenants:c  node"}, // fewer than half
+		step{"rollback 0", 3, "tree tenants"},
+		step{"usage tenants", 0, "b"},
+	))
 }
 
 // TestExportRoundTrip: applying an exported manifest changes nothing, and a second export is identical.
@@ -109,7 +142,8 @@ func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 		{"usage cern:atlas/physics/simulation", 0, "8"},
 		{"rollback 0", 3, "held"},
 		{"release held", 0, "released"},
-		{"rollback 0", 0, "- cern  tree"},
+		{"rollback 0", 3, "this would remove 1 tree or node: tree cern; if that is intended"},
+		{"rollback 0 --allow-removals 1", 0, "- cern  tree"},
 	})
 }
 

@@ -86,7 +86,7 @@ func fakePolicies() []*quoratev1.Policy {
 
 // changePolicies removes definitions, all but lab, which a tree uses.
 func (f *fake) changePolicies(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	for _, name := range r.GetRemovePolicies() {
 		if name == "lab" {
 			return nil, connectError(connect.CodeFailedPrecondition,
@@ -136,7 +136,7 @@ func fakeRights() []*quoratev1.Change {
 
 // changeAccess replaces the access section, and the bindings of the trees beside it.
 func (f *fake) changeAccess(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		result.Changes = fakeRights()
 		if len(r.GetTrees()) == 0 {
@@ -151,7 +151,7 @@ func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quora
 	if r.GetFrom() == "atlas" {
 		return nil, connectError(connect.CodeInvalidArgument, "to: %q is below %q itself", r.GetTo(), r.GetFrom())
 	}
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path",
@@ -165,7 +165,7 @@ func (f *fake) SetMaintenance(
 	_ context.Context, r *quoratev1.SetMaintenanceRequest,
 ) (*quoratev1.SetMaintenanceResponse, error) {
 	f.keepRequest(r)
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		before, after := "off", "on"
 		if !r.GetOn() {
@@ -187,7 +187,7 @@ func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quora
 	if r.GetRevision() < 2 {
 		return nil, connectError(connect.CodeFailedPrecondition, "the history reaches back to revision 2 only")
 	}
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
 			{

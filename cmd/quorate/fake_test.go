@@ -148,7 +148,7 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 	if r.GetSubtree() == nil && r.GetTrees()[0].GetPolicy() == "unheard-of" {
 		return nil, connectError(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
 	}
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil && r.GetDryRun() {
 		addPlanEffects(result)
 	}
@@ -189,7 +189,7 @@ func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quo
 				},
 			})
 	}
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNode(),
@@ -204,16 +204,21 @@ func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quo
 
 func (f *fake) DeleteTree(_ context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
 	f.keepRequest(r)
-	result, err := f.changeResult(r.ExpectedRevision)
+	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil && r.GetName() == "cern" {
 		return nil, connectError(connect.CodeFailedPrecondition, "tree %q is in use: 3 claims are held in it", "cern")
 	}
 	return &quoratev1.DeleteTreeResponse{Result: result}, err
 }
 
-func (f *fake) changeResult(expected *uint64) (*quoratev1.ConfigurationResult, error) {
+func (f *fake) changeResult(
+	r interface{ GetDryRun() bool }, expected *uint64,
+) (*quoratev1.ConfigurationResult, error) {
 	if expected != nil && *expected != 7 {
 		return nil, connectError(connect.CodeAborted, "the configuration is at revision 7, not %d", *expected)
+	}
+	if r.GetDryRun() {
+		return &quoratev1.ConfigurationResult{Revision: 7, Index: 17}, nil
 	}
 	return &quoratev1.ConfigurationResult{Revision: 8, Index: 18}, nil
 }

@@ -70,7 +70,7 @@ func TestPoliciesOverTheRealThing(t *testing.T) {
 		{"policy list", 0, "POLICY"},
 		{"rollback 1", 0, "+ policy lab: base strict, unset zero, sum off"},
 		{"plan -f " + lab + " -f " + tree + " --prune", 0, "nothing to change"},
-		{"apply -f ../../examples/cern.yaml --prune", 0, "- policy lab"},
+		{"apply -f ../../examples/cern.yaml --prune --allow-removals 2", 0, "- policy lab"},
 	})
 }
 

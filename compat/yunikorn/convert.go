@@ -45,6 +45,9 @@ func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
 		option(&c.validator)
 	}
 	c.checkCounted()
+	if len(valid.Partitions) == 0 { // the scheduler takes it; here it would mean that every tree goes
+		c.addProblem("partitions", "", ruleConvertPartition, "the configuration has no partition")
+	}
 	if len(valid.Partitions) > compat.MaxTrees {
 		c.addProblem("partitions", "", ruleConvertPartition,
 			"%d partitions; %d trees can be applied together", len(valid.Partitions), compat.MaxTrees)

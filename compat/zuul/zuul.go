@@ -70,13 +70,23 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		}
 	}
 	if !found {
-		c.conversion.Note("%s is missing: no tenant is limited, and usage is counted", section)
+		c.refuseMissing(ignored)
 	}
-	if len(ignored) > 0 {
+	if found && len(ignored) > 0 {
 		c.conversion.Note("these parts of the file are not limits of tenants and are ignored: %s",
 			strings.Join(ignored, ", "))
 	}
 	return c.buildTree()
+}
+
+// refuseMissing refuses a configuration without the section. Nodepool takes it as one that limits no tenant, and so
+// would a failed download or a misspelled key, which delete every tenant here.
+func (c *converter) refuseMissing(keys []string) {
+	has := "the file is empty"
+	if len(keys) > 0 {
+		has = "the file has " + strings.Join(keys, ", ")
+	}
+	c.problems.Add("%s is missing: %s; to limit no tenant, write %s: []", section, has, section)
 }
 
 // converter gathers the tenants.

@@ -21,9 +21,9 @@ func read(t testing.TB, file string) []byte {
 }
 
 func TestConvertNothing(t *testing.T) {
-	c, err := Convert(nil)
-	if err != nil || len(c.Trees) != 1 || len(c.Notes) != 1 {
-		t.Errorf("Convert of nothing answers %v, %v; want an empty tree and a note", c, err)
+	c, err := Convert([]byte("tenant-resource-limits: []\n"))
+	if err != nil || len(c.Trees) != 1 || len(c.Trees[0].GetNodes()) != 0 {
+		t.Errorf("Convert of no limits answers %v, %v; want a tree without nodes", c, err)
 	}
 }
 
@@ -33,6 +33,8 @@ func TestConvertRefuses(t *testing.T) {
 		text string
 		want string
 	}{
+		"no text":       {"", "tenant-resource-limits is missing: the file is empty"},
+		"no section":    {"zookeeper-servers: []\n", "tenant-resource-limits is missing: the file has zookeeper-servers"},
 		"no YAML":       {"a: [", "line 1, column 4: this [ is never closed"},
 		"no map":        {"- a\n", "line 1: the configuration is not a map"},
 		"two documents": {"a: b\n---\nc: d\n", "line 2, column 1: a second document begins"},

@@ -35,6 +35,9 @@ Files of other systems (--from) cannot say who may do what: nodes that exist kee
 tenants see and whether requests need a user. Queue configurations of YuniKorn do not say what is counted: trees keep
 the resources they have, and --count adds others.
 
+A change that removes a tree, or more than half of the nodes of one, is refused and names what would go, unless
+--allow-removals has the number of these trees and nodes. A tree counts once.
+
 With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate export --at" prints
 it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
 
@@ -53,6 +56,7 @@ node where it is set is a warning on standard error, with its place in the file:
 	o.source.addFlags(cmd)
 	o.addFlags(cmd)
 	o.addConfirmation(cmd)
+	o.addAllowRemovals(cmd)
 	return cmd
 }
 
@@ -76,12 +80,24 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 	changes := 0
 	err = o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		request := m.ApplyRequest()
-		request.Prune, request.DryRun, request.ExpectedRevision = o.source.prune, o.dryRun, o.expected.value
-		request.Actor, request.Reason = o.actor, o.reason
+		request.Prune, request.Actor, request.Reason = o.source.prune, o.actor, o.reason
 		request.KeepAccess = o.source.from != "" && request.GetAt() == nil
-		answer, err := applyTrees(ctx, quorate, request)
+		call := func(ctx context.Context, dry bool) (changeAnswer, error) {
+			request.DryRun, request.ExpectedRevision, request.RequestId = dry, o.expected.value, ""
+			return applyTrees(ctx, quorate, request)
+		}
+		answer, err := o.guardRemovals(ctx, countFromText(request), call)
+		if err == nil && !o.dryRun {
+			if o.source.prune { // a tree made after the plan must not go
+				o.tieToPlan(answer)
+			}
+			answer, err = call(ctx, false)
+		}
+		if err != nil {
+			return nil, err
+		}
 		changes = len(answer.GetResult().GetChanges())
-		return answer, err
+		return answer, nil
 	})
 	if err == nil && o.exitCode && changes > 0 {
 		return &cli.ExitError{Code: cli.ExitUsage, Ours: true}

@@ -24,6 +24,7 @@ type changeOptions struct {
 	actor    string
 	reason   string
 	isSure   bool // --yes
+	allowed  removalsFlag
 }
 
 // changeAnswer is what every call that changes the configuration answers.
@@ -67,6 +68,12 @@ func (o *changeOptions) addFlags(cmd *cobra.Command) {
 // addConfirmation adds --yes, for changes that ask a person before they are made.
 func (o *changeOptions) addConfirmation(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before something is deleted or undone")
+}
+
+// addAllowRemovals adds the consent to a change that removes much.
+func (o *changeOptions) addAllowRemovals(cmd *cobra.Command) {
+	cmd.Flags().Var(&o.allowed, "allow-removals",
+		"consent to the removal of this many trees and nodes; needed if a tree goes, or more than half of its nodes")
 }
 
 // confirm asks a person at a terminal whether to go on. Scripts are not asked: --dry-run shows what a change would do.

@@ -22,7 +22,9 @@ func newRollbackCmd(c *cli.Env) *cobra.Command {
 		Short: "Restore the configuration of an earlier revision",
 		Long: `Restore the configuration of an earlier revision, as numbered by "quorate history"; 0 is the empty
 configuration of the beginning. A rollback is a change like any other: it makes a new revision, is checked like
-apply, and is refused if it would remove nodes with allocations. Allocations are kept.`,
+apply, and is refused if it would remove nodes with allocations. Allocations are kept. If it
+removes a tree, or more than half of the nodes of one, it needs --allow-removals with their number, which --dry-run
+says.`,
 		Example: `  quorate history
   quorate rollback 6 --dry-run
   quorate rollback 6 --reason "the new limits were a mistake"`,
@@ -36,6 +38,7 @@ apply, and is refused if it would remove nodes with allocations. Allocations are
 	}
 	o.addFlags(cmd)
 	o.addConfirmation(cmd)
+	o.addAllowRemovals(cmd)
 	cmd.ValidArgsFunction = completeRevisions(c)
 	return cmd
 }
@@ -45,9 +48,16 @@ func (o *rollbackOptions) runRollback(ctx context.Context) error {
 		return err
 	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
-			Revision: *o.to.value,
-			DryRun:   o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
-		})
+		call := func(ctx context.Context, dry bool) (changeAnswer, error) {
+			return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
+				Revision: *o.to.value,
+				DryRun:   dry, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+			})
+		}
+		answer, err := o.guardRemovals(ctx, countOnServer(ctx, quorate), call)
+		if err != nil || o.dryRun {
+			return answer, err
+		}
+		return call(ctx, false)
 	})
 }
