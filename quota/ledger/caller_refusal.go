@@ -39,6 +39,9 @@ func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
 	var err *quota.Error
 	if g.caller.rights, err = g.identify(by); err == nil {
 		err = g.permit(c)
+		if err == nil && by.Kind == access.Anonymous {
+			err = g.refuseStranger(c)
+		}
 	}
 	if err == nil {
 		return Outcome{}, false

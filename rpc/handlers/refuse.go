@@ -100,9 +100,11 @@ func (c Service) askPlans(ctx context.Context, commands []quota.Command) (*refus
 	if err != nil {
 		return nil, err
 	}
+	caller := identify.CallerOf(ctx)
+	isStranger := caller != nil && caller.Kind == access.Anonymous
 	refused := &refusals{outcomes: make([]ledger.Outcome, len(commands)), index: index}
 	for i := range outcomes {
-		if lacksRight(outcomes[i].Refused) {
+		if lacksRight(outcomes[i].Refused) || isStranger && outcomes[i].Refused != nil {
 			refused.outcomes[i] = outcomes[i]
 		}
 	}
