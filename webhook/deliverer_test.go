@@ -203,6 +203,7 @@ func TestAGapIsDelivered(t *testing.T) {
 	n.add(8)
 	stop := startDeliverer(t, n, r)
 	await(t, "the event does not arrive", func() bool { return len(r.received()) == 2 })
+	await(t, "the event is not reported", func() bool { return n.hook().Cursor.Index == 8 })
 	stop()
 	if ids := r.received(); !slices.Equal(ids, []string{"c-1-0-gap", "c-8-1"}) {
 		t.Errorf("received %q", ids)

@@ -123,8 +123,8 @@ func TestUntimelyHistoriesAreFound(t *testing.T) {
 			"civil time is 2001-09-09 01:46:41.500 at index 4 (n1), but was 2001-09-09 01:46:42.000",
 		},
 		"civil time stands still": {
-			scheduled(9).readSchedule(4, 5, 3, w(9, false)).readSchedule(11, 12, 4, w(9, false)).standStill(7), "P11",
-			"it stood still for 3.5s",
+			scheduled(9).readSchedule(4, 5, 3, w(9, false)).readSchedule(13, 14, 4, w(9, false)).standStill(10), "P11",
+			"it stood still for 5s",
 		},
 		"in force before its begin": {scheduled(9).readSchedule(10, 11, 3, w(9, true)), "P11", "and begins at"},
 		"ended before its end": {

@@ -343,7 +343,7 @@ func TestBenchRefusesOptions(t *testing.T) {
 		"--for=0s":                             "--duration must be more than 0",
 		"--for=1s --duration=1s":               "--for and --duration are the same",
 		"--duration=25h":                       "--duration must be more than 0 and at most 24h",
-		"--warmup=-1s":                         "--warmup must be between 0 and",
+		"--warmup=-1s":                         "\"-1s\" is negative",
 		"--rate=-1":                            "--rate must be between 0 and",
 		"--rate=NaN":                           "--rate must be between 0 and",
 		"--reads=fresh":                        "--reads fresh: allowed are linearizable, stale, min-index",

@@ -283,14 +283,15 @@ func TestRequests(t *testing.T) {
 func TestApplyReadsStandardInput(t *testing.T) {
 	f, server := startFake(t)
 	manifest := "trees: {t: {resources: {ram: {unit: bytes}}, limits: {ram: 1Gi}}}\n"
-	if code, _, stderr := runQuorate(server, manifest, "apply", "-f", "-"); code != cli.ExitOK {
+	code, _, stderr := runQuorate(server, manifest, "apply", "-f", "-", "--allow-removals", "1")
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	sent, isApply := f.lastRequest(t).(*quoratev1.ApplyTreesRequest)
 	if !isApply || len(sent.GetTrees()) != 1 || sent.GetTrees()[0].GetLimits()["ram"].GetAmount() != 1<<30 {
 		t.Errorf("sent %v", sent)
 	}
-	code, _, stderr := runQuorate(server, "trees:\n  t: {", "apply", "-f", "-")
+	code, _, stderr = runQuorate(server, "trees:\n  t: {", "apply", "-f", "-")
 	if code != cli.ExitUsage || !strings.Contains(stderr, "standard input:2:6: this { is never closed") {
 		t.Errorf("half a manifest: exit code %d, %s", code, stderr)
 	}

@@ -268,6 +268,8 @@ func (q *waitQueue) isStillBlocked(alt *alternative, a *Allocation, violations [
 	}
 	key, aside := alt.blockedIn.blocker, q.neverFits(violations) >= 0
 	switch {
+	case key.tree == nil && q.allocations.held.Len() >= q.bounds.Held:
+		return true // also if a limit was lowered meanwhile: it blocks no other request there
 	case key.isAside != aside:
 		return false
 	case aside:
@@ -275,9 +277,6 @@ func (q *waitQueue) isStillBlocked(alt *alternative, a *Allocation, violations [
 			return q.isBeyondLimit(v) && q.asideKey(a, v) == key
 		})
 	case alt.of.isResize() && alt.blockedIn.capacity() < alt.need:
-		return true
-	}
-	if key.tree == nil && q.allocations.held.Len() >= q.bounds.Held {
 		return true
 	}
 	for _, v := range violations {
