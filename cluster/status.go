@@ -64,7 +64,7 @@ func (n *Node) Status() NodeStatus {
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
 		Wall: n.wall(), CivilTime: n.leaderCivilTime(), LedgerTime: n.leaderLedgerTime(),
-		Instance: n.joiner.waitingInstance(),
+		Instance:          n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
 		Removed:           n.joiner.removed.Load(),
 

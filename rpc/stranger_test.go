@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// strangersBodies are requests for each procedure that changes state and whose rights the ledger knows: for what exists,
-// for what does not, and for nothing.
+// strangersBodies are requests for each procedure that changes state and whose rights the ledger knows: for what
+// exists, for what does not, and for nothing.
 var strangersBodies = map[string][]string{
 	"/quorate.v1.AccessService/Bootstrap":      {`{"secret": "sssssssssssssssssssssssssssssssssssssssssss"}`},
 	"/quorate.v1.AccessService/RotateToken":    {`{"id": "aaaaaaaaaaaaa"}`},
