@@ -49,6 +49,8 @@ type Finals struct {
 	// Missing says which node did not answer, or why the nodes did not reach one index. Then the cluster is not
 	// healthy.
 	Missing string `json:"missing,omitempty"`
+	// OlderServers is true if servers ran an earlier version at first.
+	OlderServers bool `json:"older_servers,omitempty"`
 }
 
 // WriteFinals writes the final states to a file.

@@ -1,4 +1,4 @@
-// Package check judges a history: the promises P1 to P11 of docs/consistency.md, linearizability and liveness, from
+// Package check judges a history: the promises P1 to P12 of docs/consistency.md, linearizability and liveness, from
 // what clients saw and from the final states of all nodes.
 //
 // No check reports what a correct cluster may do. Where the history leaves something open (an answer was lost, an
@@ -39,8 +39,8 @@ func JudgeWith(h history.History, f Finals, o Options) Verdicts {
 	return Verdicts{
 		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(),
 		s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
-		s.checkSameEverywhere(), explained, s.checkTimely(), s.checkLinearizable(o, explained), s.checkLive(),
-		s.checkThresholds(),
+		s.checkSameEverywhere(), explained, s.checkTimely(), s.checkNeverLate(), s.checkLinearizable(o, explained),
+		s.checkLive(), s.checkThresholds(),
 	}
 }
 
@@ -52,7 +52,7 @@ const Live = "live"
 
 // Verdict is the result of checking one promise.
 type Verdict struct {
-	// Promise is "P1" to "P11", "linearizable" or Live; or one of guarded clusters, which package guarded checks.
+	// Promise is "P1" to "P12", "linearizable" or Live; or one of guarded clusters, which package guarded checks.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
 	// Counts is the number of checked cases by kind. A promise without checked cases is untried, not kept.

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Promises that Judge checks, beside P1 to P11.
+// Promises that Judge checks, beside P1 to P12.
 const (
 	Access = "access"
 	Audit  = "audit"

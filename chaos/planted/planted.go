@@ -93,6 +93,10 @@ var allBugs = []Bug{
 		Name: "end-moves", Faults: []string{"kill-leader"}, Workloads: []string{"elastic", "read"},
 		Length: 15 * time.Second, VirtualTime: true,
 	},
+	{
+		Name: "no-ticks", Faults: []string{"kill-leader"}, Workloads: []string{"quiet"}, Length: 60 * time.Second,
+		VirtualTime: true,
+	},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
 }
 

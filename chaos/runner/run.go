@@ -256,6 +256,7 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	if err != nil {
 		return err
 	}
+	finals.OlderServers = r.Old != ""
 	if err := check.WriteFinals(check.FinalsBeside(r.History()), finals); err != nil {
 		return err
 	}

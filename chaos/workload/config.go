@@ -78,6 +78,7 @@ func workloads() map[string]workloadSpec {
 		"warn":     {trees: warnTrees, start: startWarn},
 		"holds":    {trees: holdTrees, start: startHolds},
 		"elastic":  {trees: elasticTrees, start: startElastic},
+		"quiet":    {trees: quietTrees, single: true, start: startQuiet},
 	}
 }
 
