@@ -7,7 +7,7 @@ import (
 )
 
 // tenthGoldens are an entry that raises the level to 10, and a snapshot behind it with a request that waits aside,
-// because its limit was lowered. The tenth format changes no entry.
+// because its limit was lowered, and an allocation with the digest of its last change. The tenth format changes no entry.
 func tenthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	raise := joined(t, RaiseLevel(tenthFormat))
@@ -35,6 +35,9 @@ func addAside(t testing.TB, f *FSM) {
 		}}},
 		request("ci/holds", quota.Hold), request("ci/aside", quota.Wait),
 		quota.SetLimits{Tree: "lowered", Limits: limit(5)},
+		quota.Resize{ID: "ci/holds", Generation: 1, Claims: []quota.ClaimChange{
+			{Tree: "lowered", Amounts: quota.Vector{{Resource: "cpu", Amount: 7}}},
+		}},
 	)))
 	for w := range f.ledger.Snapshot().Waiting() {
 		if w.Allocation.Request.ID == "ci/aside" && w.Line.IsAside {

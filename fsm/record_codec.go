@@ -87,7 +87,7 @@ func hasRareParts(a *ledger.AllocationImage) bool {
 	return len(a.Preempted)+len(a.Displaced)+len(a.Homes)+len(a.Groups)+len(a.Data)+len(a.Items) > 0 ||
 		a.RevokedBy != "" || a.Unclaimed || a.Undo != nil || a.Generation != 0 || len(a.First) > 0 || a.SplitFrom != "" ||
 		a.EndReason != nil || a.RevokeReason != nil || a.MadeRoom != nil ||
-		a.Alternative != 0 || a.DeclaredEnd != 0 || a.Dropped != 0
+		a.Alternative != 0 || a.DeclaredEnd != 0 || a.Dropped != 0 || a.Change != 0
 }
 
 // writePacked writes a list of numbers.

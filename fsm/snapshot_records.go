@@ -152,7 +152,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		MadeRoom:          encodeMadeRoom(a.MadeRoom),
 		Alternative:       uint32(a.Alternative),
 		DeclaredEndMs:     int64(a.DeclaredEnd),
-		DroppedGeneration: a.Dropped,
+		DroppedGeneration: a.Dropped, Change: a.Change,
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and omits it
@@ -181,7 +181,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 		MadeRoom:    decodeMadeRoom(r.GetMadeRoom()),
 		Alternative: int(r.GetAlternative()),
 		DeclaredEnd: quota.Instant(r.GetDeclaredEndMs()),
-		Dropped:     r.GetDroppedGeneration(),
+		Dropped:     r.GetDroppedGeneration(), Change: r.GetChange(),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}

@@ -128,7 +128,7 @@ func (l *Ledger) newHoldingChange(want *wantedHolding, generation uint64) (*hold
 	is.more.resized = &resized{
 		generation: max(generation, a.generation()), first: a.firstClaims(), splitFrom: a.splitFrom(),
 		anyOf: a.anyOf(), given: a.given(),
-		dropped: a.knownGeneration(),
+		dropped: a.knownGeneration(), change: want.digest,
 	}
 	if is.more.resized.dropped <= is.more.resized.generation {
 		is.more.resized.dropped = 0
@@ -311,6 +311,9 @@ func (h *holdingChange) beginPart(p *Allocation, id string, number int) {
 	p.fence, p.granted = l.allocations.fence+1+uint64(number), l.now
 	p.more = &details{
 		principal: of.principal, forced: of.forced, endsAt: of.endsAt, resized: &resized{splitFrom: h.was.id},
+	}
+	if l.level >= quota.LevelTen {
+		p.more.priority = of.priority
 	}
 	if ttl := h.was.lease().ttl; ttl > 0 {
 		p.more.lease = &lease{asked: ttl, ttl: ttl}

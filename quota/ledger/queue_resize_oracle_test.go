@@ -67,9 +67,11 @@ func (j *queued) markTooLarge(list []quota.Violation) (any bool) {
 	return any
 }
 
-// after is what a job holds after changes; same is true if that is what it holds now.
+// after is what a job holds after changes; same is true if that is what it holds now. To give up an amount of 0 is a
+// change, unless nothing would be left.
 func (j *queued) after(changes []quota.ClaimChange) (claims []quota.Claim, same bool) {
 	same = true
+	givesUp := false
 	for _, c := range j.request.Claims {
 		c.Amounts = slices.Clone(c.Amounts)
 		claims = append(claims, c)
@@ -82,6 +84,7 @@ func (j *queued) after(changes []quota.ClaimChange) (claims []quota.Claim, same 
 		}
 		for _, to := range change.Amounts {
 			i := slices.IndexFunc(claims[at].Amounts, func(c quota.Component) bool { return c.Resource == to.Resource })
+			givesUp = givesUp || i >= 0 && to.Amount == 0
 			if i < 0 {
 				i = len(claims[at].Amounts)
 				claims[at].Amounts = append(claims[at].Amounts, quota.Component{Resource: to.Resource})
@@ -98,7 +101,8 @@ func (j *queued) after(changes []quota.ClaimChange) (claims []quota.Claim, same 
 			return 1
 		})
 	}
-	return slices.DeleteFunc(claims, func(c quota.Claim) bool { return len(c.Amounts) == 0 }), same
+	claims = slices.DeleteFunc(claims, func(c quota.Claim) bool { return len(c.Amounts) == 0 })
+	return claims, same && (!givesUp || len(claims) == 0)
 }
 
 // resize says what becomes of a resize without a generation.

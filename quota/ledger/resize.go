@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +22,8 @@ type resized struct {
 	splitFrom string
 	// dropped is the highest generation of a resize that waited and was not carried out.
 	dropped uint64
+	// change is the digest of the last change, by which its repetition is known, see wantedHolding.digest; else 0.
+	change uint64
 }
 
 // generation is that of the last change that named one.
@@ -87,6 +88,9 @@ type wantedHolding struct {
 	isDone bool
 	// resizes is the command if that may wait; else nil.
 	resizes *quota.Resize
+	// digest identifies a change that would not be known by its result when it is repeated: one with a generation, or a
+	// transfer that moves a claim to where another one leaves. It is 0 for others, and before LevelTen.
+	digest uint64
 }
 
 // resizeAllocation changes amounts of an allocation.
@@ -102,6 +106,12 @@ func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 	if refused = l.checkCount(len(c.Claims), l.bounds.Claims, "claims", "changes of claims"); refused != nil {
 		return Outcome{Refused: refused}
 	}
+	if c.Generation != 0 && l.level >= quota.LevelTen {
+		want.digest = digestOfResize(c)
+	}
+	if want.isRepeated() {
+		return repeatedChange(a, nil)
+	}
 	for i, change := range c.Claims {
 		if refused = want.resize(change, claimField(i, "")); refused != nil {
 			return Outcome{Refused: refused}
@@ -114,29 +124,14 @@ func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 			}
 		}
 	}
+	if l.level >= quota.LevelTen && want.dropsZeros() {
+		want.isDone = false
+	}
 	if out, done := l.answerWaiting(&want, c, m); done {
 		return out
 	}
 	if c.WaitFor > 0 {
 		want.resizes = &c
-	}
-	return l.changeHolding(&want, c.Generation, m)
-}
-
-// transferAllocation moves claims of an allocation to other nodes.
-func (l *Ledger) transferAllocation(c quota.Transfer, m mode) Outcome {
-	a, refused := l.allocations.checkChange(c.ID, c.Fence)
-	if refused != nil {
-		return Outcome{Refused: refused}
-	}
-	want := wantedHolding{forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true}
-	if refused = l.checkCount(len(c.Moves), l.bounds.Claims, "moves", "moves"); refused != nil {
-		return Outcome{Refused: refused}
-	}
-	for i, move := range c.Moves {
-		if refused = want.move(move, fmt.Sprintf("moves[%d]", i)); refused != nil {
-			return Outcome{Refused: refused}
-		}
 	}
 	return l.changeHolding(&want, c.Generation, m)
 }
@@ -280,41 +275,22 @@ func findIn(v quota.Vector, resource string) (int, bool) {
 	})
 }
 
-// move takes a claim to another node.
-func (w *wantedHolding) move(c quota.ClaimMove, field string) *quota.Error {
-	at, to := w.find(c.Tree, c.From), w.find(c.Tree, c.To)
-	switch {
-	case at < 0 && to >= 0, at >= 0 && at == to:
-		return nil // it was moved before
-	case at < 0:
-		return w.noClaim(c.Tree, c.From, field+".from")
-	case to >= 0 && (w.hasItems(at) || w.hasItems(to)):
-		return quota.Errorf(quota.Invalid, field+".to",
-			"allocation %q has claims at %s and at %s, and claims of items cannot be joined; transfer it to another node",
-			w.of.id, quota.Place(c.Tree, c.From), quota.Place(c.Tree, c.To))
-	}
-	w.isDone = false
-	if to < 0 {
-		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field, w.rest[at].nodeField = c.To, true, field, "to"
-		return nil
-	}
-	for _, component := range w.rest[at].amounts {
-		if component.Amount == 0 {
-			continue
-		}
-		sum := component.Amount.Plus(amountIn(w.rest[to].amounts, component.Resource))
-		w.rest[to].amounts = withAmount(w.rest[to].amounts, quota.Component{Resource: component.Resource, Amount: sum})
-	}
-	w.rest[to].field = field
-	w.rest = slices.Delete(w.rest, at, at+1)
-	return nil
-}
-
 // noClaim is the refusal of a place where the allocation claims nothing.
 func (w *wantedHolding) noClaim(tree, node, field string) *quota.Error {
 	first := w.of.claims[0].info()
 	return quota.Errorf(quota.NotFound, field, "allocation %q has no claim at %s; it has one at %s", w.of.id,
 		quota.Place(quota.Clip(tree), quota.Clip(node)), quota.Place(first.Tree, first.Node))
+}
+
+// dropsZeros is true if the changes give up resources, of which the allocation may hold an amount of 0, and it keeps a
+// claim.
+func (w *wantedHolding) dropsZeros() bool {
+	drops, keeps := false, false
+	for i, c := range w.rest {
+		keeps = keeps || len(c.amounts) > 0 || w.hasItems(i)
+		drops = drops || c.from >= 0 && len(c.amounts) < len(w.of.claims[c.from].info().Amounts)
+	}
+	return drops && keeps
 }
 
 // dropEmpty removes claims without any amount.

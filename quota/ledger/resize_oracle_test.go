@@ -101,8 +101,9 @@ func TestResizeAgainstTheOracle(t *testing.T) {
 
 // resizePlay carries out commands on a ledger and on the oracle.
 type resizePlay struct {
-	oracle *resizeOracle
-	ledger *ledger.Ledger
+	oracle     *resizeOracle
+	ledger     *ledger.Ledger
+	generation uint64 // the last one that a transfer had
 }
 
 var resizePaths = []string{"", "a", "a/x", "a/y", "b"}
@@ -183,13 +184,14 @@ func (p *resizePlay) allocate(t *rapid.T, id, node string, amounts quota.Vector)
 	}
 }
 
-// require compares a decision with the oracle's.
-func (p *resizePlay) require(t *rapid.T, c quota.Command, after map[string]heldAmounts) {
+// require compares a decision with the oracle's, and reports whether the change is made.
+func (p *resizePlay) require(t *rapid.T, c quota.Command, after map[string]heldAmounts) bool {
 	granted := p.oracle.exchange(after)
 	out := p.ledger.Apply(quota.Stamp{}, c)
 	if out.Refused != nil || out.Decision.Granted != granted {
 		t.Fatalf("%+v: %v %+v, but the oracle grants it: %t", c, out.Refused, out.Decision, granted)
 	}
+	return granted
 }
 
 func (p *resizePlay) refuse(t *rapid.T, c quota.Command) {
@@ -220,27 +222,45 @@ func (p *resizePlay) resize(t *rapid.T, id, node string, amounts quota.Vector) {
 	p.require(t, c, map[string]heldAmounts{id: after})
 }
 
+// transfer moves some of the claims at once, each from where it is before the command. It is known when it is repeated.
 func (p *resizePlay) transfer(t *rapid.T, id, to string) {
-	from := p.claimOf(t, id)
+	p.generation++
+	c := quota.Transfer{ID: id, Generation: p.generation}
+	goes := map[string]string{}
+	for _, from := range p.placesOf(id) {
+		if len(goes) == 0 || quotatest.Die(t, 2, "moves too") == 0 {
+			goes[from] = to
+			c.Moves = append(c.Moves, quota.ClaimMove{Tree: "t", From: from, To: to})
+		}
+		to = resizePaths[quotatest.Die(t, len(resizePaths), "to")]
+	}
 	after := heldAmounts{}
 	for at, amount := range p.oracle.held[id] {
-		if at[0] == from {
-			at[0] = to
+		if moved, moves := goes[at[0]]; moves {
+			at[0] = moved
 		}
 		after[at] += amount
 	}
-	c := quota.Transfer{ID: id, Moves: []quota.ClaimMove{{Tree: "t", From: from, To: to}}}
-	p.require(t, c, map[string]heldAmounts{id: after})
+	if p.require(t, c, map[string]heldAmounts{id: after}) {
+		if out := p.ledger.Apply(quota.Stamp{}, c); !out.Repeated {
+			t.Fatalf("%+v is done twice: %+v", c, out)
+		}
+	}
 }
 
 // claimOf is the node of one of its claims.
 func (p *resizePlay) claimOf(t *rapid.T, id string) string {
+	list := p.placesOf(id)
+	return list[quotatest.Die(t, len(list), "claim")]
+}
+
+// placesOf are the nodes of its claims.
+func (p *resizePlay) placesOf(id string) []string {
 	places := map[string]bool{}
 	for at := range p.oracle.held[id] {
 		places[at[0]] = true
 	}
-	list := slices.Sorted(maps.Keys(places))
-	return list[quotatest.Die(t, len(list), "claim")]
+	return slices.Sorted(maps.Keys(places))
 }
 
 func (p *resizePlay) split(t *rapid.T, id, to string) {

@@ -307,7 +307,7 @@ func (image *AllocationImage) toDetails() *details {
 		m.resized = &resized{
 			generation: image.Generation, first: image.First, splitFrom: image.SplitFrom,
 			anyOf: r.AnyOf, given: image.Alternative,
-			dropped: image.Dropped,
+			dropped: image.Dropped, change: image.Change,
 		}
 	}
 	for _, d := range image.Displaced {
@@ -323,7 +323,7 @@ func (image *AllocationImage) toDetails() *details {
 // isResized is true if the allocation may hold other amounts than its request asked for.
 func (image *AllocationImage) isResized() bool {
 	return image.Generation != 0 || image.First != nil || image.SplitFrom != "" || image.Request.AnyOf != nil ||
-		image.Dropped != 0
+		image.Dropped != 0 || image.Change != 0
 }
 
 // toLease returns nil if the allocation is not a lease and has no user data.

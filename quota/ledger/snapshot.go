@@ -127,6 +127,8 @@ type AllocationImage struct {
 	Alternative int
 	// Dropped is the highest generation of a Resize that waited and was not carried out; 0 for none.
 	Dropped uint64 `json:",omitzero"`
+	// Change identifies the last change of what it holds, see resized; 0 if that is not needed.
+	Change uint64 `json:",omitzero"`
 }
 
 // LimitRequests are the requests for limits by number. They must not be changed.
@@ -278,7 +280,7 @@ func (m *details) addTo(image *AllocationImage) {
 	if r := m.resized; r != nil {
 		image.Generation, image.First, image.SplitFrom = r.generation, r.first, r.splitFrom
 		image.Request.AnyOf, image.Alternative = r.anyOf, r.given
-		image.Dropped = r.dropped
+		image.Dropped, image.Change = r.dropped, r.change
 	}
 	image.Undo = m.undo.image()
 	for _, d := range m.displaced {

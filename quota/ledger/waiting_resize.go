@@ -122,6 +122,9 @@ func (l *Ledger) newResizeWaiter(a *Allocation, c quota.Resize, place waiting) *
 	record.more = newDetails(&w.request)
 	record.more.waiting = &place
 	record.more.resized = &resized{generation: c.Generation, first: a.firstClaims()}
+	if c.Generation != 0 && l.level >= quota.LevelTen {
+		record.more.resized.change = digestOfResize(c)
+	}
 	w.turn = record.queueTurn()
 	alt := &alternative{of: w, turn: w.turn, resized: record.more.resized}
 	for _, change := range c.Claims {

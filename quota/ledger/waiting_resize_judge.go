@@ -28,7 +28,9 @@ func (h *holdingChange) isTooLarge(v *quota.Violation) bool {
 // left, because a command that makes a resize invalid ends it.
 func (l *Ledger) placeResize(alt *alternative) (*holdingChange, *quota.Error) {
 	a, _ := l.allocations.held.Get(alt.of.resizes)
-	want := &wantedHolding{forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true}
+	want := &wantedHolding{
+		forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true, digest: alt.resized.change,
+	}
 	for i := range alt.claims {
 		asked, request := alt.claims[i].asked, &alt.wanted[i]
 		change := quota.ClaimChange{Tree: asked.treeName, Node: asked.path, Amounts: request.Amounts}

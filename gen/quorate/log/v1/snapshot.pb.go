@@ -2900,6 +2900,8 @@ type AllocationRecord struct {
 	MadeRoom *MadeRoomRecord `protobuf:"bytes,112,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
 	// Ledger time at which its declared time is over.
 	DeclaredEndMs int64 `protobuf:"varint,113,opt,name=declared_end_ms,json=declaredEndMs,proto3" json:"declared_end_ms,omitempty"`
+	// Since format 10. A digest of the last change of what it holds, if its repetition would not be known otherwise.
+	Change        uint64 `protobuf:"varint,120,opt,name=change,proto3" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3168,6 +3170,13 @@ func (x *AllocationRecord) GetMadeRoom() *MadeRoomRecord {
 func (x *AllocationRecord) GetDeclaredEndMs() int64 {
 	if x != nil {
 		return x.DeclaredEndMs
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetChange() uint64 {
+	if x != nil {
+		return x.Change
 	}
 	return 0
 }
@@ -4734,7 +4743,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vtenants_see\x18\r \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
 	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\xf6\t\n" +
+	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\x8e\n" +
+	"\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -4777,7 +4787,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"end_reason\x18n \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\tendReason\x12A\n" +
 	"\rrevoke_reason\x18o \x01(\v2\x1c.quorate.log.v1.ReasonRecordR\frevokeReason\x12;\n" +
 	"\tmade_room\x18p \x01(\v2\x1e.quorate.log.v1.MadeRoomRecordR\bmadeRoom\x12&\n" +
-	"\x0fdeclared_end_ms\x18q \x01(\x03R\rdeclaredEndMs\"\xc6\x02\n" +
+	"\x0fdeclared_end_ms\x18q \x01(\x03R\rdeclaredEndMs\x12\x16\n" +
+	"\x06change\x18x \x01(\x04R\x06change\"\xc6\x02\n" +
 	"\fReasonRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +

@@ -1,0 +1,189 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// transferAllocation moves claims of an allocation to other nodes.
+func (l *Ledger) transferAllocation(c quota.Transfer, m mode) Outcome {
+	a, refused := l.allocations.checkChange(c.ID, c.Fence)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	want := wantedHolding{forest: &l.forest, of: a, rest: a.wantedClaims(), isDone: true}
+	if refused = l.checkCount(len(c.Moves), l.bounds.Claims, "moves", "moves"); refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if l.level >= quota.LevelTen {
+		want.digest = digestOfTransfer(c)
+		if want.isRepeated() {
+			return repeatedChange(a, nil)
+		}
+		isChain, refused := want.moveTogether(c.Moves)
+		if refused != nil {
+			return Outcome{Refused: refused}
+		}
+		if c.Generation == 0 && !isChain {
+			want.digest = 0
+		}
+		return l.changeHolding(&want, c.Generation, m)
+	}
+	for i, move := range c.Moves {
+		if refused = want.move(move, moveField(i)); refused != nil {
+			return Outcome{Refused: refused}
+		}
+	}
+	return l.changeHolding(&want, c.Generation, m)
+}
+
+func moveField(i int) string { return fmt.Sprintf("moves[%d]", i) }
+
+// claimMove is a move of a Transfer with the indexes of the claims at its two nodes before the command; -1 without one.
+type claimMove struct {
+	quota.ClaimMove
+	from, to int
+	field    string
+}
+
+// moveTogether takes claims to other nodes, all at once: every node is where the claims are before the command, so a
+// claim is not joined with one that leaves at the same time, and two can change places. It reports whether a claim goes
+// to where another one leaves.
+func (w *wantedHolding) moveTogether(moves []quota.ClaimMove) (isChain bool, refused *quota.Error) {
+	list, leavingBy := make([]claimMove, len(moves)), map[int]string{}
+	for i, c := range moves {
+		m := claimMove{c, w.find(c.Tree, c.From), w.find(c.Tree, c.To), moveField(i)}
+		list[i] = m
+		if m.from < 0 || m.from == m.to {
+			continue
+		}
+		if by, twice := leavingBy[m.from]; twice {
+			return false, quota.Errorf(quota.Invalid, m.field+".from",
+				"the claim at %s is moved twice in one command, by %s too; name each claim once, where it is before the command",
+				quota.Place(c.Tree, c.From), by)
+		}
+		leavingBy[m.from] = m.field
+	}
+	var joined []int
+	arrivals := map[address]int{}
+	for _, m := range list {
+		_, vacated := leavingBy[m.to]
+		switch {
+		case m.from < 0 && m.to >= 0 && !vacated, m.from >= 0 && m.from == m.to:
+			continue // it was moved before
+		case m.from < 0:
+			return false, w.noClaim(m.Tree, m.From, m.field+".from")
+		}
+		w.isDone, isChain = false, isChain || vacated
+		into, at := m.to, address{m.Tree, m.To}
+		if vacated {
+			at.path = w.of.claims[w.rest[m.to].from].home().path
+		}
+		if m.to < 0 || vacated {
+			first, known := arrivals[at]
+			if !known {
+				arrivals[at] = m.from
+				c := &w.rest[m.from]
+				c.node, c.isMoved, c.field, c.nodeField = at.path, true, m.field, "to"
+				continue
+			}
+			into = first
+		}
+		if refused := w.join(m, into); refused != nil {
+			return false, refused
+		}
+		joined = append(joined, m.from)
+	}
+	slices.Sort(joined)
+	for _, i := range slices.Backward(joined) {
+		w.rest = slices.Delete(w.rest, i, i+1)
+	}
+	return isChain, nil
+}
+
+// isRepeated is true if the change is the last one that was made.
+func (w *wantedHolding) isRepeated() bool {
+	more := w.of.more
+	return w.digest != 0 && more != nil && more.resized != nil && more.resized.change == w.digest
+}
+
+func digestOfResize(c quota.Resize) uint64 {
+	text := []byte("resize")
+	text = binary.AppendUvarint(text, c.Generation)
+	for _, change := range c.Claims {
+		text = fmt.Appendf(text, "%q %q %d", change.Tree, change.Node, len(change.Amounts))
+		for _, component := range change.Amounts {
+			text = fmt.Appendf(text, "%q %d", component.Resource, component.Amount)
+		}
+	}
+	return digestOf(text)
+}
+
+func digestOfTransfer(c quota.Transfer) uint64 {
+	text := []byte("transfer")
+	text = binary.AppendUvarint(text, c.Generation)
+	for _, move := range c.Moves {
+		text = fmt.Appendf(text, "%q %q %q", move.Tree, move.From, move.To)
+	}
+	return digestOf(text)
+}
+
+// digestOf is never 0. It is part of snapshots, so it must stay as it is.
+func digestOf(text []byte) uint64 {
+	h := fnv.New64a()
+	h.Write(text)
+	return max(1, h.Sum64())
+}
+
+// join adds the amounts of a claim that moves to another one.
+func (w *wantedHolding) join(m claimMove, into int) *quota.Error {
+	if w.hasItems(m.from) || w.hasItems(into) {
+		return w.cannotJoin(m.ClaimMove, m.field)
+	}
+	w.addAmounts(into, w.rest[m.from].amounts)
+	w.rest[into].field = m.field
+	return nil
+}
+
+func (w *wantedHolding) addAmounts(into int, amounts quota.Vector) {
+	to := &w.rest[into]
+	for _, component := range amounts {
+		if component.Amount == 0 {
+			continue
+		}
+		sum := component.Amount.Plus(amountIn(to.amounts, component.Resource))
+		to.amounts = withAmount(to.amounts, quota.Component{Resource: component.Resource, Amount: sum})
+	}
+}
+
+func (w *wantedHolding) cannotJoin(c quota.ClaimMove, field string) *quota.Error {
+	return quota.Errorf(quota.Invalid, field+".to",
+		"allocation %q has claims at %s and at %s, and claims of items cannot be joined; transfer it to another node",
+		w.of.id, quota.Place(c.Tree, c.From), quota.Place(c.Tree, c.To))
+}
+
+// move takes a claim to another node, behind the moves before it in the same command. It is the rule before LevelTen.
+func (w *wantedHolding) move(c quota.ClaimMove, field string) *quota.Error {
+	at, to := w.find(c.Tree, c.From), w.find(c.Tree, c.To)
+	switch {
+	case at < 0 && to >= 0, at >= 0 && at == to:
+		return nil // it was moved before
+	case at < 0:
+		return w.noClaim(c.Tree, c.From, field+".from")
+	case to >= 0 && (w.hasItems(at) || w.hasItems(to)):
+		return w.cannotJoin(c, field)
+	}
+	w.isDone = false
+	if to < 0 {
+		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field, w.rest[at].nodeField = c.To, true, field, "to"
+		return nil
+	}
+	w.addAmounts(to, w.rest[at].amounts)
+	w.rest[to].field = field
+	w.rest = slices.Delete(w.rest, at, at+1)
+	return nil
+}
