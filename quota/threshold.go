@@ -70,6 +70,11 @@ func (a Amount) Reaches(percent int, limit Limit) bool {
 	return limit.HasAmount() && ShareOf(a, limit).IsAtLeast(percent)
 }
 
+// Exceeds is true if an amount is more than so many percent of a limit.
+func (a Amount) Exceeds(percent int, limit Limit) bool {
+	return limit.HasAmount() && ShareOf(a, limit).Compare(Share{Used: Amount(percent), Limit: 100}) > 0
+}
+
 // Crossing is the crossing of one threshold, upwards or back.
 type Crossing struct {
 	Tree, Node, Resource string

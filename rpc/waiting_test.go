@@ -311,3 +311,58 @@ func TestListWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestOneRuleOfPriorities: a request that does not wait, a dry run and a question are decided at the place that their
+// priority has in the queue, as a request that waits is; and a resize waits with the priority of its allocation, however
+// that was granted.
+func TestOneRuleOfPriorities(t *testing.T) {
+	d := oneNode(t)
+	d.node.level.Store(quota.LevelTen)
+	d.node.apply(quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "strict", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{
+			Queueing: quota.Strict, Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(10)}},
+		}},
+	}}})
+	client := d.allocations()
+	ask := func(id string, n, priority int64, mode quoratev1.Mode) *quoratev1.AllocateResponse {
+		t.Helper()
+		r := request(id, "strict:", n)
+		r.Priority, r.Mode = priority, mode
+		got, err := client.Allocate(t.Context(), r)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		return got
+	}
+	ask("base", 5, 0, quoratev1.Mode_MODE_UNSPECIFIED)
+	ask("head", 6, 3, quoratev1.Mode_MODE_WAIT)
+	low := request("low", "strict:", 1)
+	low.Priority = 2
+	if _, err := client.Allocate(t.Context(), low); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("a lower priority passes the head: %v", err)
+	}
+	if got := ask("tried", 1, 4, quoratev1.Mode_MODE_DRY_RUN); got.GetDecision().GetOutcome() !=
+		quoratev1.Outcome_OUTCOME_GRANTED {
+		t.Errorf("a dry run: %v", got)
+	}
+	high := request("high", "strict:", 1)
+	high.Priority = 4
+	explained, err := client.Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: high}})
+	if err != nil || explained.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
+		t.Errorf("explained: %v, %v", explained, err)
+	}
+	got := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED)
+	if again := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED); !again.GetRepeated() || again.GetFence() != got.GetFence() {
+		t.Errorf("repeated: %v", again)
+	}
+	grown, err := client.Resize(t.Context(), &quoratev1.ResizeRequest{
+		Id: "high", WaitMs: 60_000,
+		Claims: []*quoratev1.ClaimChange{{Tree: "strict", Amounts: map[string]int64{"cores": 6}}},
+	})
+	if err != nil || grown.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING {
+		t.Fatalf("grown: %v, %v", grown, err)
+	}
+	if w := grown.GetAllocation().GetResize().GetWaiting(); w.GetPosition() != 1 {
+		t.Errorf("the resize waits behind a lower priority: %v", w)
+	}
+}

@@ -150,7 +150,7 @@ func (l *Ledger) repeat(known *Allocation, request *quota.Allocate, m mode) Outc
 // repeatOf is the answer to a request whose id is known: the first grant again, its place in the queue, or a refusal.
 func (l *Ledger) repeatOf(a *Allocation, request *quota.Allocate) Outcome {
 	switch {
-	case !a.matchesRequest(request):
+	case !l.matchesRequest(a, request):
 		return Outcome{Refused: quota.Errorf(quota.IDTaken, "id",
 			"allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}
 	case a.ended != nil:

@@ -305,7 +305,7 @@ func (c *placedClaim) info() quota.ClaimInfo {
 
 // matchesRequest reports whether the record stands for exactly this request; a repeated request then gets the first
 // answer.
-func (a *Allocation) matchesRequest(request *quota.Allocate) bool {
+func (e *environment) matchesRequest(a *Allocation, request *quota.Allocate) bool {
 	if !slices.Equal(a.labels(), request.Labels) || !a.matchesClaims(request) {
 		return false
 	}
@@ -313,7 +313,7 @@ func (a *Allocation) matchesRequest(request *quota.Allocate) bool {
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.matchesQueueing(request) ||
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !e.matchesQueueing(&first, request) ||
 		!samePrincipal(first.principal, request.Principal) {
 		return false
 	}

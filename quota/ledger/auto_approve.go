@@ -21,8 +21,11 @@ func (l guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
 	if !n.hasRule() {
 		return plan{}, ""
 	}
-	rule := n.parent.spec.AutoApprove
-	for _, wanted := range r.Limits {
+	rule, limits := n.parent.spec.AutoApprove, r.Limits
+	if l.level >= quota.LevelTen {
+		limits = n.changedLimits(limits)
+	}
+	for _, wanted := range limits {
 		if why := n.beyondRule(rule, wanted); why != "" {
 			return plan{}, why
 		}
@@ -35,12 +38,23 @@ func (l guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
 	if p.refused != nil {
 		why = p.refused.Text
 	} else if rule.WithinHeadroom {
-		why = n.beyondHeadroom(r.Limits)
+		why = n.beyondHeadroom(limits)
 	}
 	if why != "" && l.caller.rights != nil && !l.may(access.ConfigRead, n.parent) {
 		why = "the limits above do not leave room for it" // more would tell of nodes that the caller may not see
 	}
 	return p, why
+}
+
+// changedLimits are the limits that are not those of the node already.
+func (n *node) changedLimits(limits []quota.ResourceLimit) []quota.ResourceLimit {
+	var changed []quota.ResourceLimit
+	for _, wanted := range limits {
+		if wanted.Limit != n.limits[n.tree.resource(wanted.Resource).index] {
+			changed = append(changed, wanted)
+		}
+	}
+	return changed
 }
 
 // beyondRule says why a limit is not a raise that the rule allows; empty if it is one.

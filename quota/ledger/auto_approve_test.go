@@ -127,6 +127,34 @@ func TestWhatARuleDoesNotApprove(t *testing.T) {
 	}
 }
 
+// TestARuleIgnoresWhatDoesNotChange: a request that names limits as they are too, as a form does that shows all of them,
+// is a request for the others.
+func TestARuleIgnoresWhatDoesNotChange(t *testing.T) {
+	within := byTwenty
+	within.WithinHeadroom = true
+	for name, limit := range map[string]quota.Limit{
+		"unset": {}, "unlimited": quota.NoLimit(), "of the whole parent": quota.AtMost(50),
+	} {
+		t.Run(name, func(t *testing.T) {
+			trees := ruledTree(within)
+			trees[0].Nodes[0].Policy = "open"
+			trees[0].Resources = append(trees[0].Resources, quota.Resource{Name: "ram", Unit: quota.Count})
+			if limit.Kind != quota.Unset {
+				trees[0].Nodes[3].Limits = append(trees[0].Nodes[3].Limits, quota.ResourceLimit{Resource: "ram", Limit: limit})
+			}
+			g := newGuarded(t, trees, "anna", "peter", "hans", "heidi", "carl")
+			ask := askFor(higgs, 12)
+			ask.Limits = append(ask.Limits, quota.ResourceLimit{Resource: "ram", Limit: limit})
+			if r := g.must("hans", ask).LimitRequest; r.State != quota.RequestApplied {
+				t.Fatalf("the request is %+v", r)
+			}
+			if g.coresOf(higgs) != quota.AtMost(12) {
+				t.Errorf("higgs has %v", g.coresOf(higgs))
+			}
+		})
+	}
+}
+
 // TestTheReasonOfARuleTellsWhatTheCallerMaySee: the administrator of the parent reads its limit, a holder does not.
 func TestTheReasonOfARuleTellsWhatTheCallerMaySee(t *testing.T) {
 	trees := ruledTree(byTwenty)

@@ -192,18 +192,17 @@ func (c *calendar) setDue(s *scheduledLimit) {
 	c.due.set(dueKey{dueSchedule, s.number}, quota.Instant(at))
 }
 
-// fireDue carries out what is due in civil time, at most some steps, and returns how many there were.
-func (c *calendar) fireDue(most int) int {
-	for done := range most {
-		next, waits := c.due.next()
-		if !waits || quota.CivilTime(next.at) > c.civil.now {
-			return done
-		}
-		i, _ := slices.BinarySearchFunc(c.all, next.number,
-			func(s *scheduledLimit, number uint64) int { return cmp.Compare(s.number, number) })
-		c.advance(c.all[i])
-	}
-	return most
+// nextDue is what is due first in civil time; false if nothing is.
+func (c *calendar) nextDue() (deadline, bool) {
+	next, waits := c.due.next()
+	return next, waits && quota.CivilTime(next.at) <= c.civil.now
+}
+
+// fire carries out what is due of the scheduled limit with a number.
+func (c *calendar) fire(number uint64) {
+	i, _ := slices.BinarySearchFunc(c.all, number,
+		func(s *scheduledLimit, number uint64) int { return cmp.Compare(s.number, number) })
+	c.advance(c.all[i])
 }
 
 // advance takes a scheduled limit one step further: into its first window, past the warning, or out of the window. A

@@ -138,7 +138,8 @@ func (n *node) overBy(r int, used quota.Amount) quota.Amount {
 }
 
 // checkBounded returns the nodes of a cohort that would owe more than they may, in the order of the request, levels
-// upwards. It draws the claims from the pools, checks, and puts them back.
+// upwards. It draws the claims from the pools, checks, and puts them back. Since LevelTen a node above the claims is
+// checked only if the request lowers its room: who uses what it does not lend is not concerned by what others owe.
 func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	claims := a.plainClaims()
 	if !inCohort(claims) {
@@ -150,18 +151,24 @@ func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	}
 	before := make([][]quota.Amount, len(demands))
 	for i, d := range demands {
-		before[i] = d.owedAmounts()
+		before[i] = d.poolRooms()
 	}
 	drawAll(claims, 1)
 	var violations []quota.Violation
 	for i, d := range demands {
-		violations = d.shortages(violations, before[i])
+		isAbove := e.level >= quota.LevelTen && !isClaimed(claims, d.node)
+		violations = d.shortages(violations, before[i], isAbove)
 	}
 	drawAll(claims, -1)
 	if len(violations) > 0 && e.level >= quota.LevelFive {
 		markTooLarge(violations, claims)
 	}
 	return violations
+}
+
+// isClaimed is true if one of the claims is placed at the node.
+func isClaimed(claims []placedClaim, n *node) bool {
+	return slices.ContainsFunc(claims, func(c placedClaim) bool { return c.at == n })
 }
 
 // poolKey identifies the pool of a resource at a node.
@@ -253,30 +260,32 @@ func drawAll(claims []placedClaim, sign quota.Amount) {
 	}
 }
 
-// owedAmounts is the debt of the node for each requested resource.
-func (d demand) owedAmounts() []quota.Amount {
+// poolRooms is the room of the node for each requested resource; nil if it is in no cohort.
+func (d demand) poolRooms() []quota.Amount {
 	if d.node.pools == nil {
 		return nil
 	}
 	list := make([]quota.Amount, len(d.amounts))
 	for i, p := range d.amounts {
-		list[i] = d.node.pools[p.resource.index].owes()
+		list[i] = d.node.pools[p.resource.index].room()
 	}
 	return list
 }
 
-// shortages appends the violations at a node when the whole request is drawn; before is its debt without it.
-func (d demand) shortages(violations []quota.Violation, before []quota.Amount) []quota.Violation {
+// shortages appends the violations at a node when the whole request is drawn; before is its room without it. A node
+// above the claims is not concerned unless its room has fallen.
+func (d demand) shortages(violations []quota.Violation, before []quota.Amount, isAbove bool) []quota.Violation {
 	n := d.node
 	if n.pools == nil {
 		return violations
 	}
 	for i, p := range d.amounts {
-		missing := n.overBy(p.resource.index, 0)
-		if missing == 0 {
+		r := p.resource.index
+		missing := n.overBy(r, 0)
+		if missing == 0 || isAbove && n.pools[r].room() >= before[i] {
 			continue
 		}
-		violations = append(violations, n.shortage(p.resource, missing, before[i], n.subtree[p.resource.index], p.amount))
+		violations = append(violations, n.shortage(p.resource, missing, max(0, -before[i]), n.subtree[r], p.amount))
 	}
 	return violations
 }

@@ -15,6 +15,13 @@ func (m *holdersModel) cohortViolation(h holderOf, tree, path, resource string, 
 	}
 	before, after := m.room(m.held, spec, path, resource), m.room(append(slices.Clone(m.held), h), spec, path, resource)
 	alone := m.room([]holderOf{h}, spec, path, resource)
+	isClaimed := false
+	for i, c := range h.Claims {
+		isClaimed = isClaimed || c.Tree == tree && h.placed[i] == path
+	}
+	if !isClaimed && after >= before {
+		return nil // what is not lent concerns nobody above
+	}
 	if path == "" || quotatest.PolicyOf(spec, quotatest.Above(path)) != "cohort" {
 		if after >= 0 {
 			return nil

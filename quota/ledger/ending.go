@@ -96,12 +96,43 @@ func (s *allocations) noAllocation(id string) *quota.Error {
 		"no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))
 }
 
-// expireDue ends or changes what is due, in the order of deadlines; at one instant, by kind and number. What is due in
-// civil time comes after what is due in ledger time.
+// expireDue ends or changes what is due, in the order of the instants; at one instant, what is due in ledger time by
+// kind and number, then what is due in civil time. Before something is taken away, the queue is retried with what
+// became free at an earlier instant, so that several instants in one command do as much as one command for each.
 func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 	if err := checkMost(c.Most); err != nil || m == dryRun {
 		return Outcome{Refused: err}
 	}
+	if l.level < quota.LevelTen {
+		return l.expireByClock(c)
+	}
+	var out Outcome
+	freed := quota.Instant(0) // when the first dirty queue became so
+	for out.Expired < c.Most {
+		next, isDue := l.nextDue()
+		if !isDue {
+			break
+		}
+		isClean := l.queue.dirty.Len() == 0
+		if !isClean && freed < next.at && next.takesAway() {
+			l.drainQueue()
+			continue
+		}
+		if next.kind == dueSchedule {
+			l.calendar.fire(next.number)
+		} else {
+			out.Restored = append(out.Restored, l.fireDeadline(next.dueKey)...)
+		}
+		if isClean {
+			freed = next.at
+		}
+		out.Expired++
+	}
+	return out
+}
+
+// expireByClock is expireDue before LevelTen: what is due in civil time came after what is due in ledger time.
+func (l *Ledger) expireByClock(c quota.Expire) Outcome {
 	var out Outcome
 	for out.Expired < c.Most {
 		next, waits := l.deadlines.next()
@@ -111,8 +142,35 @@ func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 		out.Restored = append(out.Restored, l.fireDeadline(next.dueKey)...)
 		out.Expired++
 	}
-	out.Expired += l.calendar.fireDue(c.Most - out.Expired)
+	for out.Expired < c.Most {
+		next, waits := l.calendar.nextDue()
+		if !waits {
+			break
+		}
+		l.calendar.fire(next.number)
+		out.Expired++
+	}
 	return out
+}
+
+// nextDue is what is due first, in ledger time or in civil time; false if nothing is.
+func (l *Ledger) nextDue() (deadline, bool) {
+	next, waits := l.deadlines.next()
+	waits = waits && next.at <= l.now.At
+	scheduled, isDue := l.calendar.nextDue()
+	if !isDue {
+		return next, waits
+	}
+	scheduled.at -= quota.Instant(l.civil.offset)
+	if waits && next.at <= scheduled.at {
+		return next, true
+	}
+	return scheduled, true
+}
+
+// takesAway is true for a deadline at which requests may lose their place, items or a limit.
+func (d *deadline) takesAway() bool {
+	return d.kind == dueWaiter || d.kind == dueItem || d.kind == dueSchedule
 }
 
 func checkMost(most int) *quota.Error {

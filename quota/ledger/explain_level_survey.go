@@ -26,12 +26,18 @@ type surveyedLevel struct {
 	otherwise quota.LevelVerdict
 }
 
+// unchecked is the level of a limit that does not apply.
+func (l surveyedLevel) unchecked() surveyedLevel {
+	l.Verdict, l.otherwise = quota.LevelUnchecked, quota.LevelUnchecked
+	return l
+}
+
 func (s *levelSurvey) survey() {
 	a := s.allocation
 	demands := demandsOf(a.claims, (*placedClaim).home)
-	owed := make([][]quota.Amount, len(demands))
+	rooms := make([][]quota.Amount, len(demands))
 	for i, d := range demands {
-		owed[i] = d.owedAmounts()
+		rooms[i] = d.poolRooms()
 	}
 	claims := slices.DeleteFunc(slices.Clone(a.claims), func(c placedClaim) bool { return c.isForced() })
 	if s.pooled = inCohort(claims) && !uncountable(demandsOf(claims, (*placedClaim).home)); s.pooled {
@@ -43,7 +49,7 @@ func (s *levelSurvey) survey() {
 			s.page.cut = true
 			break
 		}
-		s.addNode(d, owed[i])
+		s.addNode(d, rooms[i])
 	}
 	for _, v := range s.ledger.inventory.itemLevels(a) {
 		if s.page.left--; s.page.left < 0 {
@@ -71,8 +77,8 @@ func (s *levelSurvey) add(v quota.Violation, limit quota.Limit, fits bool, other
 	}, otherwise})
 }
 
-// addNode adds the limits at one node. owed is its debt by amount of the demand, without the request.
-func (s *levelSurvey) addNode(d demand, owed []quota.Amount) {
+// addNode adds the limits at one node. rooms are its rooms in a cohort by amount of the demand, without the request.
+func (s *levelSurvey) addNode(d demand, rooms []quota.Amount) {
 	n := d.node
 	forced := slices.ContainsFunc(s.allocation.claims, func(c placedClaim) bool {
 		return c.at.tree == n.tree && c.isForced()
@@ -85,9 +91,9 @@ func (s *levelSurvey) addNode(d demand, owed []quota.Amount) {
 		switch {
 		case forced:
 			s.add(v, n.effective(p.resource.index), true, quota.LevelUnchecked)
-			s.levels[len(s.levels)-1].Verdict = quota.LevelUnchecked
+			s.levels[len(s.levels)-1] = s.levels[len(s.levels)-1].unchecked()
 		case n.pools != nil && s.pooled:
-			s.addPool(v, n, p.resource.index, owed[i])
+			s.addPool(v, n, p.resource.index, rooms[i])
 		default:
 			fits := v.Used+p.amount <= n.ceilings[p.resource.index] && p.amount <= quota.MaxAmount
 			s.add(v, n.effective(p.resource.index), fits, s.otherwiseAt(n))
@@ -113,8 +119,9 @@ func (s *levelSurvey) otherwiseAt(n *node) quota.LevelVerdict {
 }
 
 // addPool adds the limit of a node of a cohort, and the bound of what it borrows if it has to borrow.
-func (s *levelSurvey) addPool(v quota.Violation, n *node, r int, owed quota.Amount) {
-	room, owes := n.pools[r].room(), n.pools[r].owes()
+// A node above the claims whose room the request does not lower decides nothing, whatever it owes.
+func (s *levelSurvey) addPool(v quota.Violation, n *node, r int, before quota.Amount) {
+	room, owes, owed := n.pools[r].room(), n.pools[r].owes(), max(0, -before)
 	limit := n.effective(r)
 	if held := v.Used.Plus(v.Requested); limit.Kind != quota.Advisory {
 		if limit = quota.NoLimit(); held.Plus(room) < quota.MaxAmount {
@@ -122,6 +129,10 @@ func (s *levelSurvey) addPool(v quota.Violation, n *node, r int, owed quota.Amou
 		}
 	}
 	s.add(v, limit, owes == 0, quota.LevelBorrows)
+	if owes > 0 && s.ledger.level >= quota.LevelTen && room >= before && !isClaimed(s.allocation.claims, n) {
+		s.levels[len(s.levels)-1] = s.levels[len(s.levels)-1].unchecked()
+		return
+	}
 	if !n.pooled() || owes == 0 {
 		return
 	}

@@ -213,7 +213,11 @@ func (l *Ledger) advanceTime(s quota.Stamp) {
 
 // SetLevel sets the feature level of the cluster. It must be called between the same two commands on every replica. The
 // level is not part of a snapshot: the caller keeps it and calls SetLevel after a restore.
-func (l *Ledger) SetLevel(level uint32) { l.level = level }
+func (l *Ledger) SetLevel(level uint32) {
+	if l.level = level; level >= quota.LevelTen {
+		l.forest.rejudgeThresholds() // by the rule of that level, which may clear some
+	}
+}
 
 // Level is the feature level; the newest in a new ledger.
 func (l *Ledger) Level() uint32 { return l.level }

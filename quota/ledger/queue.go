@@ -218,9 +218,11 @@ func keepSpan(r *quota.Allocate) quota.Span {
 	return r.Keep
 }
 
-// matchesQueueing is true if the record's request had the same queueing parameters.
-func (m *details) matchesQueueing(r *quota.Allocate) bool {
-	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
+// matchesQueueing is true if the record's request had the same queueing parameters. Since LevelTen the priority of one
+// that does not wait is not compared: servers of earlier versions leave it out, and the claims have it too.
+func (e *environment) matchesQueueing(m *details, r *quota.Allocate) bool {
+	isSamePriority := m.priority == r.Priority || e.level >= quota.LevelTen && r.Mode != quota.Wait
+	return m.waitFor == r.WaitFor && m.keep == r.Keep && isSamePriority
 }
 
 // clearGrant turns a record into that of a request that holds nothing.

@@ -361,10 +361,11 @@ func (o *queueOracle) end(id string) {
 	o.held = slices.DeleteFunc(o.held, func(j *queued) bool { return j == held })
 }
 
-// expire drops those whose time is over, the first ones first.
+// expire drops those whose time is over, the first ones first. What one leaves is given away before the next instant.
 func (o *queueOracle) expire(most int) {
+	last := quota.Instant(0)
 	due := func(j *queued) quota.Instant { return min(j.ends.until, j.ends.keepUntil) }
-	for range most {
+	for most > 0 {
 		var first *queued
 		for _, j := range o.waiting {
 			if due(j) <= o.now && (first == nil ||
@@ -372,10 +373,17 @@ func (o *queueOracle) expire(most int) {
 				first = j
 			}
 		}
-		if first == nil {
+		switch {
+		case first == nil:
 			return
+		case last > 0 && due(first) > last:
+			o.settle()
+			last = 0
+			continue
 		}
+		last = due(first)
 		o.leave(first.request.ID)
+		most--
 	}
 }
 

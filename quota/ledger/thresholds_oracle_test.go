@@ -203,11 +203,11 @@ func (w *warned) exists(path string) bool {
 func isCrossed(k crossingKey, samples []sample) bool {
 	crossed := false
 	for _, s := range samples {
-		at := k.percent
+		reaches := s.used*100 >= k.percent*s.limit
 		if crossed {
-			at -= s.margin
+			reaches = reaches || s.used*100 > (k.percent-s.margin)*s.limit
 		}
-		crossed = s.configured && s.limited && s.used > 0 && s.used*100 >= at*s.limit
+		crossed = s.configured && s.limited && s.used > 0 && reaches
 	}
 	return crossed
 }

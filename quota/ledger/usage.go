@@ -37,11 +37,9 @@ func (n *node) headroom(r int) (quota.Amount, bool) {
 		if at.pools == nil {
 			unlent = 0
 		} else {
-			room := at.pools[r].room() + at.mayOwe(r)
-			if room >= 0 {
-				room = room.Plus(unlent)
-			}
-			least = min(least, room)
+			// What is not lent further up does not lower the room there, so it is free even where the cohort owes too much.
+			room := max(0, at.pools[r].room()+at.mayOwe(r))
+			least = min(least, room.Plus(unlent))
 			unlent = unlent.Plus(at.pools[r].unlent())
 		}
 		bounded = bounded || at.effective(r).Kind == quota.Limited

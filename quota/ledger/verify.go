@@ -27,7 +27,7 @@ func (l *Ledger) Check() error {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
-		if err := t.check(sums, v.civil.now); err != nil {
+		if err := t.check(sums, v.civil.now, v.level, slices.Contains(v.forest.rewarned, t)); err != nil {
 			return err
 		}
 		if err := v.checkMarks(t); err != nil {
@@ -122,7 +122,8 @@ func (s tallies) add(c placedClaim) {
 	}
 }
 
-func (t *tree) check(sums tallies, now quota.CivilTime) error {
+// check compares a tree with the sums. At a new level its thresholds are compared at the end of the next command.
+func (t *tree) check(sums tallies, now quota.CivilTime, level uint32, rejudges bool) error {
 	for i, r := range t.resources {
 		if r.index != i || r.holds != sums.holds[r] {
 			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name,
@@ -138,7 +139,9 @@ func (t *tree) check(sums tallies, now quota.CivilTime) error {
 		if sum == nil {
 			sum = &tally{}
 		}
-		err = n.check(t, sum, now)
+		if err = n.check(t, sum, now); err == nil && !rejudges {
+			err = n.checkThresholds(level)
+		}
 		return err == nil
 	})
 	if err == nil {
@@ -187,9 +190,6 @@ func (t *tree) checkConfigured() error {
 func (n *node) check(t *tree, sum *tally, now quota.CivilTime) error {
 	if n.tree != t || t.byPath[n.path] != n || n.claims != sum.claims {
 		return fmt.Errorf("%s is not in its place, or counts %d claims but has %d", n.place(), n.claims, sum.claims)
-	}
-	if err := n.checkThresholds(); err != nil {
-		return err
 	}
 	for i, r := range t.resources {
 		below := n.own[i]

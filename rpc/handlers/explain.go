@@ -16,7 +16,8 @@ func (s AllocationService) Explain(
 	answer := &quoratev1.ExplainResponse{}
 	question := func(v ledger.SandboxReader) error { return explainID(v, r, answer) }
 	if r.GetRequest() != nil {
-		question = func(v ledger.SandboxReader) error { return explainRequest(v, r.GetRequest(), answer) }
+		command := s.toAllocate(r.GetRequest())
+		question = func(v ledger.SandboxReader) error { return explainRequest(v, command, answer) }
 	}
 	options := toReadOptions(r.GetRead())
 	options.WhatIf = r.GetCertainBy() && r.GetRequest() == nil // in a copy, if any request waits
@@ -29,9 +30,8 @@ func (s AllocationService) Explain(
 }
 
 // explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
-func explainRequest(v ledger.SandboxReader, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
-	command := wire.ToAllocate(r)
-	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
+func explainRequest(v ledger.SandboxReader, command quota.Allocate, answer *quoratev1.ExplainResponse) error {
+	command.ReserveFor, command.WaitFor, command.Keep = 0, 0, 0
 	if command.Mode != quota.Force {
 		command.Mode = quota.Hold
 	}

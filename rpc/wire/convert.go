@@ -24,13 +24,10 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 		ID: r.GetId(), Claims: toRequestClaims(r, r.GetClaims()), Labels: ToLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
 		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
-		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()),
+		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()), Priority: r.GetPriority(),
 	}
 	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
 		command.ReserveFor = defaultReserve
-	}
-	if command.Mode == quota.Wait {
-		command.Priority = r.GetPriority()
 	}
 	for _, alternative := range r.GetAnyOf() {
 		command.AnyOf = append(command.AnyOf, toRequestClaims(r, alternative.GetClaims()))
