@@ -46,7 +46,8 @@ type Remedy struct {
 	// Alternative is the number of the list of AnyOf that it would admit, from 1; 0 if the request has none.
 	Alternative int
 	Raises      []Raise
-	// Releases are ids of held allocations, in the order of their fences.
+	// Releases are ids of held allocations, in the order of their fences. They admit the request if they are released in
+	// this order; where claims borrow softly, another order may not.
 	Releases []string
 }
 

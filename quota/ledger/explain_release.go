@@ -46,13 +46,15 @@ func (s *search) releases(violations []quota.Violation) []string {
 	if chosen == nil {
 		chosen = r.fewestOfNewest()
 	}
-	slices.SortFunc(chosen, func(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) })
+	slices.SortFunc(chosen, byFence)
 	var ids []string
 	for _, a := range chosen {
 		ids = append(ids, a.id)
 	}
 	return ids
 }
+
+func byFence(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) }
 
 // lacks are the amounts still missing beside what some allocations free.
 func (r *releaseSearch) lacks(chosen []*Allocation) []quota.Amount {
@@ -262,8 +264,11 @@ func (s *search) fewestOf(all []*Allocation) []*Allocation {
 	}
 }
 
-// admitsWithout reports whether the request would be admitted after the release of some held allocations.
+// admitsWithout reports whether the request would be admitted after the release of some held allocations, in the order
+// of their fences: where claims borrow softly, each release lets others reclaim, so the order decides which.
 func (s *search) admitsWithout(gone []*Allocation) bool {
+	gone = slices.Clone(gone)
+	slices.SortFunc(gone, byFence)
 	var undo undoList
 	seat := s.ledger.allocations.lastArrivalSeq
 	undo.onUndo(func() { s.ledger.allocations.lastArrivalSeq = seat })

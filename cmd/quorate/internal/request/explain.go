@@ -222,6 +222,9 @@ func drawRemedy(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 		heading = "Or after all of:"
 	}
 	if releases := remedy.GetReleases(); len(releases) > 0 {
+		if len(releases) > 1 {
+			heading = strings.TrimSuffix(heading, ":") + ", in this order:"
+		}
 		p.Linef("\n%s", heading)
 		for _, id := range releases {
 			p.Linef("  quorate release %s", cli.ShellWord(id))
