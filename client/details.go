@@ -23,8 +23,12 @@ func ProblemOf(err error) (*quoratev1.Problem, bool) {
 }
 
 // MayBeDone reports whether a write that failed may have been carried out nevertheless. To find out, repeat it with the
-// same id, or read. It is false for every answer, and for failures that certainly preceded the write.
+// same id, or read. It is false for every answer, for failures that certainly preceded the write, and for refusals of a
+// gateway that no server has seen.
 func MayBeDone(err error) bool {
+	if gateway := gatewayOf(err); gateway != nil {
+		return gateway.mayBeDone()
+	}
 	if err == nil ||
 		!isTransient(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
 		return false

@@ -220,9 +220,13 @@ func (r *retrier) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 // longestHint bounds the pause that a server may ask for.
 const longestHint = time.Minute
 
-// RetryAfter returns how long an overloaded server asked the caller to wait before it retries, at most a minute, and
-// false if the error does not say. The client itself waits at least so long wherever it retries.
+// RetryAfter returns how long an overloaded server, or a gateway in front of it with the header Retry-After, asked the
+// caller to wait before it retries, at most a minute, and false if the error does not say. The client itself waits at
+// least so long wherever it retries.
 func RetryAfter(err error) (time.Duration, bool) {
+	if gateway := gatewayOf(err); gateway != nil {
+		return min(max(gateway.retryAfter, 0), longestHint), gateway.retryAfter >= 0
+	}
 	info, found := detailOf[*errdetails.RetryInfo](err)
 	return min(max(info.GetRetryDelay().AsDuration(), 0), longestHint), found
 }

@@ -119,6 +119,9 @@ func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	if err := checkRedirect(server, response); err != nil {
 		return nil, err
 	}
+	if err := gatewayFailure(response); err != nil {
+		return nil, err
+	}
 	if strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {
 		return response, nil
 	}

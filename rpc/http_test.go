@@ -18,6 +18,7 @@ import (
 
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -140,6 +141,30 @@ func TestAnswersAreNotCached(t *testing.T) {
 	got := send(t, "GET", d.url+usagePath+"?encoding=json&message="+url.QueryEscape(`{"tree":"cern"}`), "")
 	if got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %v", got.header)
+	}
+}
+
+// TestProxiesPassStreamsOn: every answer that is a stream tells proxies not to collect it, and no other answer does.
+func TestProxiesPassStreamsOn(t *testing.T) {
+	d := oneNode(t)
+	streams := 0
+	for path, known := range d.procedures {
+		if known.Kind == procedures.ServesMembers {
+			continue
+		}
+		body, kind, want := "{}", "application/json", ""
+		if known.Streams {
+			streams++
+			// A message that is not JSON ends each stream at once.
+			body, kind, want = "\x00\x00\x00\x00\x01!", "application/connect+json", "no"
+		}
+		got := send(t, "POST", d.url+path, body, "Content-Type", kind)
+		if said := got.header.Get("X-Accel-Buffering"); said != want {
+			t.Errorf("%s answers %d with X-Accel-Buffering %q, want %q", path, got.status, said, want)
+		}
+	}
+	if streams < 5 {
+		t.Errorf("the API has %d streams, and more are known", streams)
 	}
 }
 

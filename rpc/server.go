@@ -353,7 +353,7 @@ func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Confi
 		s.observer.ObserveCall, plain.CheckProtocol(s.procedures), plain.StreamLines(s.procedures), plain.ExplainMalformed,
 		a.IssueTicket, s.refuseInternal, s.identifier.Authenticate, a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), a.AdmitCall, a.EndWithServer(streams), s.identifier.EndWithCredential,
-		a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
+		s.forbidBuffering, a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
 		s.authorizer.AuthorizeCall, a.DecodeInTurn, a.LimitDecoded, s.prepareCall)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
@@ -387,6 +387,15 @@ func (s *Server) prepareCall(x *pipeline.Exchange) bool {
 // forbidCaching forbids proxies and browsers to store an answer.
 func forbidCaching(x *pipeline.Exchange) bool {
 	x.Writer.Header().Set("Cache-Control", "no-store")
+	return true
+}
+
+// forbidBuffering tells a proxy in front, such as nginx, to pass a stream on as it comes. Without the header a proxy that
+// speaks HTTP/1.0 to its servers collects an answer until it ends, and a watch does not end.
+func (s *Server) forbidBuffering(x *pipeline.Exchange) bool {
+	if s.procedures[x.Request.URL.Path].Streams {
+		x.Writer.Header().Set("X-Accel-Buffering", "no")
+	}
 	return true
 }
 

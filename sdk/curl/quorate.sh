@@ -32,16 +32,25 @@ quorate_advance() {
 
 # quorate_attempt METHOD REQUEST MILLISECONDS: one attempt at the current server, and on to the next one if that fails.
 quorate_attempt() {
-  local server answer status failed=0
+  local server answer status asked failed=0 headers=$quorate_dir/headers.$BASHPID
   server=$(quorate_server)
-  answer=$(curl -sS --max-time "$(quorate_seconds "$3")" --connect-timeout 2 -w '\n%{http_code}' ${QUORATE_CURL:-} \
-    --config <(quorate_headers application/json) --data-binary "$2" "$server/quorate.v1.$1" 2>/dev/null) || failed=$?
+  answer=$(curl -sS --max-time "$(quorate_seconds "$3")" --connect-timeout 2 -w '\n%{http_code}' -D "$headers" \
+    ${QUORATE_CURL:-} --config <(quorate_headers application/json) --data-binary "$2" "$server/quorate.v1.$1" \
+    2>/dev/null) || failed=$?
+  asked=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,4\}\)\r*$/\1/p' "$headers" 2>/dev/null)
+  rm -f "$headers"
   if [[ $failed =~ ^(35|51|58|60|66|77)$ ]]; then # another attempt would meet the same
     echo "{\"code\":\"unavailable\",\"message\":\"TLS failed: curl ends with status $failed at $server\"}"
     return 1
   fi
   status=${answer##*$'\n'}
-  printf '%s\n' "${answer%$'\n'*}"
+  answer=${answer%$'\n'*}
+  if [[ $status =~ ^[1-9] && $status != 200 ]] && ! quorate_is_server_error "$answer"; then
+    quorate_gateway "$status" "${asked:-0}" || failed=$?
+    ((failed != 6)) || quorate_advance "$server"
+    return "$failed"
+  fi
+  printf '%s\n' "$answer"
   case $status in
     200) return 0 ;;
     429)
@@ -54,6 +63,28 @@ quorate_attempt() {
       ;;
     *) return 1 ;;
   esac
+}
+
+# quorate_is_server_error ANSWER: true if an error has a code of Connect, as those of servers have.
+quorate_is_server_error() { jq -e '.code | type == "string" and test("^[a-z_]+$")' <<<"$1" >/dev/null 2>&1; }
+
+# quorate_gateway STATUS SECONDS: prints the error that an answer of a gateway stands for, by the table of
+# docs/clients.md, with the SECONDS that it asks to wait. mayBeDone is false if no server has seen the call.
+quorate_gateway() {
+  local code=unknown done=false
+  case $1 in
+    400) code=internal ;;
+    401) code=unauthenticated ;;
+    403) code=permission_denied ;;
+    404 | 405 | 501) code=unimplemented ;;
+    413 | 414 | 431) code=invalid_argument ;;
+    408 | 425 | 429 | 502 | 503 | 504) code=unavailable ;;
+  esac
+  [[ $1 != 5?? || $1 == 501 ]] || done=true
+  printf '{"code":"%s","message":"HTTP %s without an answer of a server","mayBeDone":%s,' "$code" "$1" $done
+  printf '"details":[{"type":"google.rpc.RetryInfo","debug":{"retryDelay":"%ss"}}]}\n' "$(($2 < 60 ? $2 : 60))"
+  [[ $code != unavailable ]] || return 6
+  return 1
 }
 
 # The headers as a configuration of curl: as arguments, other users of the machine would see the token.
@@ -73,13 +104,13 @@ quorate_call() {
   while :; do
     status=0
     answer=$(quorate_attempt "$1" "$2" $((5000 + poll))) || status=$?
-    if ((status != 6)) || (($(quorate_now) + pause >= until)); then
+    # An overloaded server or a gateway says how long to wait.
+    asked=$(jq -r '[.details[]? | select(.type == "google.rpc.RetryInfo") | .debug.retryDelay | rtrimstr("s") | tonumber
+      * 1000 | floor] | max // 0' <<<"$answer" 2>/dev/null) || asked=0
+    if ((status != 6)) || (($(quorate_now) + (pause > ${asked:-0} ? pause : ${asked:-0}) >= until)); then
       printf '%s\n' "$answer"
       return "$status"
     fi
-    # An overloaded server says how long to wait.
-    asked=$(jq -r '[.details[]? | select(.type == "google.rpc.RetryInfo") | .debug.retryDelay | rtrimstr("s") | tonumber
-      * 1000 | floor] | max // 0' <<<"$answer" 2>/dev/null) || asked=0
     sleep "$(quorate_seconds $((pause / 2 + RANDOM % pause > asked ? pause : ${asked:-0})))"
     pause=$((pause < 700 ? pause * 3 / 2 : 1000))
   done

@@ -16,8 +16,9 @@ acquire() {
     3) jq -c '.details[] | select(.type == "quorate.v1.Decision") | .debug |
       {outcome: "denied", neverFits: (.neverFits // false), violations}' "$answer" ;;
     8) echo '{"outcome":"timed-out"}' ;;
-    6) echo '{"outcome":"unavailable"}' ;;
-    *) jq -c '{outcome: "failed", code, reason: ([.details[]?.debug.reason // empty][0]), text: .message}' "$answer" ;;
+    6) jq -c '{outcome: "unavailable", mayBeDone}' "$answer" 2>/dev/null || echo '{"outcome":"unavailable"}' ;;
+    *) jq -c '{outcome: "failed", code, reason: ([.details[]?.debug.reason // empty][0]), text: .message,
+      mayBeDone: (.mayBeDone // false)}' "$answer" ;;
   esac
 }
 

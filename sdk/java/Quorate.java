@@ -10,6 +10,9 @@ import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -39,6 +42,11 @@ public final class Quorate {
         "AccessService/RotateToken");
     /** What a message of a watch has that is not a heartbeat. */
     private static final Set<String> CHANGES = Set.of("allocation", "crossing", "revision", "event");
+    /** The codes of servers. */
+    private static final Set<String> SERVER_CODES = Set.of("canceled", "unknown", "invalid_argument",
+        "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
+        "failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss",
+        "unauthenticated");
     private static final Set<String> WITH_REQUEST_ID = Set.of("ApplyTrees", "SetLimits", "DeleteTree", "MoveNode",
         "SetMaintenance", "HoldNode", "ResumeNode", "RollBack");
 
@@ -224,7 +232,7 @@ public final class Quorate {
             HttpResponse.BodyHandlers.ofString());
         try {
             HttpResponse<String> response = answer.get(limit, TimeUnit.NANOSECONDS);
-            return parse(response.statusCode(), response.body());
+            return parse(response, response.body());
         } catch (CallException e) {
             if (e.isTransient()) advance(index);
             throw e;
@@ -259,17 +267,50 @@ public final class Quorate {
         return token == null ? builder : builder.header("Authorization", "Bearer " + token);
     }
 
-    private static Map<String, Object> parse(int status, String body) {
-        Map<String, Object> answer;
+    private static Map<String, Object> parse(HttpResponse<?> response, String body) {
+        Map<String, Object> answer = null;
         try {
             answer = object(Json.read(body));
         } catch (IllegalArgumentException e) {
-            boolean isGateway = Set.of(429, 502, 503, 504).contains(status);
-            throw new CallException(isGateway ? "unavailable" : "unknown", "HTTP " + status + " without JSON",
-                List.of(), false, true, e);
+            // of a gateway
         }
-        if (status == 200) return answer;
-        throw errorOf(answer);
+        if (response.statusCode() == 200 && answer != null) return answer;
+        if (answer != null && SERVER_CODES.contains(String.valueOf(answer.get("code")))) throw errorOf(answer);
+        throw gatewayFailure(response);
+    }
+
+    /**
+     * The failure that an answer without the JSON of a server stands for, by the table of docs/clients.md. A status
+     * below 500 says that the gateway refused the request before a server had all of it.
+     */
+    private static CallException gatewayFailure(HttpResponse<?> response) {
+        int status = response.statusCode();
+        String code = switch (status) {
+            case 200, 400 -> "internal";
+            case 401 -> "unauthenticated";
+            case 403 -> "permission_denied";
+            case 404, 405, 501 -> "unimplemented";
+            case 408, 425, 429, 502, 503, 504 -> "unavailable";
+            case 413, 414, 431 -> "invalid_argument";
+            default -> "unknown";
+        };
+        long seconds = retryAfterSeconds(response.headers().firstValue("Retry-After").orElse(""));
+        List<Object> details = seconds < 0 ? List.of() : List.of(Map.of("type", "google.rpc.RetryInfo", "debug",
+            Map.of("retryDelay", seconds + "s")));
+        boolean wasSeen = status == 200 || status >= 500 && status != 501;
+        return new CallException(code, "HTTP " + status + " without an answer of a server", details, false, wasSeen,
+            null);
+    }
+
+    /** The seconds of the header Retry-After, or those until its date; negative if there is none. */
+    private static long retryAfterSeconds(String header) {
+        if (header.matches("\\d{1,9}")) return Long.parseLong(header);
+        try {
+            return Math.max(ZonedDateTime.parse(header, DateTimeFormatter.RFC_1123_DATE_TIME).toEpochSecond()
+                - System.currentTimeMillis() / 1000, 0);
+        } catch (DateTimeParseException e) {
+            return -1;
+        }
     }
 
     private static CallException errorOf(Map<String, Object> e) {
@@ -738,7 +779,7 @@ public final class Quorate {
                 throw new CancellationException("interrupted");
             }
             if (response.statusCode() != 200) {
-                parse(response.statusCode(), new String(response.body().readNBytes(1 << 20), StandardCharsets.UTF_8));
+                parse(response, new String(response.body().readNBytes(1 << 20), StandardCharsets.UTF_8));
             }
             DataInputStream in = open = new DataInputStream(response.body());
             while (!isStopped) {

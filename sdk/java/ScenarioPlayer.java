@@ -91,10 +91,11 @@ public final class ScenarioPlayer {
         } catch (Quorate.TimedOut e) {
             return Map.of("outcome", "timed-out");
         } catch (Quorate.Unavailable e) {
-            return Map.of("outcome", "unavailable", "text", e.getMessage());
+            boolean mayBeDone = ((Quorate.CallException) e.getCause()).mayBeDone();
+            return Map.of("outcome", "unavailable", "text", e.getMessage(), "mayBeDone", mayBeDone);
         } catch (Quorate.CallException e) {
             return Map.of("outcome", "failed", "code", e.code, "reason", e.problem().getOrDefault("reason", ""),
-                "text", e.getMessage());
+                "text", e.getMessage(), "mayBeDone", e.mayBeDone());
         }
     }
 

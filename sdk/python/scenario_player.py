@@ -52,9 +52,10 @@ class Player:
         except quorate.WaitTimedOut:
             return {"outcome": "timed-out"}
         except quorate.Unavailable as e:
-            return {"outcome": "unavailable", "text": str(e)}
+            return {"outcome": "unavailable", "text": str(e), "mayBeDone": e.may_be_done}
         except quorate.QuorateError as e:
-            return {"outcome": "failed", "code": e.code, "reason": e.reason, "text": str(e)}
+            return {"outcome": "failed", "code": e.code, "reason": e.reason, "text": str(e),
+                    "mayBeDone": e.may_be_done}
         self.leases[step["as"]] = lease
         return {"outcome": "granted", "id": lease.id, "fence": lease.fence, "items": lease.items}
 

@@ -186,11 +186,12 @@ func outcomeOf(err error) outcome {
 	case errors.As(err, &late):
 		return outcome{"outcome": "timed-out"}
 	case errors.Is(err, client.ErrUnavailable):
-		return outcome{"outcome": "unavailable", "text": err.Error()}
+		return outcome{"outcome": "unavailable", "text": err.Error(), "mayBeDone": client.MayBeDone(err)}
 	}
 	problem, _ := client.ProblemOf(err)
 	return outcome{
 		"outcome": "failed", "code": connect.CodeOf(err).String(), "reason": problem.GetReason(), "text": err.Error(),
+		"mayBeDone": client.MayBeDone(err),
 	}
 }
 

@@ -62,11 +62,20 @@ func playScenario(t *testing.T, c *cluster, start starter, s scenario) {
 	if s.Knows > 0 {
 		addresses = addresses[:s.Knows]
 	}
+	var front *gateway
+	if s.Gateway {
+		front = startGateway(t, addresses[0])
+		addresses = []string{front.url}
+	}
 	p := start(t, addresses)
 	changed := time.Now() // when the driver began its last step
 	for _, st := range s.Steps {
 		if st.Servers != nil {
 			changed = time.Now()
+			if s.Gateway {
+				front.do(t, st.Servers)
+				continue
+			}
 			c.do(t, st.Servers)
 			continue
 		}

@@ -17,8 +17,10 @@ type script struct {
 type scenario struct {
 	Name string `yaml:"name"`
 	// Knows is how many of the servers the player is told of; 0 for all.
-	Knows int    `yaml:"knows"`
-	Steps []step `yaml:"steps"`
+	Knows int `yaml:"knows"`
+	// Gateway makes the player know a gateway in front of the servers and nothing else.
+	Gateway bool   `yaml:"gateway"`
+	Steps   []step `yaml:"steps"`
 }
 
 // step is one of the player or one of the driver.
@@ -40,7 +42,11 @@ type driverStep struct {
 	Stop     string   `yaml:"stop"`
 	Continue string   `yaml:"continue"`
 	Await    string   `yaml:"await"`
-	ID       string   `yaml:"id"`
+	// Gateway makes the gateway answer by itself.
+	Gateway *gatewayStep `yaml:"gateway"`
+	// CallsAtMost bounds the calls of Allocate that the gateway has seen since then.
+	CallsAtMost int    `yaml:"callsAtMost"`
+	ID          string `yaml:"id"`
 }
 
 // readScript reads the script with ids that begin with a prefix.

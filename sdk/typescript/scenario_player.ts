@@ -3,7 +3,7 @@
 import { fromJson, toJson, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  Client, DeniedError, LeaseLostError, problemOf, TimedOutError, UnavailableError, v1, type Lease,
+  Client, DeniedError, LeaseLostError, mayBeDone, problemOf, TimedOutError, UnavailableError, v1, type Lease,
 } from "@quorate/client";
 import { createInterface } from "node:readline";
 
@@ -52,11 +52,11 @@ function failedOutcome(e: unknown): Outcome {
     return { outcome: "timed-out" };
   }
   if (e instanceof UnavailableError) {
-    return { outcome: "unavailable", text: e.message };
+    return { outcome: "unavailable", text: e.message, mayBeDone: mayBeDone(e.cause) };
   }
   if (e instanceof ConnectError) {
     const code = Code[e.code].replace(/(?!^)[A-Z]/g, (c) => "_" + c).toLowerCase();
-    return { outcome: "failed", code, reason: problemOf(e)?.reason, text: e.message };
+    return { outcome: "failed", code, reason: problemOf(e)?.reason, text: e.message, mayBeDone: mayBeDone(e) };
   }
   throw e;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import json
 import os
@@ -20,8 +21,18 @@ MOST_BYTES = 64 << 20
 # How long a stream may be silent, in seconds. Servers send a message at least every few seconds.
 SILENCE = 20.0
 
-_CODES = {400: "internal", 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented", 429: "unavailable",
-          502: "unavailable", 503: "unavailable", 504: "unavailable"}
+# The codes of answers without the JSON of a server, which a gateway gave; every other status is unknown. It is the table
+# of docs/clients.md.
+_GATEWAY_CODES = {400: "internal", 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented",
+                  405: "unimplemented", 408: "unavailable", 413: "invalid_argument", 414: "invalid_argument",
+                  425: "unavailable", 429: "unavailable", 431: "invalid_argument", 501: "unimplemented",
+                  502: "unavailable", 503: "unavailable", 504: "unavailable"}
+
+# The codes of servers.
+_SERVER_CODES = frozenset(["canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found",
+                           "already_exists", "permission_denied", "resource_exhausted", "failed_precondition",
+                           "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss",
+                           "unauthenticated"])
 
 _STALE = (http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)  # RemoteDisconnected is a BadStatusLine
 
@@ -218,21 +229,42 @@ def _parse_answer(server: Server, response: http.client.HTTPResponse, content: b
         target = response.headers.get("Location", "another address")
         raise QuorateError("unimplemented", "the server redirects to %s, and redirects are not followed: name the "
                            "address of a server itself" % target, server=server.name)
+    body: Any = None
     try:
         body = json.loads(content)
-        if not isinstance(body, dict):
-            raise ValueError("the answer is not a JSON object")
-    except ValueError as e:
-        code = "internal" if response.status == 200 else _CODES.get(response.status, "unknown")
-        advice = ""
-        if b"HTTP request to an HTTPS server" in content:
-            code, advice = "unavailable", ": the server uses TLS: use https://" + server.name
-        raise QuorateError(code, "HTTP %d without an answer in JSON%s" % (response.status, advice),
-                           server=server.name) from e
-    if response.status != 200:
-        body.setdefault("code", _CODES.get(response.status, "unknown"))
+    except ValueError:
+        pass
+    if response.status == 200:
+        if isinstance(body, dict):
+            return body
+        raise QuorateError("internal", "HTTP 200 without an answer in JSON", server=server.name)
+    if isinstance(body, dict) and isinstance(body.get("code"), str) and body["code"] in _SERVER_CODES:
         raise error_of(body, server)
-    return body
+    raise _gateway_error(server, response, content)
+
+
+def _gateway_error(server: Server, response: http.client.HTTPResponse, content: bytes) -> QuorateError:
+    """Returns the failure that an answer without the JSON of a server stands for. A status below 500 says that the
+    gateway refused the request before a server had all of it."""
+    code, advice, status = _GATEWAY_CODES.get(response.status, "unknown"), "", response.status
+    if b"HTTP request to an HTTPS server" in content:
+        code, advice = "unavailable", ": the server uses TLS: use https://" + server.name
+    seconds = _retry_after(response.headers.get("Retry-After", ""))
+    details: List[Dict[str, Any]] = []
+    if seconds is not None:
+        details.append({"type": "google.rpc.RetryInfo", "debug": {"retryDelay": "%.3fs" % seconds}})
+    return QuorateError(code, "HTTP %d without an answer of a server%s" % (status, advice), details,
+                        was_sent=status >= 500 and status != 501, server=server.name)
+
+
+def _retry_after(header: str) -> Optional[float]:
+    """Returns the seconds of the header Retry-After, or those until its date; None if there is none."""
+    if header.isdecimal():
+        return float(min(int(header[:9]), 3600))
+    try:
+        return max(email.utils.parsedate_to_datetime(header).timestamp() - time.time(), 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def find_other_id(body: bytes, answer: Dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import { joinCalls } from "./join.js";
 import type { Lease } from "./lease.js";
 import { Renewer } from "./renewer.js";
 import { Servers } from "./servers.js";
-import { ClusterTransport, type Send } from "./transport.js";
+import { ClusterTransport, fetchAnswer, type Send } from "./transport.js";
 import * as v1 from "./v1.js";
 import { watchAllocations, watchChanges, type WatchOptions } from "./watch.js";
 
@@ -103,7 +103,7 @@ export class Client {
       this.servers.checkTokens(options.insecureToken ?? false);
     }
     this.notice = options.notice ?? (() => undefined);
-    const make = options.transport ?? ((baseUrl) => createConnectTransport({ baseUrl }));
+    const make = options.transport ?? ((baseUrl) => createConnectTransport({ baseUrl, fetch: fetchAnswer }));
     const transport = new ClusterTransport({
       servers: this.servers,
       transports: this.servers.urls.map(make),

@@ -28,6 +28,9 @@ export function mayBeDone(error: unknown): boolean {
   if (!(error instanceof ConnectError)) {
     return false;
   }
+  if (error.cause instanceof GatewayError) {
+    return error.cause.mayBeDone;
+  }
   if (!isTransient(error) && error.code !== Code.Unknown && error.code !== Code.Internal) {
     return false;
   }
@@ -35,18 +38,36 @@ export function mayBeDone(error: unknown): boolean {
   return problem ? !problem.notApplied : !isUnsent(error);
 }
 
+/** The cause of an error that a proxy or gateway in front of the servers answered by itself. */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+
+  constructor(
+    /** The HTTP status. */
+    readonly status: number,
+  ) {
+    super(`a gateway answered HTTP ${status}`);
+  }
+
+  /** A status below 500 says that the gateway refused the request before any server had all of it. */
+  get mayBeDone(): boolean {
+    return this.status >= 500 && this.status !== 501;
+  }
+}
+
 /** The longest pause that a server may ask for. */
 const longestHintMs = 60_000;
 
 /**
- * How long an overloaded server asked to wait before a retry, at most a minute. The client itself waits at least so
+ * How long an overloaded server, or a gateway in front of it, asked to wait before a retry, at most a minute. The client itself waits at least so
  * long wherever it retries.
  */
 export function retryAfterMs(error: unknown): number | undefined {
   if (!(error instanceof ConnectError)) {
     return undefined;
   }
-  let ms = Number(error.metadata.get("Retry-After") ?? NaN) * 1000;
+  const header = error.metadata.get("Retry-After") ?? "";
+  let ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   for (const detail of error.details) {
     if ("type" in detail && detail.type === "google.rpc.RetryInfo") {
       const debug = detail.debug as { retryDelay?: string } | undefined;

@@ -5,8 +5,9 @@ import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShap
 import {
   Code, ConnectError, createContextKey, type ContextValues, type StreamResponse, type Transport, type UnaryResponse,
 } from "@connectrpc/connect";
+import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { now, sleep, spread } from "./clock.js";
-import { isTLSFailure, isTransient, mayBeDone, retryAfterMs } from "./errors.js";
+import { GatewayError, isTLSFailure, isTransient, mayBeDone, retryAfterMs } from "./errors.js";
 import { withIDs } from "./names.js";
 import type { Servers } from "./servers.js";
 
@@ -225,14 +226,62 @@ function withToken(header: HeadersInit | undefined, token: string | undefined): 
   return headers;
 }
 
+/** The codes of answers without the JSON of a server; every other status is unknown. docs/clients.md has the table. */
+const gatewayCodes: Record<number, Code> = {
+  400: Code.Internal, 401: Code.Unauthenticated, 403: Code.PermissionDenied, 404: Code.Unimplemented,
+  405: Code.Unimplemented, 408: Code.Unavailable, 413: Code.InvalidArgument, 414: Code.InvalidArgument,
+  425: Code.Unavailable, 429: Code.Unavailable, 431: Code.InvalidArgument, 501: Code.Unimplemented,
+  502: Code.Unavailable, 503: Code.Unavailable, 504: Code.Unavailable,
+};
+
+/** The failure that an answer of a gateway stands for. */
+function gatewayFailure(status: number, error: ConnectError): ConnectError {
+  return new ConnectError(`HTTP ${status} without an answer of a server`, gatewayCodes[status] ?? Code.Unknown,
+    error.metadata, undefined, new GatewayError(status));
+}
+
+/**
+ * Fetches, and hides the JSON of a gateway, which has no code of Connect: the transport would take it for the error of
+ * a server.
+ */
+export async function fetchAnswer(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, init);
+  if (response.status === 200 || !/json/.test(response.headers.get("Content-Type") ?? "")) {
+    return response;
+  }
+  const text = await response.text();
+  const headers = new Headers(response.headers);
+  headers.delete("Content-Encoding"); // fetch has unpacked it
+  if (!hasCode(text)) {
+    headers.set("Content-Type", "text/plain");
+  }
+  return new Response(text, { status: response.status, headers });
+}
+
+function hasCode(text: string): boolean {
+  try {
+    const said = JSON.parse(text) as { code?: unknown } | null;
+    return typeof said?.code === "string" && codeFromString(said.code) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** The codes of failures that are no answers: of fetch, and of connections that break under the transport of Node. */
 const networkCodes = [Code.Unknown, Code.Internal, Code.Aborted];
+
+/** What the transports of fetch and of Node say, with any code, of a stream that was cut off before its end. */
+const cutStream = /missing EndStreamResponse|incomplete envelope|bytes in enveloped message/;
 
 /** Makes a failure of the network an error with the code unavailable: it is not an answer of a server. */
 function networkFailure(e: unknown): ConnectError {
   const error = ConnectError.from(e);
-  const isAnswer = error.cause === undefined && error.rawMessage !== "missing EndStreamResponse";
-  if (isAnswer || !networkCodes.includes(error.code)) {
+  const status = /^HTTP (\d{3})$/.exec(error.rawMessage)?.[1];
+  if (status !== undefined && !error.isWireError) {
+    return gatewayFailure(Number(status), error);
+  }
+  const isCut = !error.isWireError && cutStream.test(error.rawMessage);
+  if (!isCut && (error.cause === undefined || !networkCodes.includes(error.code))) {
     return error;
   }
   const inner = error.cause instanceof Error && error.cause.cause instanceof Error ? `: ${error.cause.cause.message}`

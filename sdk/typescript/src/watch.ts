@@ -4,7 +4,7 @@ import { clone, create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Client } from "./client.js";
 import { now, sleep } from "./clock.js";
-import { isTransient, UnavailableError } from "./errors.js";
+import { GatewayError, isTransient, UnavailableError } from "./errors.js";
 import { WatchAllocationsRequestSchema, type WatchAllocationsResponse } from "./gen/quorate/v1/allocation_pb.js";
 import { WatchChangesRequestSchema, type WatchChangesResponse } from "./gen/quorate/v1/change_pb.js";
 import { Pauses } from "./transport.js";
@@ -74,9 +74,13 @@ async function* readStreams<T>(
   }
 }
 
-/** True if a server has refused to continue for another reason than that the caller was too slow. */
+/**
+ * True if a server has refused to continue for another reason than that the caller was too slow. What a gateway or the
+ * network says is not final.
+ */
 function isFinal(e: unknown): boolean {
-  return e instanceof ConnectError && !isTransient(e) && e.code !== Code.ResourceExhausted;
+  return e instanceof ConnectError && !(e.cause instanceof GatewayError) && !isTransient(e) &&
+    e.code !== Code.ResourceExhausted;
 }
 
 /** The changes of what a request watches after its position, in order, without heartbeats. */

@@ -3,9 +3,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import assert from "node:assert/strict";
+import { createServer, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { Client, mayBeDone, problemOf, retryAfterMs } from "../src/index.js";
-import { grant, inTurn, problem, withServers, type Answer } from "./fake_server.js";
+import { frame, grant, inTurn, problem, withServers, type Answer } from "./fake_server.js";
 
 const claims = [{ tree: "t", amounts: { cores: 1n } }];
 
@@ -153,4 +155,37 @@ test("a refused batch is made one by one", async () => {
     setTimeout(() => open(), 50);
     assert.deepEqual(await Promise.all(calls), ["0", "1", "2", "3", "4"]);
   });
+});
+
+test("a watch survives a stream that is cut off, with the transport of Node over HTTP/2", async () => {
+  let streams = 0;
+  const server = createServer();
+  const sessions: ServerHttp2Session[] = [];
+  server.on("session", (session) => sessions.push(session));
+  server.on("stream", (stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/connect+json" });
+    streams++;
+    const change = { index: String(streams), allocation: { id: `job-${streams}` } };
+    stream.end(frame(change)); // as a proxy that has waited long enough: without the message of the end
+    stream.resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const failures: unknown[] = [];
+  const client = new Client([url], {
+    transport: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false }),
+    notice: (e) => failures.push(e),
+  });
+  const ending = new AbortController();
+  const seen: (string | undefined)[] = [];
+  for await (const change of client.watch({}, { signal: ending.signal })) {
+    seen.push(change.allocation?.id);
+    if (seen.length === 3) {
+      ending.abort();
+    }
+  }
+  sessions.forEach((session) => session.destroy());
+  server.close();
+  assert.deepEqual(seen, ["job-1", "job-2", "job-3"]);
+  assert.ok(failures.length >= 2 && failures.every((e) => (e as ConnectError).code === Code.Unavailable));
 });

@@ -53,7 +53,8 @@ export class FakeServer {
   }
 }
 
-function frame(message: Json): Buffer {
+/** A message of a stream in its envelope; one with the key end is the last. */
+export function frame(message: Json): Buffer {
   const data = Buffer.from(JSON.stringify(message["end"] ?? message));
   const head = Buffer.alloc(5);
   head[0] = "end" in message ? 2 : 0;
